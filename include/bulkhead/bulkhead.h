@@ -1,0 +1,372 @@
+/* Bulkhead: runs GPU compute kernels that may crash, hang or lie, and keeps the program that
+ * submitted them alive.
+ *
+ * The calling process is the supervisor. Each stream is a sandboxed worker process that owns a
+ * Vulkan device. What a worker does wrong becomes a poisoned event: a final verdict that flows to
+ * dependent work and to nothing else. Rules cited as E1, B1, … are in docs/semantics.md.
+ *
+ * Conventions
+ *   Times are nanoseconds of CLOCK_MONOTONIC, timeouts are relative nanoseconds, BH_FOREVER waits
+ *   without limit, 0 does not wait. Sizes and offsets are bytes.
+ *   Every function may be called from any thread unless its comment says otherwise. A function
+ *   blocks only where its comment says so.
+ *   |detail| may be NULL; otherwise it is filled in whenever the result is not BH_OK. Nothing is
+ *   allocated for it.
+ *   Objects are reference-counted: create gives one reference, release drops one; release(NULL) is
+ *   fine. What a submission uses stays alive until that submission has ended, whatever the caller
+ *   releases meanwhile (B2).
+ *   A pointer argument that must not be NULL and is: BH_INVALID_ARGUMENT.
+ *   In the child of a fork() each call answers BH_FORKED (releases do nothing); the parent goes on
+ *   undisturbed.
+ *   The library installs no signal handlers, changes no process-wide state, prints nothing. It has
+ *   a few threads of its own per context, with all signals blocked.
+ */
+#ifndef BULKHEAD_BULKHEAD_H
+#define BULKHEAD_BULKHEAD_H
+
+#include <bulkhead/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BH_VERSION_MAJOR 0
+#define BH_VERSION_MINOR 1
+#define BH_VERSION_PATCH 0
+
+#define BH_FOREVER    UINT64_MAX
+#define BH_WHOLE_SIZE UINT64_MAX
+#define BH_NO_COMMAND UINT32_MAX
+
+typedef struct bh_context bh_context;
+typedef struct bh_stream bh_stream;
+typedef struct bh_event bh_event;
+typedef struct bh_buffer bh_buffer;
+typedef struct bh_kernel bh_kernel;
+
+/* What went wrong with a call. The caller owns it. */
+typedef struct bh_detail {
+    bh_status status;
+    int32_t sys_errno;  /* 0: none */
+    char message[512];  /* one line, names the argument or the call; NUL-terminated */
+} bh_detail;
+
+/* -- context -------------------------------------------------------------------------------- */
+
+typedef struct bh_context_options {
+    size_t struct_size;      /* set by bh_context_options_init */
+    const char *worker_path; /* the bulkhead-worker executable; NULL: $BULKHEAD_WORKER (not in a
+                                set-uid program), beside or below the library, the installed one */
+    const char *runtime_dir; /* parent of the private 0700 folder; NULL: $XDG_RUNTIME_DIR, /tmp */
+    uint32_t spares;         /* warm workers kept ready for new streams and restarts; default 1 */
+    uint32_t restart_budget; /* restarts of one stream in restart_window_ns before it answers
+                                BH_UNAVAILABLE; default 16 */
+    uint64_t restart_window_ns; /* default 60 s */
+    uint64_t start_timeout_ns;  /* a worker that is not ready by then is killed; default 30 s */
+    /* Called for each line that a worker or the library logs, from the library's own thread. It
+     * must not call the library. NULL: dropped. |level| 0 error, 1 warning, 2 info, 3 debug. */
+    void (*log)(void *user, int level, const char *line);
+    void *log_user;
+} bh_context_options;
+
+BH_API void bh_context_options_init(bh_context_options *options);
+
+/* Makes a context: a reactor thread, a ZeroMQ context, a private folder. No worker yet. |options|
+ * may be NULL. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_SYSTEM, or BH_UNSUPPORTED
+ * (kernel too old: futex_waitv). Does not block. */
+BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options,
+                                               bh_context **out_context, bh_detail *detail);
+
+/* Ends everything: events still pending are poisoned CONTEXT_CLOSED, workers are killed and
+ * reaped, waiters wake. Objects that the caller still holds stay valid to query and release;
+ * calls that need a worker answer BH_CLOSED. NULL is fine. Blocks until no process, socket or
+ * file of the context is left (bounded: a few milliseconds a worker). Not from a callback. */
+BH_API void bh_context_destroy(bh_context *context);
+
+/* -- streams -------------------------------------------------------------------------------- */
+
+typedef struct bh_stream_options {
+    size_t struct_size;    /* set by bh_stream_options_init */
+    const char *name;      /* for verdicts and logs; NULL: "stream-<n>"; at most 63 bytes count */
+    const char *device;    /* "", NULL: the default device; DRIVER, DRIVER:INDEX or INDEX, as
+                              `bulkhead devices` shows them ("lavapipe", "nvidia:1", "0") */
+    uint64_t deadline_ns;  /* for submissions that give none; default 10 s; BH_FOREVER: none */
+    uint64_t memory_limit; /* bytes a worker may use besides buffers; default 4 GiB; 0: none */
+} bh_stream_options;
+
+BH_API void bh_stream_options_init(bh_stream_options *options);
+
+/* Makes a stream: an ordered queue with a worker of its own. Returns at once; the worker starts
+ * (or a spare is taken) meanwhile. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_CLOSED.
+ * When no worker can be had, its submissions are poisoned UNAVAILABLE or NO_DEVICE. */
+BH_API BH_MUST_USE bh_status bh_stream_create(bh_context *context, const bh_stream_options *options,
+                                              bh_stream **out_stream, bh_detail *detail);
+/* Blocks until the stream has a worker that is ready. Returns BH_OK, BH_TIMEOUT, or why it cannot
+ * have one: BH_UNAVAILABLE, BH_NO_DEVICE, BH_UNSUPPORTED, BH_SYSTEM, BH_CLOSED. */
+BH_API BH_MUST_USE bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns,
+                                                  bh_detail *detail);
+/* Blocks until all that was submitted to the stream before the call has ended. Returns BH_OK,
+ * BH_TIMEOUT (nothing changed), or the code of the earliest poisoned submission since the stream
+ * was made or reset: observing does not clear it (E2). */
+BH_API BH_MUST_USE bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns,
+                                                   bh_detail *detail);
+/* Forgets past failures for synchronize, and gives a stream that is UNAVAILABLE a fresh restart
+ * budget. Verdicts of events stay. Does not block. */
+BH_API BH_MUST_USE bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail);
+/* The worker that serves the stream now, as a pid of the caller's pid namespace; 0: none at the
+ * moment. For diagnostics and tests: it may be dead by the time you look. */
+BH_API int32_t bh_stream_worker_pid(bh_stream *stream);
+BH_API void bh_stream_retain(bh_stream *stream);
+/* The last release lets what is submitted finish, then retires the worker. Does not block. */
+BH_API void bh_stream_release(bh_stream *stream);
+
+/* -- buffers -------------------------------------------------------------------------------- */
+
+/* What the caller is going to do with a mapping. */
+typedef enum bh_map_intent {
+    BH_MAP_READ = 1,       /* waits for the last writer; a poisoned content is refused (B5) */
+    BH_MAP_READ_WRITE = 3, /* waits for writers and readers; poisoned content is refused */
+    BH_MAP_DISCARD = 2,    /* waits likewise; the caller overwrites all of it: content is CLEAN */
+} bh_map_intent;
+
+/* Makes a zero-filled buffer of |size| bytes (0 is legal): a sealed memfd, mapped here, imported
+ * by workers without a copy (B1). Memory is reserved now, so that touching it cannot fault.
+ * Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_SYSTEM, BH_TOO_LARGE (over 1 TiB),
+ * BH_CLOSED. Costs about 9 µs a page: reuse buffers. */
+BH_API BH_MUST_USE bh_status bh_buffer_create(bh_context *context, uint64_t size,
+                                              bh_buffer **out_buffer, bh_detail *detail);
+/* Blocks as |intent| says, at most |timeout_ns|. *out_pointer is page aligned and valid until the
+ * last reference to the buffer is gone; a zero-length buffer has a pointer too. There is no unmap.
+ * Returns BH_OK, BH_TIMEOUT, or the verdict's code where the content is poisoned. */
+BH_API BH_MUST_USE bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent,
+                                           uint64_t timeout_ns, void **out_pointer,
+                                           bh_detail *detail);
+/* Map and copy out or in. A write that covers the whole buffer cleans a poisoned content; a
+ * partial write into poisoned content is refused with its verdict. Block like bh_buffer_map. */
+BH_API BH_MUST_USE bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_bytes,
+                                            uint64_t size, uint64_t timeout_ns, bh_detail *detail);
+BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,
+                                             uint64_t size, uint64_t timeout_ns, bh_detail *detail);
+BH_API uint64_t bh_buffer_size(const bh_buffer *buffer);
+BH_API void bh_buffer_retain(bh_buffer *buffer);
+BH_API void bh_buffer_release(bh_buffer *buffer);
+
+/* -- kernels -------------------------------------------------------------------------------- */
+
+/* One specialization constant (Vulkan 1.3, section 10.7.4): |size| is 1, 2, 4 or 8; booleans are 4
+ * bytes; |bits| holds the value's bytes in little endian, zero-extended. */
+typedef struct bh_specialization {
+    uint32_t constant_id;
+    uint32_t size;
+    uint64_t bits;
+} bh_specialization;
+
+typedef struct bh_kernel_options {
+    size_t struct_size; /* set by bh_kernel_options_init */
+    const char *name;   /* for verdicts; NULL: the entry point's name; at most 63 bytes count */
+    const char *entry;  /* entry point; NULL: "main" */
+    const bh_specialization *specializations;
+    uint32_t specialization_count; /* at most 256, ids distinct */
+} bh_kernel_options;
+
+BH_API void bh_kernel_options_init(bh_kernel_options *options);
+
+/* Makes a kernel from a SPIR-V module (copied). Only its length (a multiple of 4, 20 bytes to
+ * 64 MiB) and magic number are looked at here: a worker validates and compiles it at first use,
+ * and a bad one poisons the submissions that use it with INVALID_KERNEL or COMPILE_FAILED.
+ * Identity is a cryptographic hash of all of it, never the name (K1). */
+BH_API BH_MUST_USE bh_status bh_kernel_create_spirv(bh_context *context, const void *code,
+                                                    size_t code_size,
+                                                    const bh_kernel_options *options,
+                                                    bh_kernel **out_kernel, bh_detail *detail);
+BH_API void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]); /* BLAKE2b-256 */
+BH_API const char *bh_kernel_name(const bh_kernel *kernel); /* valid while a reference is held */
+BH_API void bh_kernel_retain(bh_kernel *kernel);
+BH_API void bh_kernel_release(bh_kernel *kernel);
+
+typedef enum bh_binding_kind { BH_STORAGE_BUFFER = 1, BH_UNIFORM_BUFFER = 2 } bh_binding_kind;
+
+/* Bits. What a command does with a buffer: drives dependencies and poison. */
+typedef enum bh_access { BH_READ = 1, BH_WRITE = 2, BH_READ_WRITE = 3 } bh_access;
+
+typedef struct bh_kernel_binding {
+    uint32_t set, binding;
+    bh_binding_kind kind;
+    bh_access access; /* from the module's decorations */
+    char name[64];    /* may be empty */
+} bh_kernel_binding;
+
+typedef struct bh_kernel_info {
+    uint32_t binding_count;
+    bh_kernel_binding bindings[256];
+    uint32_t push_size;     /* bytes of push constants the kernel declares; 0: none */
+    uint32_t local_size[3]; /* workgroup size, specialization applied */
+} bh_kernel_info;
+
+/* Compiles the kernel in the stream's worker and tells what it binds. Blocks, |timeout_ns| at
+ * most; the stream's deadline applies to the compile. Returns BH_OK, BH_TIMEOUT, or a verdict's
+ * code (INVALID_KERNEL, COMPILE_FAILED, WORKER_SIGNAL, …) with its message in |detail|. */
+BH_API BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream,
+                                               uint64_t timeout_ns, bh_kernel_info *out_info,
+                                               bh_detail *detail);
+
+/* -- submissions ---------------------------------------------------------------------------- */
+
+/* |offset| and |size| give a range of the buffer; size BH_WHOLE_SIZE is the rest of it. |access|
+ * is what the command may do: BH_WRITE promises that the command overwrites the range. */
+typedef struct bh_binding {
+    uint32_t set, binding;
+    bh_buffer *buffer;
+    uint64_t offset, size;
+    bh_access access;
+} bh_binding;
+
+typedef enum bh_command_type {
+    BH_COMMAND_DISPATCH = 1,
+    BH_COMMAND_COPY = 2, /* src to dst; ranges of one buffer must not overlap */
+    BH_COMMAND_FILL = 3, /* dst with the 32-bit word fill_value; offset and size multiples of 4 */
+} bh_command_type;
+
+typedef struct bh_command {
+    bh_command_type type;
+    /* dispatch */
+    bh_kernel *kernel;
+    uint32_t groups[3]; /* workgroups, each at least 1 */
+    const bh_binding *bindings;
+    uint32_t binding_count; /* at most 256 */
+    const void *push;       /* copied */
+    uint32_t push_size;     /* a multiple of 4 */
+    /* copy, fill */
+    bh_buffer *src, *dst;
+    uint64_t src_offset, dst_offset, size;
+    uint32_t fill_value;
+} bh_command;
+
+typedef struct bh_submit_info {
+    const bh_command *commands; /* run in order; with barriers where they depend on each other */
+    uint32_t command_count;     /* at least 1 */
+    bh_event *const *waits;     /* it starts when all are READY; one poisoned poisons it (E5) */
+    uint32_t wait_count;
+    uint64_t deadline_ns; /* from its start on the worker; 0: the stream's; BH_FOREVER: none */
+} bh_submit_info;
+
+/* Queues a submission, the unit of failure (E4). It depends on the events it waits for and on
+ * whoever writes the buffers it reads, on any stream of the context; it also runs after earlier
+ * users of the buffers it writes. Never blocks, and never returns another submission's error (E8).
+ * |out_event| may be NULL (fire and forget). Everything is copied or retained.
+ * Returns BH_OK, BH_INVALID_ARGUMENT (the detail names command and field), BH_TOO_LARGE (encoded,
+ * over 512 KiB), BH_NO_MEMORY, BH_CLOSED. A worker's death: see bh_event_wait. */
+BH_API BH_MUST_USE bh_status bh_submit(bh_stream *stream, const bh_submit_info *info,
+                                       bh_event **out_event, bh_detail *detail);
+/* One dispatch, no waits, the stream's deadline. */
+BH_API BH_MUST_USE bh_status bh_launch(bh_stream *stream, bh_kernel *kernel,
+                                       const uint32_t groups[3], const bh_binding *bindings,
+                                       uint32_t binding_count, const void *push, uint32_t push_size,
+                                       bh_event **out_event, bh_detail *detail);
+
+/* -- events --------------------------------------------------------------------------------- */
+
+typedef enum bh_event_state { BH_EVENT_PENDING, BH_EVENT_READY, BH_EVENT_POISONED } bh_event_state;
+
+typedef enum bh_executed {
+    BH_EXECUTED_NO,      /* it never started: no side effects */
+    BH_EXECUTED_UNKNOWN, /* it was running when it ended */
+    BH_EXECUTED_YES,     /* it ran to its end */
+} bh_executed;
+
+/* What became of a submission. Final (E1). */
+typedef struct bh_verdict {
+    bh_status status; /* BH_OK: READY; a code of 32 or more: poisoned */
+    bh_executed executed;
+    int32_t signal;     /* that killed the worker; 0: none */
+    int32_t exit_code;  /* of the worker; -1: it did not exit */
+    int32_t vk_result;  /* VkResult; 0: none */
+    int32_t sys_errno;  /* 0: none */
+    uint64_t event;     /* this event's id */
+    uint64_t origin;    /* id of the event where the poison began; itself if it is the culprit */
+    uint32_t hops;      /* how many dependencies lie between; 0: itself */
+    uint32_t other_causes;  /* how many other poisoned events it also depended on (E7) */
+    uint32_t command_index; /* in its submission; BH_NO_COMMAND: not known */
+    int32_t worker_pid;     /* of the origin; 0: it never reached a worker */
+    uint64_t limit;         /* the limit that was hit: deadline in ns, or memory in bytes; 0 */
+    uint64_t submitted_ns, started_ns, ended_ns; /* CLOCK_MONOTONIC; 0: never */
+    char kernel_name[64];                        /* of that command; empty: none */
+    uint8_t kernel_hash[32];
+    char stream_name[64];
+    char message[512]; /* one paragraph for a person */
+} bh_verdict;
+
+/* Waits until |event| is READY or POISONED, or |timeout_ns| passes. Returns BH_OK, BH_TIMEOUT
+ * (nothing changed), or the verdict's code; the same answer every time, to every thread (E2). When
+ * its worker dies, the wait ends within a few milliseconds (E9). Blocks. */
+BH_API BH_MUST_USE bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns);
+/* Waits until one of |events| has ended; *out_index is the first in the array that has. Returns
+ * BH_OK, BH_TIMEOUT or BH_INVALID_ARGUMENT; what became of it, bh_event_wait(…, 0) tells. */
+BH_API BH_MUST_USE bh_status bh_event_wait_any(bh_event *const *events, size_t count,
+                                               uint64_t timeout_ns, size_t *out_index);
+BH_API bh_event_state bh_event_query(bh_event *event);
+/* BH_PENDING, or BH_OK with *out_verdict filled in (also for a READY event). */
+BH_API BH_MUST_USE bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict);
+/* Asks for the end of a submission: queued, it never runs (executed no); running, its worker is
+ * killed (executed unknown). It ends CANCELLED, unless it ended otherwise first. Does not block:
+ * wait for the event. Returns BH_OK, also for an event that has ended. */
+BH_API BH_MUST_USE bh_status bh_event_cancel(bh_event *event);
+BH_API uint64_t bh_event_id(const bh_event *event); /* unique in the process */
+BH_API void bh_event_retain(bh_event *event);
+BH_API void bh_event_release(bh_event *event);
+
+/* -- what this machine can do --------------------------------------------------------------- */
+
+typedef struct bh_device_info {
+    char selector[48]; /* for bh_stream_options.device */
+    char name[256];
+    char driver[256];
+    char driver_info[256];
+    uint32_t vendor_id, device_id, device_type; /* VkPhysicalDeviceProperties */
+    uint32_t api_version, driver_version;
+    uint8_t uuid[16];
+    uint64_t memory_bytes; /* largest device-local heap */
+    uint32_t max_groups[3];
+    uint32_t max_group_invocations;
+    uint32_t max_shared_bytes;
+    uint32_t max_push_bytes;
+    uint64_t max_storage_range, max_uniform_range;
+    uint32_t storage_alignment, uniform_alignment;
+    uint64_t import_alignment;
+    uint32_t feature_count;
+    const char *features[64]; /* constant strings: the features that the device has and we use */
+} bh_device_info;
+
+/* The devices of every supported driver here, as a worker sees them. Starts and retires workers;
+ * blocks, 30 s at most a driver. At most |capacity| are written; *out_count is how many there are.
+ * Returns BH_OK or why there are none: BH_NO_DEVICE, BH_UNAVAILABLE, BH_SYSTEM. */
+BH_API BH_MUST_USE bh_status bh_devices(bh_context *context, bh_device_info *out_devices,
+                                        size_t capacity, size_t *out_count, bh_detail *detail);
+
+typedef enum bh_check_result {
+    BH_CHECK_ABSENT, /* this machine does not have it */
+    BH_CHECK_HOLDS,  /* proven by a probe */
+    BH_CHECK_BROKEN, /* applied, but the probe got through */
+} bh_check_result;
+
+typedef struct bh_check {
+    char group[16]; /* "kernel", "sandbox", "driver" */
+    char name[48];
+    bool required;
+    bh_check_result result;
+    char text[256];   /* what was tried and seen */
+    char advice[256]; /* what to install or enable; empty where it holds */
+} bh_check;
+
+/* Probes each sandbox layer, kernel feature and driver guarantee. Blocks, 30 s at most a driver.
+ * Returns BH_OK when it could look, whatever it saw. */
+BH_API BH_MUST_USE bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t capacity,
+                                       size_t *out_count, bh_detail *detail);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,92 @@
+/* The lane: a single-producer single-consumer ring of submissions in shared memory.
+ *
+ * The supervisor writes it, under the context's lock. The worker maps it read-only: its memfd is
+ * sealed F_SEAL_FUTURE_WRITE after the supervisor has mapped it. The ring is mapped twice, back to
+ * back, so that a record never wraps. Everything that the worker has to say goes into `progress`.
+ *
+ *   page 0            struct bhi_lane_header
+ *   page 1 …          `capacity` bytes of ring (a power of two, a multiple of the page size)
+ */
+#ifndef BHI_LANE_H
+#define BHI_LANE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BHI_LANE_MAGIC     0x424c414eu /* "BLAN" */
+#define BHI_LANE_CAPACITY  (1u << 20)  /* bytes of ring in a lane that the supervisor makes */
+#define BHI_LANE_MAX_RECORD (BHI_LANE_CAPACITY / 2)
+
+/* All words are written by the supervisor and read by the worker. */
+struct bhi_lane_header {
+    uint32_t magic;
+    uint32_t version;
+    uint32_t capacity;
+    uint32_t results; /* entries of progress.results, a power of two */
+    /* Bytes published since the beginning; the ring position is head & (capacity - 1). */
+    _Alignas(64) _Atomic uint64_t head;
+    /* Futex word; incremented after each publication and each control message. */
+    _Atomic uint32_t doorbell;
+    /* How many control messages the supervisor has queued for this worker, modulo 2^32. */
+    _Atomic uint32_t control_sent;
+    /* Ring the eventfd once completed_seq reaches this; 0: only for the reasons in progress.h. */
+    _Alignas(64) _Atomic uint64_t notify_at;
+    /* The last submission whose result the supervisor has consumed. A fault slot (progress.h) may
+     * be written again once the submission that used it is harvested. */
+    _Atomic uint64_t harvested;
+    /* Host threads that sleep, or are about to, on progress.completed_word. */
+    _Atomic uint32_t waiters;
+};
+
+/* One submission. Followed by its commands (commands.h). */
+struct bhi_lane_record {
+    uint64_t size; /* bytes, this struct included, a multiple of 8 */
+    uint64_t seq;  /* 1, 2, 3, … in each lane */
+    uint32_t command_count;
+    uint32_t control_seq; /* handle this many control messages (modulo 2^32) first */
+};
+
+/* Supervisor side. Thread: one at a time (the context's lock). */
+struct bhi_lane {
+    struct bhi_lane_header *header;
+    uint8_t *ring; /* 2 × capacity, the second half mirrors the first */
+    uint64_t capacity;
+    uint64_t head; /* private copy: what the header says is never read back */
+    int fd;
+};
+
+/* Creates, maps and seals a lane. Returns 0 or -errno. */
+int bhi_lane_create(struct bhi_lane *lane, uint32_t capacity, uint32_t results);
+void bhi_lane_destroy(struct bhi_lane *lane);
+/* Bytes that can be published now, given the consumer's |tail|; -1 where the tail is a lie
+ * (beyond head, or more than capacity behind it). */
+int64_t bhi_lane_space(const struct bhi_lane *lane, uint64_t tail);
+/* Copies |record| (record->size bytes) into the ring and publishes it: head is stored with
+ * release, then the doorbell is incremented. The caller has checked the space, and wakes the
+ * consumer with bhi_lane_wake() if it says that it sleeps. */
+void bhi_lane_publish(struct bhi_lane *lane, const struct bhi_lane_record *record);
+/* Control messages have been queued: publish the new count and ring. */
+void bhi_lane_control(struct bhi_lane *lane, uint32_t control_sent);
+/* futex_wake on the doorbell. */
+void bhi_lane_wake(struct bhi_lane *lane);
+
+/* Worker side. Thread: the worker's main thread. */
+struct bhi_lane_view {
+    const struct bhi_lane_header *header;
+    const uint8_t *ring;
+    uint64_t capacity;
+    uint64_t tail;
+};
+
+/* Verifies seals and size of |fd| against |bytes| and maps it read-only. Returns 0 or -errno. */
+int bhi_lane_view_map(struct bhi_lane_view *view, int fd, uint64_t bytes);
+void bhi_lane_view_unmap(struct bhi_lane_view *view);
+/* The record |offset| bytes past the tail, or NULL when the producer has published no more.
+ * The record is inside the ring and its size is sane; its commands are not yet walked.
+ * Sets *out_error to -EPROTO (and returns NULL) where the ring's content is not. */
+const struct bhi_lane_record *bhi_lane_peek(const struct bhi_lane_view *view, uint64_t offset,
+                                            int *out_error);
+
+#endif

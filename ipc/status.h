@@ -1,0 +1,14 @@
+/* Names, texts and classes of the statuses in status.def. The codes themselves are public:
+ * <bulkhead/status.h>. */
+#ifndef BHI_STATUS_H
+#define BHI_STATUS_H
+
+#include <bulkhead/status.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+bool bhi_status_known(uint32_t code);
+/* True for a code that a worker may put into a result: a verdict that it can know of. */
+bool bhi_status_from_worker(uint32_t code);
+
+#endif

@@ -1,0 +1,29 @@
+/* Memory cgroups for workers, v1 or v2, where this process may make them. One parent for each
+ * context, one child for each worker. Nothing here blocks for long; all of it is plain file I/O. */
+#ifndef BHI_CGROUP_H
+#define BHI_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct bhi_cgroup {
+    int version;   /* 1 or 2; 0: none, use RLIMIT_DATA */
+    char dir[512]; /* the context's parent; empty: none */
+};
+
+/* Finds the memory controller below this process's own cgroup and makes `bulkhead.<pid>.<serial>`.
+ * Returns 0, or -errno with version 0 and one line in |why| that says what to enable. */
+int bhi_cgroup_open(struct bhi_cgroup *cgroup, uint64_t serial, char *why, size_t why_size);
+/* Removes the parent; its children must be empty (it waits for that, 1 s at most). */
+void bhi_cgroup_close(struct bhi_cgroup *cgroup);
+/* Makes child `w<id>` with |limit| bytes (and the same with swap, where swap is accounted). */
+int bhi_cgroup_add(const struct bhi_cgroup *cgroup, uint64_t id, uint64_t limit);
+int bhi_cgroup_enter(const struct bhi_cgroup *cgroup, uint64_t id, pid_t pid);
+/* How many processes the kernel has killed in the child for its limit; 0 where unknown. */
+uint64_t bhi_cgroup_oom_kills(const struct bhi_cgroup *cgroup, uint64_t id);
+/* Removes the child; -EBUSY while a process is left in it: try again later. */
+int bhi_cgroup_remove(const struct bhi_cgroup *cgroup, uint64_t id);
+
+#endif

@@ -1,0 +1,88 @@
+/* The Vulkan backend: one device, one queue, no isolation of its own. It runs in a worker (entry
+ * points straight from the driver's library) and in tests (through the loader, with the validation
+ * layer). One thread calls it. It knows nothing of lanes, sandboxes or supervisors: a fault is a
+ * struct bhi_fault, and a crash is a crash.
+ */
+#ifndef BHI_BACKEND_H
+#define BHI_BACKEND_H
+
+#include "commands.h"
+#include "progress.h"
+#include "wire.h"
+#include <bulkhead/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <vulkan/vulkan.h>
+
+struct bhi_backend;
+
+struct bhi_fault {
+    bh_status status; /* BH_OK: none */
+    int32_t vk_result;
+    uint32_t command_index; /* BHI_NO_COMMAND: none */
+    uint32_t executed;      /* bh_executed: 0 no, 1 unknown, 2 yes */
+    char text[BHI_FAULT_TEXT];
+};
+
+struct bhi_backend_config {
+    PFN_vkGetInstanceProcAddr get_instance_proc_addr;
+    uint32_t device_index;
+    /* Page that the device may write (struct bhi_markers), or NULL: then submissions are never
+     * merged into one vkQueueSubmit. Page aligned, a whole page, shared read-write mapping. */
+    struct bhi_markers *markers;
+    uint32_t max_pipelines; /* least recently used ones are destroyed beyond it; 0: 256 */
+    const char *const *layers; /* instance layers to enable (tests); NULL-terminated or NULL */
+};
+
+/* Creates instance, device, queue. On failure *fault says which call (status NO_DEVICE,
+ * UNSUPPORTED, OUT_OF_*, VULKAN). Returns NULL then. */
+struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
+                                       struct bhi_fault *fault);
+void bhi_backend_destroy(struct bhi_backend *backend);
+/* All physical devices of the driver, as `device` messages (chosen = 1 on ours). Returns how many
+ * were written. |config| alone is enough: also used when no device can be created. */
+size_t bhi_backend_devices(struct bhi_backend *backend, struct bhi_msg_device *out,
+                           size_t capacity);
+/* One trivial dispatch, so that the driver has started every thread and JIT it will need. */
+bool bhi_backend_warm_up(struct bhi_backend *backend, struct bhi_fault *fault);
+
+/* Maps |fd| (verified, MAP_POPULATE) and imports it as a VkBuffer without a copy. Takes |fd| over,
+ * also on failure. A buffer that could not be imported is remembered with its fault, and every
+ * command that names it fails with it. Attaching an id again replaces it. */
+void bhi_backend_attach(struct bhi_backend *backend, uint64_t id, int fd, uint64_t size);
+/* Waits for nothing: the supervisor detaches only what no submission uses. Unknown ids are fine. */
+void bhi_backend_detach(struct bhi_backend *backend, uint64_t id);
+
+struct bhi_spec_constant {
+    uint32_t constant_id;
+    uint32_t size; /* 1, 2, 4 or 8 */
+    uint64_t bits;
+};
+
+/* Copies code and constants. Nothing is parsed until first use (bhi_backend_run with a dispatch or
+ * a prepare): SPIRV-Tools validation, SPIRV-Cross reflection, layouts, pipeline. A kernel that
+ * fails stays failed with its text. */
+void bhi_backend_kernel_create(struct bhi_backend *backend, const struct bhi_msg_kernel_create *info,
+                               const void *code, const struct bhi_spec_constant *constants,
+                               uint32_t constant_count);
+void bhi_backend_kernel_destroy(struct bhi_backend *backend, uint64_t id);
+/* Called once for each kernel that was reflected since the last call, oldest first. Returns false
+ * when there is none. |bindings| has room for 256. */
+bool bhi_backend_next_reflection(struct bhi_backend *backend, struct bhi_msg_kernel_info *out,
+                                 struct bhi_msg_kernel_binding *bindings);
+
+/* Runs |count| checked records, in order, and blocks until the device has finished them. It may
+ * merge several into one vkQueueSubmit (with markers around each); it puts barriers between
+ * commands that depend on each other through a buffer (also across records), and none between
+ * those that do not; a record whose commands cannot be recorded fails alone and completely: none
+ * of its commands runs. |results| and |faults| have |count| entries; started_ns, ended_ns, status,
+ * vk_result, command_index, executed are filled in. Returns false when the device is lost: then
+ * the results up to the loss are right, the rest say DEVICE_LOST, and the backend is only good for
+ * destruction. */
+bool bhi_backend_run(struct bhi_backend *backend, const struct bhi_lane_record *const *records,
+                     size_t count, struct bhi_result *results, struct bhi_fault *faults);
+
+void bhi_backend_metrics(const struct bhi_backend *backend, struct bhi_msg_metrics *out);
+
+#endif

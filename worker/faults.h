@@ -1,0 +1,41 @@
+/* Fault injection, compiled into bulkhead-worker-faulty only (BHI_FAULTS=1); nothing otherwise.
+ *
+ * $BULKHEAD_TEST_FAULTS, read once by the zygote: a comma-separated list of
+ *     WORKER:POINT:NTH=ACTION
+ *   WORKER  ordinal of the worker in its zygote, from 1, or * for each
+ *   POINT   a name used in BHI_FAULT_POINT("…")
+ *   NTH     the how-manyth time the point is passed in that worker, from 1, or *
+ *   ACTION  segv, abort, kill, stop, sigsys (an execve), exit0, exit7, hang (endless loop), flood
+ *           (control messages for ever), garbage (random bytes over progress), fail (the call
+ *           guarded by BHI_FAULT_FAILS fails)
+ */
+#ifndef BHI_FAULTS_H
+#define BHI_FAULTS_H
+
+#include <stdbool.h>
+
+#if BHI_FAULTS
+void bhi_faults_init(void);               /* zygote: reads the variable */
+void bhi_faults_worker(unsigned ordinal); /* worker, after fork */
+struct bhi_progress;
+struct bhi_channel;
+void bhi_faults_targets(struct bhi_progress *progress, struct bhi_channel *channel);
+bool bhi_fault_point(const char *name); /* true: action `fail` is due here */
+#define BHI_FAULT_POINT(name) ((void)bhi_fault_point(name))
+#define BHI_FAULT_FAILS(name) bhi_fault_point(name)
+#else
+#define BHI_FAULT_POINT(name) ((void)0)
+#define BHI_FAULT_FAILS(name) false
+#endif
+
+/* The points:
+ *   sandbox, connect, hello, device, warm_up, lock_down, ready     while starting
+ *   started        a submission was taken from the lane, nothing is submitted
+ *   submitted      vkQueueSubmit has returned
+ *   before_record  the device has finished, the completion record is not written
+ *   after_record   the completion record is published, nobody is woken
+ *   attach         a buffer is being attached
+ *   kernel_create  a kernel is being created
+ */
+
+#endif
