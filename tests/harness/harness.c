@@ -1,0 +1,220 @@
+#include "harness.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DEFAULT_SECONDS 30
+#define EXIT_FAILED     1
+/* A test that ends by itself (exit() in the code under test) must not look like one that passed. */
+#define EXIT_PASSED 113
+
+void bht_fail(const char *file, int line, const char *format, ...) {
+    char text[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "%s:%d: %s\n", file, line, text);
+    fflush(NULL);
+    _exit(EXIT_FAILED);
+}
+
+void bht_check_int(const char *file, int line, const char *left_text, const char *right_text,
+                   intmax_t left, intmax_t right, const char *op, bool holds) {
+    if (!holds) {
+        bht_fail(file, line, "%s %s %s does not hold: %jd and %jd", left_text, op, right_text, left,
+                 right);
+    }
+}
+
+void bht_check_str(const char *file, int line, const char *left_text, const char *left,
+                   const char *right, bool contains) {
+    bool holds = left != NULL && right != NULL &&
+                 (contains ? strstr(left, right) != NULL : strcmp(left, right) == 0);
+    if (!holds) {
+        bht_fail(file, line, "%s is \"%s\", must %s \"%s\"", left_text, left ? left : "(null)",
+                 contains ? "contain" : "be", right ? right : "(null)");
+    }
+}
+
+void bht_check_mem(const char *file, int line, const char *left_text, const void *left,
+                   const void *right, size_t size) {
+    const unsigned char *a = left, *b = right;
+    for (size_t i = 0; i < size; i++) {
+        if (a[i] != b[i]) {
+            bht_fail(file, line, "%s differs at byte %zu of %zu: 0x%02x, must be 0x%02x", left_text,
+                     i, size, a[i], b[i]);
+        }
+    }
+}
+
+uint64_t bht_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void bht_poll_pause(void) {
+    const struct timespec pause = {.tv_nsec = 200 * 1000};
+    nanosleep(&pause, NULL);
+}
+
+static void check_left(const char *what, size_t before, size_t after) {
+    if (before != after) {
+        fprintf(stderr, "%s: %zu before, %zu after\n", what, before, after);
+        if (strcmp(what, "descriptors") == 0) {
+            char command[64];
+            snprintf(command, sizeof command, "ls -l /proc/%d/fd >&2", (int)getpid());
+            (void)!system(command);
+        }
+        fflush(NULL);
+        _exit(EXIT_FAILED);
+    }
+}
+
+__attribute__((noreturn)) static void run_in_child(const struct bht_test *test) {
+    setpgid(0, 0);
+    /* Whoever is orphaned by the code under test comes to us and is counted. */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    fflush(NULL);
+    struct bht_counts before = bht_count_self();
+    test->run();
+    struct bht_counts after = bht_count_self();
+    check_left("descriptors", before.descriptors, after.descriptors);
+    check_left("children", before.children, after.children);
+    if ((test->flags & BHT_ALLOW_THREADS) == 0) {
+        check_left("threads", before.threads, after.threads);
+    }
+    if ((test->flags & BHT_ALLOW_MAPPINGS) == 0) {
+        check_left("mappings", before.mappings, after.mappings);
+    }
+    /* exit() and not _exit(): the leak checker runs there. atexit order makes ours the last word.
+     */
+    fflush(NULL);
+    exit(EXIT_PASSED);
+}
+
+/* Returns NULL where the test passed, else why not. */
+static const char *judge(const struct bht_test *test, int status, bool timed_out, char *text,
+                         size_t size) {
+    if (timed_out) {
+        snprintf(text, size, "killed after %u s", test->seconds ? test->seconds : DEFAULT_SECONDS);
+        return text;
+    }
+    if (WIFSIGNALED(status)) {
+        if (test->signal != 0 && WTERMSIG(status) == test->signal) {
+            return NULL;
+        }
+        snprintf(text, size, "died of signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+        return text;
+    }
+    if (test->signal != 0) {
+        snprintf(text, size, "exit status %d, must die of signal %d", WEXITSTATUS(status),
+                 test->signal);
+        return text;
+    }
+    if (WEXITSTATUS(status) != EXIT_PASSED) {
+        snprintf(text, size, "exit status %d", WEXITSTATUS(status));
+        return text;
+    }
+    return NULL;
+}
+
+/* Kills and reaps what a failed test has left behind; its orphans come to us. */
+static void sweep(pid_t group) {
+    kill(-group, SIGKILL);
+    uint64_t end = bht_now_ns() + 5000000000u;
+    pid_t left[64];
+    while (bht_now_ns() < end) {
+        size_t count = bht_descendants(getpid(), left, BHT_COUNT(left));
+        for (size_t i = 0; i < count && i < BHT_COUNT(left); i++) {
+            kill(left[i], SIGKILL);
+        }
+        pid_t reaped = waitpid(-1, NULL, WNOHANG);
+        if (reaped < 0 && errno == ECHILD) {
+            return;
+        }
+        if (reaped == 0) {
+            bht_poll_pause();
+        }
+    }
+    fprintf(stderr, "a process that a test has left behind cannot be killed\n");
+}
+
+static bool run_test(const struct bht_test *test) {
+    uint64_t start = bht_now_ns();
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        run_in_child(test);
+    }
+    if (pid < 0) {
+        printf("FAIL %s: fork: %s\n", test->name, strerror(errno));
+        return false;
+    }
+    setpgid(pid, pid); /* both sides do it, so that the kill below cannot come too early */
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    unsigned seconds = test->seconds ? test->seconds : DEFAULT_SECONDS;
+    struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
+    bool timed_out = poll(&poll_fd, 1, (int)seconds * 1000) == 0;
+    if (timed_out) {
+        kill(-pid, SIGKILL);
+        kill(pid, SIGKILL);
+    }
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    close(pidfd);
+    sweep(pid);
+    char text[128];
+    const char *why = judge(test, status, timed_out, text, sizeof text);
+    double milliseconds = (double)(bht_now_ns() - start) / 1e6;
+    if (why != NULL) {
+        printf("FAIL %s: %s (%.0f ms)\n", test->name, why, milliseconds);
+    } else {
+        printf("ok   %s (%.0f ms)\n", test->name, milliseconds);
+    }
+    fflush(stdout);
+    return why == NULL;
+}
+
+static bool wanted(const char *name, int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], name) == 0) {
+            return true;
+        }
+    }
+    return argc <= 1;
+}
+
+int bht_main(int argc, char **argv, const struct bht_test *tests, size_t count) {
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        for (size_t i = 0; i < count; i++) {
+            puts(tests[i].name);
+        }
+        return 0;
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    size_t passed = 0, failed = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (wanted(tests[i].name, argc, argv)) {
+            bool ok = run_test(&tests[i]);
+            passed += ok;
+            failed += !ok;
+        }
+    }
+    printf("%zu passed, %zu failed\n", passed, failed);
+    if (passed + failed == 0 || (argc > 1 && passed + failed != (size_t)(argc - 1))) {
+        fprintf(stderr, "no such test; --list lists them\n");
+        return 2;
+    }
+    return failed == 0 ? 0 : 1;
+}

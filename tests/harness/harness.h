@@ -1,0 +1,149 @@
+/* Test harness: each test runs in a child process of its own, under a time limit, and must leave
+ * that process as it found it: descriptors, children, threads and mappings are counted before and
+ * after. A crash, an exit or a hang is a failure of that test and of no other.
+ *
+ *     static void opens_and_closes(void) { BHT_EQ(bhi_thing_open(&thing), 0); … }
+ *     int main(int argc, char **argv)
+ *     {
+ *         static const struct bht_test TESTS[] = {BHT_TEST(opens_and_closes), …};
+ *         return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+ *     }
+ *
+ * Arguments name the tests to run (all without); --list lists them.
+ * Asserts end the test at once: no clean-up runs, which is fine in a process that is about to end.
+ */
+#ifndef BHT_HARNESS_H
+#define BHT_HARNESS_H
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BHT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum bht_flags {
+    /* Mappings and threads are counted too. Off for a test that makes a library keep something on
+     * purpose (an allocator's arena, a driver's thread): say why beside it. */
+    BHT_ALLOW_MAPPINGS = 1u << 0,
+    BHT_ALLOW_THREADS = 1u << 1,
+};
+
+struct bht_test {
+    const char *name;
+    void (*run)(void);
+    unsigned seconds; /* time limit; 0: 30 */
+    unsigned flags;   /* enum bht_flags */
+    int signal;       /* the test must die of this signal (0: it must return) */
+};
+
+#define BHT_TEST(function)                                                                         \
+    { #function, function, 0, 0, 0 }
+#define BHT_TEST_WITH(function, secs, bits)                                                        \
+    { #function, function, secs, bits, 0 }
+#define BHT_DEATH_TEST(function, signo)                                                            \
+    { #function, function, 0, 0, signo }
+
+/* Returns the exit status for main: 0 all passed, 1 some failed, 2 bad usage. */
+int bht_main(int argc, char **argv, const struct bht_test *tests, size_t count);
+
+/* -- asserts -------------------------------------------------------------------------------- */
+
+__attribute__((noreturn, format(printf, 3, 4))) void bht_fail(const char *file, int line,
+                                                              const char *format, ...);
+void bht_check_int(const char *file, int line, const char *left_text, const char *right_text,
+                   intmax_t left, intmax_t right, const char *op, bool holds);
+void bht_check_str(const char *file, int line, const char *left_text, const char *left,
+                   const char *right, bool contains);
+void bht_check_mem(const char *file, int line, const char *left_text, const void *left,
+                   const void *right, size_t size);
+
+#define BHT_FAIL(...) bht_fail(__FILE__, __LINE__, __VA_ARGS__)
+#define BHT_TRUE(condition)                                                                        \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            bht_fail(__FILE__, __LINE__, "not true: %s", #condition);                              \
+        }                                                                                          \
+    } while (0)
+#define BHT_COMPARE(left, op, right)                                                               \
+    do {                                                                                           \
+        intmax_t bht_left = (intmax_t)(left), bht_right = (intmax_t)(right);                       \
+        bht_check_int(__FILE__, __LINE__, #left, #right, bht_left, bht_right, #op,                 \
+                      bht_left op bht_right);                                                      \
+    } while (0)
+#define BHT_EQ(left, right)           BHT_COMPARE(left, ==, right)
+#define BHT_NE(left, right)           BHT_COMPARE(left, !=, right)
+#define BHT_LT(left, right)           BHT_COMPARE(left, <, right)
+#define BHT_LE(left, right)           BHT_COMPARE(left, <=, right)
+#define BHT_GT(left, right)           BHT_COMPARE(left, >, right)
+#define BHT_GE(left, right)           BHT_COMPARE(left, >=, right)
+#define BHT_STR_EQ(left, right)       bht_check_str(__FILE__, __LINE__, #left, left, right, false)
+#define BHT_STR_HAS(left, needle)     bht_check_str(__FILE__, __LINE__, #left, left, needle, true)
+#define BHT_MEM_EQ(left, right, size) bht_check_mem(__FILE__, __LINE__, #left, left, right, size)
+
+/* -- waiting: always for a condition, always bounded ---------------------------------------- */
+
+uint64_t bht_now_ns(void); /* CLOCK_MONOTONIC */
+void bht_poll_pause(void); /* 200 us: between two looks at a condition, nothing else */
+
+/* Looks at |condition| until it holds; fails the test after |milliseconds|. */
+#define WAIT_UNTIL(condition, milliseconds)                                                        \
+    do {                                                                                           \
+        uint64_t bht_end = bht_now_ns() + (uint64_t)(milliseconds)*1000000u;                       \
+        while (!(condition)) {                                                                     \
+            if (bht_now_ns() > bht_end) {                                                          \
+                bht_fail(__FILE__, __LINE__, "still not true after %" PRIu64 " ms: %s",            \
+                         (uint64_t)(milliseconds), #condition);                                    \
+            }                                                                                      \
+            bht_poll_pause();                                                                      \
+        }                                                                                          \
+    } while (0)
+
+/* -- counting ------------------------------------------------------------------------------- */
+
+struct bht_counts {
+    size_t descriptors; /* of this process */
+    size_t children;    /* direct ones, zombies included */
+    size_t threads;
+    size_t mappings; /* lines of /proc/self/maps without heap, stack and anonymous memory */
+};
+
+struct bht_counts bht_count_self(void);
+size_t bht_count_descriptors(pid_t pid); /* 0 where it cannot be seen */
+size_t bht_count_children(pid_t pid);
+/* All processes below |pid| (not itself), zombies left out. */
+size_t bht_count_descendants(pid_t pid);
+/* Up to |capacity| of them into |out|. Returns how many there are. */
+size_t bht_descendants(pid_t pid, pid_t *out, size_t capacity);
+/* Processes on the machine, zombies left out, whose command line's first word ends in |name|. */
+size_t bht_count_processes(const char *name);
+/* The state letter of /proc/PID/stat; 'X' where there is no such process. */
+char bht_process_state(pid_t pid);
+uint64_t bht_resident_bytes(pid_t pid);
+
+/* -- children of a test --------------------------------------------------------------------- */
+
+/* Starts argv[0] (found in PATH) with standard output and error in one temporary file. */
+struct bht_child {
+    pid_t pid;
+    int output; /* descriptor of the file */
+};
+void bht_spawn(struct bht_child *child, const char *const *argv);
+/* Waits |milliseconds| at most (else kills it and fails the test). Returns the exit status, or 128
+ * plus the signal. |out| gets the beginning of its output, NUL-terminated; may be NULL. */
+int bht_finish(struct bht_child *child, unsigned milliseconds, char *out, size_t capacity);
+/* Both at once; a time limit of 60 s. */
+int bht_run(const char *const *argv, char *out, size_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
