@@ -1,0 +1,504 @@
+#include "cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Two layouts. v1: the memory controller has a tree of its own, and a group may hold processes and
+ * children at once: our parent goes below our own group. v2: one tree, and a group that holds
+ * processes cannot give its children a controller (except the root), so below our own group there
+ * is nothing to be had; where the group above us hands out memory to its children and lets us
+ * write, our parent goes beside our own group. Moving the host itself is not an option: a library
+ * does not change its process's place.
+ */
+
+#define NAME_TRIES 16
+
+static void say(char *why, size_t why_size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void say(char *why, size_t why_size, const char *format, ...) {
+    if (why == NULL || why_size == 0) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why, why_size, format, arguments);
+    va_end(arguments);
+}
+
+/* -- small files ---------------------------------------------------------------------------- */
+
+static int make_path(char *out, size_t capacity, const char *dir, const char *name) {
+    int length = snprintf(out, capacity, "%s/%s", dir, name);
+    return length < 0 || (size_t)length >= capacity ? -ENAMETOOLONG : 0;
+}
+
+static int write_file(const char *dir, const char *name, const char *text) {
+    char path[PATH_MAX];
+    int result = make_path(path, sizeof path, dir, name);
+    if (result != 0) {
+        return result;
+    }
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return -errno;
+    }
+    ssize_t written;
+    do {
+        written = write(fd, text, strlen(text));
+    } while (written < 0 && errno == EINTR);
+    result = written < 0 ? -errno : 0;
+    close(fd);
+    return result;
+}
+
+static int read_file(const char *dir, const char *name, char *out, size_t capacity) {
+    char path[PATH_MAX];
+    out[0] = '\0';
+    int result = make_path(path, sizeof path, dir, name);
+    if (result != 0) {
+        return result;
+    }
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return -errno;
+    }
+    size_t used = 0;
+    while (used + 1 < capacity) {
+        ssize_t got = read(fd, out + used, capacity - 1 - used);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            result = got < 0 ? -errno : 0;
+            break;
+        }
+        used += (size_t)got;
+    }
+    close(fd);
+    out[used] = '\0';
+    return result;
+}
+
+/* Is |word| one of the words of |text|, separated by any of |separators|? */
+static bool has_word(const char *text, const char *separators, const char *word) {
+    size_t length = strlen(word);
+    while (*text != '\0') {
+        size_t run = strcspn(text, separators);
+        if (run == length && strncmp(text, word, length) == 0) {
+            return true;
+        }
+        text += run;
+        text += strspn(text, separators);
+    }
+    return false;
+}
+
+static bool lists_memory(const char *dir, const char *name) {
+    char text[512];
+    return read_file(dir, name, text, sizeof text) == 0 && has_word(text, " \n", "memory");
+}
+
+/* -- where are we --------------------------------------------------------------------------- */
+
+struct place {
+    int version;         /* 1 or 2; 0: no memory controller */
+    char path[PATH_MAX]; /* our group, as /proc/self/cgroup names it */
+};
+
+/* /proc/self/cgroup: lines of ID:CONTROLLERS:PATH, v2 is 0::PATH. */
+static int find_place(const char *proc_cgroup, struct place *out) {
+    out->version = 0;
+    FILE *file = fopen(proc_cgroup, "re");
+    if (file == NULL) {
+        return -errno;
+    }
+    char *line = NULL;
+    size_t capacity = 0;
+    while (out->version != 1 && getline(&line, &capacity, file) > 0) {
+        line[strcspn(line, "\n")] = '\0';
+        char *controllers = strchr(line, ':');
+        char *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+        if (path == NULL) {
+            continue;
+        }
+        *controllers++ = '\0';
+        *path++ = '\0';
+        int version = 0;
+        if (has_word(controllers, ",", "memory")) {
+            version = 1;
+        } else if (strcmp(line, "0") == 0 && controllers[0] == '\0') {
+            version = 2;
+        }
+        if (version != 0 && strlen(path) < sizeof out->path) {
+            out->version = version;
+            snprintf(out->path, sizeof out->path, "%s", path);
+        }
+    }
+    free(line);
+    fclose(file);
+    return 0;
+}
+
+/* mountinfo writes space, tab, newline and backslash as three octal digits. */
+static void unescape(char *text) {
+    char *out = text;
+    for (const char *in = text; *in != '\0'; out++) {
+        if (in[0] == '\\' && in[1] >= '0' && in[1] <= '3' && in[2] >= '0' && in[2] <= '7' &&
+            in[3] >= '0' && in[3] <= '7') {
+            *out = (char)((in[1] - '0') * 64 + (in[2] - '0') * 8 + (in[3] - '0'));
+            in += 4;
+        } else {
+            *out = *in++;
+        }
+    }
+    *out = '\0';
+}
+
+/* One line of mountinfo: ID PARENT MAJ:MIN ROOT POINT OPTIONS [TAG]... - TYPE SOURCE SUPER. */
+static bool parse_mount(char *line, int version, char **out_root, char **out_point) {
+    char *rest = strstr(line, " - ");
+    if (rest == NULL) {
+        return false;
+    }
+    *rest = '\0';
+    char *save = NULL;
+    char *type = strtok_r(rest + 3, " \n", &save);
+    (void)strtok_r(NULL, " \n", &save);
+    char *super = strtok_r(NULL, " \n", &save);
+    bool wanted = type != NULL && (version == 2 ? strcmp(type, "cgroup2") == 0
+                                                : strcmp(type, "cgroup") == 0 && super != NULL &&
+                                                      has_word(super, ",", "memory"));
+    if (!wanted) {
+        return false;
+    }
+    char *field = strtok_r(line, " ", &save);
+    for (int i = 0; i < 3 && field != NULL; i++) {
+        field = strtok_r(NULL, " ", &save);
+    }
+    *out_root = field;
+    *out_point = strtok_r(NULL, " ", &save);
+    if (*out_root == NULL || *out_point == NULL) {
+        return false;
+    }
+    unescape(*out_root);
+    unescape(*out_point);
+    return true;
+}
+
+/* Our own group as a folder: the mount point, and what of our path lies below the mount's root.
+ * |*out_top| is how long the mount point is: nothing above it is ours to see. */
+static int find_dir(const char *mountinfo, const struct place *place, char *out, size_t capacity,
+                    size_t *out_top) {
+    FILE *file = fopen(mountinfo, "re");
+    if (file == NULL) {
+        return -errno;
+    }
+    char *line = NULL;
+    size_t line_capacity = 0;
+    int result = -ENOENT;
+    while (result != 0 && getline(&line, &line_capacity, file) > 0) {
+        char *root, *point;
+        if (!parse_mount(line, place->version, &root, &point)) {
+            continue;
+        }
+        size_t root_length = strcmp(root, "/") == 0 ? 0 : strlen(root);
+        const char *below = place->path;
+        if (strncmp(below, root, root_length) != 0 ||
+            (below[root_length] != '/' && below[root_length] != '\0')) {
+            continue; /* a mount of some other part of the tree */
+        }
+        below += root_length;
+        int length = snprintf(out, capacity, "%s%s", point, strcmp(below, "/") == 0 ? "" : below);
+        struct stat status;
+        if (length > 0 && (size_t)length < capacity && stat(out, &status) == 0 &&
+            S_ISDIR(status.st_mode)) {
+            *out_top = strlen(point);
+            result = 0;
+        }
+    }
+    free(line);
+    fclose(file);
+    return result;
+}
+
+/* -- the context's parent ------------------------------------------------------------------- */
+
+static int make_parent(struct bhi_cgroup *cgroup, const char *in, uint64_t serial) {
+    for (int try = 0; try < NAME_TRIES; try++) {
+        /* A second process may have our number, in another pid namespace: never share a group. */
+        char suffix[16] = "";
+        if (try > 0) {
+            snprintf(suffix, sizeof suffix, ".%d", try);
+        }
+        int length = snprintf(cgroup->dir, sizeof cgroup->dir, "%s/bulkhead.%d.%llu%s", in,
+                              (int)getpid(), (unsigned long long)serial, suffix);
+        if (length < 0 || (size_t)length >= sizeof cgroup->dir) {
+            return -ENAMETOOLONG;
+        }
+        if (mkdir(cgroup->dir, 0755) == 0) {
+            return 0;
+        }
+        if (errno != EEXIST) {
+            return -errno;
+        }
+    }
+    return -EEXIST;
+}
+
+static const char *advice(int error) {
+    switch (error) {
+    case -EACCES:
+    case -EPERM:
+        return "run as root, or have a memory cgroup delegated to this user";
+    case -EROFS:
+        return "mount the cgroup file system read-write";
+    default:
+        return "see the error";
+    }
+}
+
+static int open_v1(struct bhi_cgroup *cgroup, uint64_t serial, const char *own, char *why,
+                   size_t why_size) {
+    int result = make_parent(cgroup, own, serial);
+    if (result != 0) {
+        say(why, why_size, "cannot make a memory cgroup (v1) in %s: %s; %s", own, strerror(-result),
+            advice(result));
+        return result;
+    }
+    cgroup->version = 1;
+    return 0;
+}
+
+/* The folder in which a v2 parent can be made: our own group where it may have children with the
+ * controller, the one above us otherwise. */
+static int choose_v2(const char *own, size_t top, char *out, size_t capacity, char *why,
+                     size_t why_size) {
+    if (!lists_memory(own, "cgroup.controllers")) {
+        say(why, why_size,
+            "the memory controller is not available in %s; write +memory to cgroup.subtree_control "
+            "of the group above it (systemd: Delegate=memory)",
+            own);
+        return -EOPNOTSUPP;
+    }
+    int result = 0;
+    if (!lists_memory(own, "cgroup.subtree_control")) {
+        result = write_file(own, "cgroup.subtree_control", "+memory");
+    }
+    if (result == 0) {
+        snprintf(out, capacity, "%s", own);
+        return 0;
+    }
+    char above[PATH_MAX];
+    snprintf(above, sizeof above, "%s", own);
+    char *slash = strrchr(above, '/');
+    if (slash == NULL || (size_t)(slash - above) < top) {
+        say(why, why_size,
+            "%s holds processes and is the top of what can be seen here, so it can have no "
+            "children "
+            "with a memory limit (%s); start the host in a group below a delegated one",
+            own, strerror(-result));
+        return result;
+    }
+    *slash = '\0';
+    if (!lists_memory(above, "cgroup.subtree_control")) {
+        say(why, why_size,
+            "%s does not give the memory controller to the groups in it; write "
+            "+memory to its cgroup.subtree_control",
+            above);
+        return -EOPNOTSUPP;
+    }
+    /* Beside our own group its limit would not hold for the workers: nobody asked for that. */
+    char limit[64];
+    if (read_file(own, "memory.max", limit, sizeof limit) != 0 || strncmp(limit, "max", 3) != 0) {
+        say(why, why_size,
+            "%s has a memory limit that workers beside it would escape; run the host as a leaf "
+            "below "
+            "the group that carries the limit",
+            own);
+        return -EBUSY;
+    }
+    snprintf(out, capacity, "%s", above);
+    return 0;
+}
+
+static int open_v2(struct bhi_cgroup *cgroup, uint64_t serial, const char *own, size_t top,
+                   char *why, size_t why_size) {
+    char in[PATH_MAX];
+    int result = choose_v2(own, top, in, sizeof in, why, why_size);
+    if (result != 0) {
+        return result;
+    }
+    /* To move a process one must be able to write this file of the common ancestor. */
+    char procs[PATH_MAX];
+    result = make_path(procs, sizeof procs, in, "cgroup.procs");
+    if (result == 0 && faccessat(AT_FDCWD, procs, W_OK, AT_EACCESS) != 0) {
+        result = -errno;
+    }
+    if (result == 0) {
+        result = make_parent(cgroup, in, serial);
+    }
+    if (result == 0) {
+        result = write_file(cgroup->dir, "cgroup.subtree_control", "+memory");
+        if (result != 0) {
+            rmdir(cgroup->dir);
+        }
+    }
+    if (result != 0) {
+        say(why, why_size, "cannot make a memory cgroup (v2) in %s: %s; %s", in, strerror(-result),
+            advice(result));
+        return result;
+    }
+    cgroup->version = 2;
+    return 0;
+}
+
+int bhi_cgroup_open_from(struct bhi_cgroup *cgroup, uint64_t serial, const char *proc_cgroup,
+                         const char *mountinfo, char *why, size_t why_size) {
+    memset(cgroup, 0, sizeof *cgroup);
+    say(why, why_size, "%s", "");
+    struct place place;
+    int result = find_place(proc_cgroup, &place);
+    if (result == 0 && place.version == 0) {
+        result = -EOPNOTSUPP;
+    }
+    if (result != 0) {
+        say(why, why_size, "%s names no memory cgroup (%s); a kernel with CONFIG_MEMCG is needed",
+            proc_cgroup, strerror(-result));
+        return result;
+    }
+    char own[PATH_MAX];
+    size_t top = 0;
+    result = find_dir(mountinfo, &place, own, sizeof own, &top);
+    if (result != 0) {
+        say(why, why_size, "the cgroup file system (v%d) is not mounted where group %s can be seen",
+            place.version, place.path);
+        return result;
+    }
+    result = place.version == 1 ? open_v1(cgroup, serial, own, why, why_size)
+                                : open_v2(cgroup, serial, own, top, why, why_size);
+    if (result != 0) {
+        memset(cgroup, 0, sizeof *cgroup);
+    }
+    return result;
+}
+
+int bhi_cgroup_open(struct bhi_cgroup *cgroup, uint64_t serial, char *why, size_t why_size) {
+    return bhi_cgroup_open_from(cgroup, serial, "/proc/self/cgroup", "/proc/self/mountinfo", why,
+                                why_size);
+}
+
+/* One attempt: children first. Returns 0 when nothing is left. */
+static int remove_tree(const char *dir) {
+    DIR *entries = opendir(dir);
+    if (entries == NULL) {
+        return errno == ENOENT ? 0 : -errno;
+    }
+    struct dirent *entry;
+    while ((entry = readdir(entries)) != NULL) {
+        if (entry->d_name[0] == 'w' && entry->d_type == DT_DIR) {
+            /* One that is still in use makes the last rmdir fail, which is what we report. */
+            (void)unlinkat(dirfd(entries), entry->d_name, AT_REMOVEDIR);
+        }
+    }
+    closedir(entries);
+    return rmdir(dir) == 0 || errno == ENOENT ? 0 : -errno;
+}
+
+void bhi_cgroup_close(struct bhi_cgroup *cgroup) {
+    if (cgroup->version != 0) {
+        /* The kernel says EBUSY until the last process of a child is gone; nothing tells us when
+         * on v1, so look again. */
+        const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
+        for (int i = 0; i < 500 && remove_tree(cgroup->dir) != 0; i++) {
+            nanosleep(&pause, NULL);
+        }
+    }
+    memset(cgroup, 0, sizeof *cgroup);
+}
+
+/* -- the workers' children ------------------------------------------------------------------ */
+
+static int child_dir(const struct bhi_cgroup *cgroup, uint64_t id, char *out, size_t capacity) {
+    if (cgroup->version == 0) {
+        return -EOPNOTSUPP;
+    }
+    char name[32];
+    snprintf(name, sizeof name, "w%llu", (unsigned long long)id);
+    return make_path(out, capacity, cgroup->dir, name);
+}
+
+static int set_limit(int version, const char *dir, uint64_t limit) {
+    char text[32];
+    /* The v1 file is a signed number of bytes. */
+    snprintf(text, sizeof text, "%llu",
+             (unsigned long long)(limit > INT64_MAX ? (uint64_t)INT64_MAX : limit));
+    int result = write_file(dir, version == 1 ? "memory.limit_in_bytes" : "memory.max", text);
+    if (result != 0) {
+        return result;
+    }
+    result = version == 1 ? write_file(dir, "memory.memsw.limit_in_bytes", text)
+                          : write_file(dir, "memory.swap.max", "0");
+    return result == -ENOENT ? 0 : result; /* swap is not accounted on this kernel */
+}
+
+int bhi_cgroup_add(const struct bhi_cgroup *cgroup, uint64_t id, uint64_t limit) {
+    char dir[PATH_MAX];
+    int result = child_dir(cgroup, id, dir, sizeof dir);
+    if (result != 0) {
+        return result;
+    }
+    if (mkdir(dir, 0755) != 0) {
+        return -errno;
+    }
+    if (limit != 0 && (result = set_limit(cgroup->version, dir, limit)) != 0) {
+        rmdir(dir);
+    }
+    return result;
+}
+
+int bhi_cgroup_enter(const struct bhi_cgroup *cgroup, uint64_t id, pid_t pid) {
+    char dir[PATH_MAX], text[32];
+    int result = child_dir(cgroup, id, dir, sizeof dir);
+    if (result != 0) {
+        return result;
+    }
+    if (pid <= 0) {
+        return -EINVAL; /* 0 would move the caller itself */
+    }
+    snprintf(text, sizeof text, "%d", (int)pid);
+    return write_file(dir, "cgroup.procs", text);
+}
+
+uint64_t bhi_cgroup_oom_kills(const struct bhi_cgroup *cgroup, uint64_t id) {
+    char dir[PATH_MAX], text[1024];
+    if (child_dir(cgroup, id, dir, sizeof dir) != 0 ||
+        read_file(dir, cgroup->version == 1 ? "memory.oom_control" : "memory.events", text,
+                  sizeof text) != 0) {
+        return 0;
+    }
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, "oom_kill ", 9) == 0) {
+            return strtoull(line + 9, NULL, 10);
+        }
+    }
+    return 0;
+}
+
+int bhi_cgroup_remove(const struct bhi_cgroup *cgroup, uint64_t id) {
+    char dir[PATH_MAX];
+    int result = child_dir(cgroup, id, dir, sizeof dir);
+    if (result != 0) {
+        return result;
+    }
+    return rmdir(dir) == 0 || errno == ENOENT ? 0 : -errno;
+}

@@ -1,0 +1,210 @@
+#include "proc_status.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_THREADS 256
+/* Threads may start while we look. A pass that meets none that is new is the last one. */
+#define MAX_PASSES 16
+
+struct field {
+    const char *name; /* with its colon */
+    uint64_t wanted;
+    int base;
+};
+
+static const struct field FIELDS[] = {
+    {"NoNewPrivs:", 1, 10}, {"Seccomp:", 2, 10}, {"CapInh:", 0, 16}, {"CapPrm:", 0, 16},
+    {"CapEff:", 0, 16},     {"CapBnd:", 0, 16},  {"CapAmb:", 0, 16},
+};
+#define FIELD_COUNT (sizeof(FIELDS) / sizeof(FIELDS[0]))
+
+static void say(char *why, size_t why_size, const char *text) {
+    if (why != NULL && why_size > 0) {
+        snprintf(why, why_size, "%s", text);
+    }
+}
+
+/* Reads a small file of /proc whole. Returns its length or -errno. */
+static ssize_t read_text(const char *path, char *out, size_t capacity) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return -errno;
+    }
+    size_t used = 0;
+    ssize_t result = 0;
+    while (used + 1 < capacity) {
+        ssize_t got = read(fd, out + used, capacity - 1 - used);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            result = -errno;
+            break;
+        }
+        if (got == 0) {
+            break;
+        }
+        used += (size_t)got;
+    }
+    close(fd);
+    out[used] = '\0';
+    return result < 0 ? result : (ssize_t)used;
+}
+
+/* The value of the line that begins with |name|, or NULL. */
+static const char *find_field(const char *text, const char *name) {
+    size_t length = strlen(name);
+    for (const char *line = text; line != NULL && *line != '\0';) {
+        if (strncmp(line, name, length) == 0) {
+            return line + length + strspn(line + length, " \t");
+        }
+        line = strchr(line, '\n');
+        line = line != NULL ? line + 1 : NULL;
+    }
+    return NULL;
+}
+
+static bool exited(int pidfd) {
+    struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
+    return poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLIN) != 0;
+}
+
+pid_t bhi_pidfd_pid(int pidfd) {
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
+    ssize_t length = read_text(path, text, sizeof text);
+    if (length < 0) {
+        return length == -ENOENT ? -EBADF : (pid_t)length;
+    }
+    const char *value = find_field(text, "Pid:");
+    if (value == NULL) {
+        return -EBADF; /* some other kind of descriptor */
+    }
+    long pid = strtol(value, NULL, 10);
+    /* -1: reaped; 0: not in our pid namespace, so that we have no name for it either. */
+    return pid > 0 ? (pid_t)pid : 0;
+}
+
+static int check_thread(pid_t pid, pid_t thread, char *why, size_t why_size) {
+    char path[64], text[8192];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)thread);
+    ssize_t length = read_text(path, text, sizeof text);
+    if (length < 0) {
+        return (int)length;
+    }
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
+        const char *value = find_field(text, FIELDS[i].name);
+        char shown[48] = "absent";
+        if (value != NULL) {
+            char *end;
+            uint64_t number = strtoull(value, &end, FIELDS[i].base);
+            if (end != value && number == FIELDS[i].wanted) {
+                continue;
+            }
+            snprintf(shown, sizeof shown, "%.*s", (int)strcspn(value, "\n"), value);
+        }
+        if (why != NULL && why_size > 0) {
+            snprintf(why, why_size, "thread %d of worker %d: %s is %s, must be %llu", (int)thread,
+                     (int)pid, FIELDS[i].name, shown, (unsigned long long)FIELDS[i].wanted);
+        }
+        return -EPERM;
+    }
+    return 0;
+}
+
+struct seen {
+    pid_t threads[MAX_THREADS];
+    size_t count;
+};
+
+static bool has_seen(const struct seen *seen, pid_t thread) {
+    for (size_t i = 0; i < seen->count; i++) {
+        if (seen->threads[i] == thread) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Checks each thread that has not been checked yet. Returns how many those were, or -errno. */
+static int check_pass(DIR *tasks, pid_t pid, struct seen *seen, char *why, size_t why_size) {
+    int fresh = 0;
+    rewinddir(tasks);
+    for (;;) {
+        errno = 0;
+        struct dirent *entry = readdir(tasks);
+        if (entry == NULL) {
+            return errno != 0 ? -errno : fresh;
+        }
+        pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (thread <= 0 || has_seen(seen, thread)) {
+            continue;
+        }
+        if (seen->count == MAX_THREADS) {
+            say(why, why_size, "the worker has more threads than a worker may have");
+            return -EPERM;
+        }
+        int result = check_thread(pid, thread, why, why_size);
+        if (result == -ENOENT || result == -ESRCH) {
+            continue; /* it ended meanwhile; whatever it started is in the list */
+        }
+        if (result != 0) {
+            return result;
+        }
+        seen->threads[seen->count++] = thread;
+        fresh++;
+    }
+}
+
+/* Is |pidfd| the live process that |pid| names now? */
+static int check_identity(pid_t pid, int pidfd) {
+    pid_t named = bhi_pidfd_pid(pidfd);
+    if (named < 0) {
+        return named;
+    }
+    return named == pid && !exited(pidfd) ? 0 : -ESRCH;
+}
+
+int bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size) {
+    say(why, why_size, "");
+    int result = check_identity(pid, pidfd);
+    if (result != 0) {
+        return result;
+    }
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    if (tasks == NULL) {
+        return errno == ENOENT ? -ESRCH : -errno;
+    }
+    struct seen seen = {.count = 0};
+    result = -EAGAIN;
+    for (int pass = 0; pass < MAX_PASSES; pass++) {
+        int fresh = check_pass(tasks, pid, &seen, why, why_size);
+        if (fresh <= 0) {
+            result = fresh;
+            break;
+        }
+    }
+    closedir(tasks);
+    if (result == -EAGAIN) {
+        say(why, why_size, "the worker starts threads faster than they can be looked at");
+        result = -EPERM;
+    }
+    /* A verdict on some other process that took over the pid would be worthless. */
+    int identity = check_identity(pid, pidfd);
+    if (identity != 0) {
+        say(why, why_size, "");
+        return identity;
+    }
+    return result == 0 && seen.count == 0 ? -ESRCH : result;
+}
