@@ -18,7 +18,8 @@ struct bhi_channel {
 
 /* Supervisor: |context| is its one zmq context. |path| is the socket's file. 0 or -errno. */
 int bhi_channel_bind(struct bhi_channel *channel, void *context, const char *path);
-/* Worker: makes a context of its own (one I/O thread), connects. 0 or -errno. */
+/* Worker: makes a context of its own (one I/O thread), connects, and waits until the connection is
+ * made (5 s at most: -ETIMEDOUT), so that nothing is left to be opened later. 0 or -errno. */
 int bhi_channel_connect(struct bhi_channel *channel, const char *path);
 void bhi_channel_close(struct bhi_channel *channel);
 /* Never blocks: -EAGAIN when the peer does not read (high-water mark). 0 or -errno. */

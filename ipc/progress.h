@@ -137,7 +137,8 @@ int bhi_progress_poll(struct bhi_progress_view *view, uint64_t published, uint64
  * |text| gets the fault's text (sanitised, NUL-terminated) or "". Returns 0 or -EPROTO. */
 int bhi_progress_read(const struct bhi_progress_view *view, uint64_t seq, struct bhi_result *out,
                       char text[BHI_FAULT_TEXT]);
-/* After a death: the newest submission that may have been started, in (completed, published]. */
+/* After a death: the newest submission that may have been started, in [completed, published];
+ * |completed| itself: none was. */
 uint64_t bhi_progress_started(const struct bhi_progress_view *view, uint64_t completed,
                               uint64_t published);
 const char *bhi_step_name(uint32_t step);

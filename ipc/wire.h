@@ -2,6 +2,7 @@
 #ifndef BHI_WIRE_H
 #define BHI_WIRE_H
 
+#include "text.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,8 +71,5 @@ int bhi_wire_encode(const struct bhi_message *message, uint8_t *out, size_t capa
  * line that names message and field into |why| (may be NULL). |out| is zeroed on failure. */
 int bhi_wire_decode(const uint8_t *bytes, size_t length, enum bhi_direction direction,
                     uint32_t states, struct bhi_message *out, char *why, size_t why_size);
-/* Copies |text| into |out|: valid UTF-8 without control characters, cut at a character. Use it on
- * whatever comes from a worker before it is shown, and before it is encoded. */
-void bhi_text_sanitise(char *out, size_t capacity, const char *text, size_t length);
 
 #endif

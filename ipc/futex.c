@@ -1,0 +1,105 @@
+#include "futex.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S       1000000000u
+#define SPIN_MAX_NS    50000u
+#define SPIN_MIN_NS    500u
+#define PAUSES_A_CLOCK 64
+
+uint64_t bhi_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+uint64_t bhi_deadline_ns(uint64_t timeout_ns) {
+    uint64_t now = bhi_now_ns();
+    return timeout_ns > BHI_FOREVER - now ? BHI_FOREVER : now + timeout_ns;
+}
+
+/* NULL where there is no limit. */
+static struct timespec *to_timespec(uint64_t deadline_ns, struct timespec *out) {
+    if (deadline_ns == BHI_FOREVER)
+        return NULL;
+    out->tv_sec = (time_t)(deadline_ns / NS_PER_S);
+    out->tv_nsec = (long)(deadline_ns % NS_PER_S);
+    return out;
+}
+
+/* Woken, changed before we slept (EAGAIN), or interrupted: all the same to the caller. */
+static int wait_result(long rc) {
+    if (rc >= 0 || errno == EAGAIN || errno == EINTR)
+        return 0;
+    return -errno;
+}
+
+int bhi_futex_wait(const _Atomic uint32_t *word, uint32_t expected, bool shared,
+                   uint64_t deadline_ns) {
+    struct timespec at;
+    int op = FUTEX_WAIT_BITSET | (shared ? 0 : FUTEX_PRIVATE_FLAG);
+    return wait_result(syscall(SYS_futex, word, op, expected, to_timespec(deadline_ns, &at), NULL,
+                               FUTEX_BITSET_MATCH_ANY));
+}
+
+int bhi_futex_wait_any(const struct bhi_futex_wait *waits, size_t count, uint64_t deadline_ns) {
+    struct futex_waitv list[BHI_FUTEX_MAX];
+    struct timespec at;
+    if (count == 0 || count > BHI_FUTEX_MAX)
+        return -EINVAL;
+    for (size_t i = 0; i < count; i++) {
+        list[i] = (struct futex_waitv){
+            .val = waits[i].expected,
+            .uaddr = (uintptr_t)waits[i].word,
+            .flags = FUTEX_32 | (waits[i].shared ? 0 : FUTEX_PRIVATE_FLAG),
+        };
+    }
+    return wait_result(syscall(SYS_futex_waitv, list, (unsigned)count, 0,
+                               to_timespec(deadline_ns, &at), CLOCK_MONOTONIC));
+}
+
+void bhi_futex_wake(const _Atomic uint32_t *word, bool shared, int how_many) {
+    int op = FUTEX_WAKE | (shared ? 0 : FUTEX_PRIVATE_FLAG);
+    syscall(SYS_futex, word, op, how_many, NULL, NULL, 0);
+}
+
+static inline void pause_cpu(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* A budget of 0 stays 0: this place never spins. Any other keeps a floor, so that it can notice
+ * when spinning begins to pay again. Threads that share a place may race on the budget: it is a
+ * guess either way. */
+bool bhi_spin_wait(struct bhi_spin *spin, const _Atomic uint32_t *word, uint32_t expected) {
+    if (atomic_load_explicit(word, memory_order_acquire) != expected)
+        return true;
+    uint32_t budget = atomic_load_explicit(&spin->budget_ns, memory_order_relaxed);
+    if (budget == 0)
+        return false;
+    if (budget > SPIN_MAX_NS)
+        budget = SPIN_MAX_NS;
+    uint64_t end = bhi_now_ns() + budget;
+    do {
+        for (int i = 0; i < PAUSES_A_CLOCK; i++) {
+            pause_cpu();
+            if (atomic_load_explicit(word, memory_order_acquire) != expected) {
+                uint32_t raised = budget + budget / 2;
+                atomic_store_explicit(&spin->budget_ns, raised > SPIN_MAX_NS ? SPIN_MAX_NS : raised,
+                                      memory_order_relaxed);
+                return true;
+            }
+        }
+    } while (bhi_now_ns() < end);
+    uint32_t lowered = budget / 2;
+    atomic_store_explicit(&spin->budget_ns, lowered < SPIN_MIN_NS ? SPIN_MIN_NS : lowered,
+                          memory_order_relaxed);
+    return false;
+}

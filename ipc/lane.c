@@ -1,0 +1,161 @@
+#include "lane.h"
+
+#include "check.h"
+#include "futex.h"
+#include "memfd.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define LANE_VERSION 1u
+#define LANE_SEALS   (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE)
+
+_Static_assert(sizeof(struct bhi_lane_header) <= 4096, "the header is one page");
+_Static_assert(sizeof(struct bhi_lane_record) % 8 == 0, "records are 8-byte aligned");
+
+static bool capacity_valid(uint64_t capacity, uint64_t page) {
+    return capacity >= page && capacity <= UINT32_MAX && (capacity & (capacity - 1)) == 0;
+}
+
+/* Header, ring, ring again: one address range of page + 2 × capacity bytes. NULL: errno. */
+static uint8_t *map_twice(int fd, uint64_t page, uint64_t capacity, int protection) {
+    uint8_t *base = mmap(NULL, page + 2 * capacity, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+        return NULL;
+    if (mmap(base, page + capacity, protection, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
+        mmap(base + page + capacity, capacity, protection, MAP_SHARED | MAP_FIXED, fd,
+             (off_t)page) == MAP_FAILED) {
+        int error = errno;
+        munmap(base, page + 2 * capacity);
+        errno = error;
+        return NULL;
+    }
+    return base;
+}
+
+/* -- supervisor ---------------------------------------------------------------------------- */
+
+int bhi_lane_create(struct bhi_lane *lane, uint32_t capacity, uint32_t results) {
+    uint64_t page = bhi_page_round(1);
+    *lane = (struct bhi_lane){.fd = -1};
+    if (!capacity_valid(capacity, page) || results == 0 || (results & (results - 1)) != 0)
+        return -EINVAL;
+    int fd = bhi_memfd_create("bulkhead-lane", page + capacity, 1);
+    if (fd < 0)
+        return fd;
+    uint8_t *base = map_twice(fd, page, capacity, PROT_READ | PROT_WRITE);
+    int error = base ? 0 : -errno;
+    /* After the seal no new writable mapping can be made; ours stays. */
+    if (!error)
+        error = bhi_memfd_seal(fd, LANE_SEALS);
+    /* A child of the host must not hold, or write into, a stream that is not its own. */
+    if (!error && madvise(base, page + 2 * (uint64_t)capacity, MADV_DONTFORK))
+        error = -errno;
+    if (error) {
+        if (base)
+            munmap(base, page + 2 * (uint64_t)capacity);
+        close(fd);
+        return error;
+    }
+    lane->header = (struct bhi_lane_header *)base;
+    lane->header->magic = BHI_LANE_MAGIC;
+    lane->header->version = LANE_VERSION;
+    lane->header->capacity = capacity;
+    lane->header->results = results;
+    lane->ring = base + page;
+    lane->capacity = capacity;
+    lane->fd = fd;
+    return 0;
+}
+
+void bhi_lane_destroy(struct bhi_lane *lane) {
+    if (!lane || !lane->header)
+        return;
+    munmap(lane->header, bhi_page_round(1) + 2 * lane->capacity);
+    close(lane->fd);
+    *lane = (struct bhi_lane){.fd = -1};
+}
+
+int64_t bhi_lane_space(const struct bhi_lane *lane, uint64_t tail) {
+    if (tail > lane->head || lane->head - tail > lane->capacity)
+        return -1;
+    return (int64_t)(lane->capacity - (lane->head - tail));
+}
+
+void bhi_lane_publish(struct bhi_lane *lane, const struct bhi_lane_record *record) {
+    uint64_t size = record->size;
+    BHI_CHECK(size >= sizeof *record && size % 8 == 0 && size <= lane->capacity / 2);
+    memcpy(lane->ring + (lane->head & (lane->capacity - 1)), record, size);
+    lane->head += size;
+    atomic_store_explicit(&lane->header->head, lane->head, memory_order_release);
+    /* seq_cst, so that our look at progress.sleeping, which follows, and the worker's look at the
+     * doorbell, after it has said that it sleeps, cannot both miss the other's word. */
+    atomic_fetch_add_explicit(&lane->header->doorbell, 1, memory_order_seq_cst);
+}
+
+void bhi_lane_control(struct bhi_lane *lane, uint32_t control_sent) {
+    atomic_store_explicit(&lane->header->control_sent, control_sent, memory_order_release);
+    atomic_fetch_add_explicit(&lane->header->doorbell, 1, memory_order_seq_cst);
+}
+
+void bhi_lane_wake(struct bhi_lane *lane) {
+    bhi_futex_wake(&lane->header->doorbell, true, INT_MAX);
+}
+
+/* -- worker -------------------------------------------------------------------------------- */
+
+int bhi_lane_view_map(struct bhi_lane_view *view, int fd, uint64_t bytes) {
+    uint64_t page = bhi_page_round(1);
+    *view = (struct bhi_lane_view){0};
+    if (bytes < page || !capacity_valid(bytes - page, page))
+        return -EINVAL;
+    uint64_t capacity = bytes - page;
+    int error = bhi_memfd_verify(fd, bytes, F_SEAL_FUTURE_WRITE);
+    if (error)
+        return error;
+    uint8_t *base = map_twice(fd, page, capacity, PROT_READ);
+    if (!base)
+        return -errno;
+    const struct bhi_lane_header *header = (const struct bhi_lane_header *)base;
+    if (header->magic != BHI_LANE_MAGIC || header->version != LANE_VERSION ||
+        header->capacity != capacity) {
+        munmap(base, page + 2 * capacity);
+        return -EPROTO;
+    }
+    *view = (struct bhi_lane_view){.header = header, .ring = base + page, .capacity = capacity};
+    return 0;
+}
+
+void bhi_lane_view_unmap(struct bhi_lane_view *view) {
+    if (!view || !view->header)
+        return;
+    munmap((void *)(uintptr_t)view->header, bhi_page_round(1) + 2 * view->capacity);
+    *view = (struct bhi_lane_view){0};
+}
+
+const struct bhi_lane_record *bhi_lane_peek(const struct bhi_lane_view *view, uint64_t offset,
+                                            int *out_error) {
+    *out_error = 0;
+    uint64_t head = atomic_load_explicit(&view->header->head, memory_order_acquire);
+    uint64_t published = head - view->tail;
+    if (head < view->tail || published > view->capacity || offset > published || offset % 8 != 0) {
+        *out_error = -EPROTO;
+        return NULL;
+    }
+    uint64_t left = published - offset;
+    if (left == 0)
+        return NULL;
+    const struct bhi_lane_record *record =
+        (const void *)(view->ring + ((view->tail + offset) & (view->capacity - 1)));
+    if (left < sizeof *record || record->size < sizeof *record || record->size % 8 != 0 ||
+        record->size > view->capacity / 2 || record->size > left) {
+        *out_error = -EPROTO;
+        return NULL;
+    }
+    return record;
+}

@@ -1,0 +1,65 @@
+#include "memfd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+uint64_t bhi_page_round(uint64_t bytes) {
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (bytes == 0)
+        return page;
+    if (bytes > UINT64_MAX - (page - 1))
+        return 0;
+    return (bytes + page - 1) & ~(page - 1);
+}
+
+int bhi_memfd_create(const char *name, uint64_t bytes, int leave_open) {
+    uint64_t size = bhi_page_round(bytes);
+    if (size == 0 || size > (uint64_t)LLONG_MAX)
+        return -EFBIG;
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
+        fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -errno;
+    int error = ftruncate(fd, (off_t)size) ? -errno : 0;
+    if (!error && !leave_open)
+        error = bhi_memfd_seal(fd, SEALS);
+    if (error) {
+        close(fd);
+        return error;
+    }
+    return fd;
+}
+
+int bhi_memfd_seal(int fd, int seals) {
+    return fcntl(fd, F_ADD_SEALS, seals) ? -errno : 0;
+}
+
+int bhi_memfd_verify(int fd, uint64_t bytes, int extra_seals) {
+    uint64_t size = bhi_page_round(bytes);
+    if (size == 0)
+        return -EINVAL;
+    /* Seals first: only once it is sealed does the size hold still. Anything but a memfd (or
+     * hugetlbfs, tmpfs file, which have no SHRINK|GROW|SEAL) answers EINVAL. */
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0)
+        return errno == EINVAL ? -EPERM : -errno;
+    if ((seals & (SEALS | extra_seals)) != (SEALS | extra_seals))
+        return -EPERM;
+    struct stat st;
+    if (fstat(fd, &st))
+        return -errno;
+    if (!S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size != size)
+        return -EINVAL;
+    return 0;
+}

@@ -1,0 +1,222 @@
+#include "progress.h"
+
+#include "check.h"
+#include "futex.h"
+#include "memfd.h"
+#include "status.h"
+#include "text.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PROGRESS_VERSION 1u
+#define MAX_RESULTS      (1u << 20)
+
+_Static_assert(sizeof(struct bhi_progress_header) <= 4096, "the header is one page");
+_Static_assert(sizeof(struct bhi_result) % 8 == 0, "copied word by word");
+_Static_assert(sizeof(struct bhi_fault_slot) % 8 == 0, "copied word by word");
+
+static bool results_valid(uint32_t results) {
+    return results >= 1 && results <= MAX_RESULTS && (results & (results - 1)) == 0;
+}
+
+size_t bhi_progress_bytes(uint32_t results) {
+    return bhi_page_round(2 * bhi_page_round(1) + (uint64_t)results * sizeof(struct bhi_result) +
+                          BHI_FAULT_SLOTS * sizeof(struct bhi_fault_slot));
+}
+
+const char *bhi_step_name(uint32_t step) {
+    static const char *const names[BHI_STEP_COUNT] = {
+        [BHI_STEP_FORKED] = "forked",   [BHI_STEP_SANDBOX] = "sandbox",
+        [BHI_STEP_CONTROL] = "control", [BHI_STEP_DEVICE] = "device",
+        [BHI_STEP_WARM_UP] = "warm-up", [BHI_STEP_LOCK_DOWN] = "lock-down",
+        [BHI_STEP_RUNNING] = "running",
+    };
+    return step < BHI_STEP_COUNT ? names[step] : "unknown";
+}
+
+/* -- worker -------------------------------------------------------------------------------- */
+
+int bhi_progress_map(struct bhi_progress *progress, int fd, uint64_t bytes) {
+    *progress = (struct bhi_progress){0};
+    uint64_t page = bhi_page_round(1);
+    /* The number of results follows from the size: the largest power of two that fits. */
+    uint32_t results = MAX_RESULTS;
+    while (results > 1 && bhi_progress_bytes(results) > bytes)
+        results /= 2;
+    if (bhi_progress_bytes(results) != bytes)
+        return -EINVAL;
+    int error = bhi_memfd_verify(fd, bytes, 0);
+    if (error)
+        return error;
+    uint8_t *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED)
+        return -errno;
+    struct bhi_progress_header *header = (void *)base;
+    if (header->magic != BHI_PROGRESS_MAGIC || header->version != PROGRESS_VERSION) {
+        munmap(base, bytes);
+        return -EPROTO;
+    }
+    progress->header = header;
+    progress->markers = (void *)(base + page);
+    progress->results = (void *)(base + 2 * page);
+    progress->faults = (void *)(progress->results + results);
+    progress->mask = results - 1;
+    progress->bytes = bytes;
+    return 0;
+}
+
+void bhi_progress_unmap(struct bhi_progress *progress) {
+    if (!progress || !progress->header)
+        return;
+    munmap(progress->header, progress->bytes);
+    *progress = (struct bhi_progress){0};
+}
+
+void bhi_progress_result(struct bhi_progress *progress, const struct bhi_result *result,
+                         const char *text) {
+    progress->results[result->seq & progress->mask] = *result;
+    if (!text)
+        return;
+    struct bhi_fault_slot *slot = &progress->faults[result->seq % BHI_FAULT_SLOTS];
+    slot->seq = result->seq;
+    bhi_text_sanitise(slot->text, sizeof slot->text, text, strlen(text));
+}
+
+void bhi_progress_publish(struct bhi_progress *progress, uint64_t seq, uint64_t tail) {
+    struct bhi_progress_header *h = progress->header;
+    atomic_store_explicit(&h->tail, tail, memory_order_release);
+    atomic_store_explicit(&h->completed_seq, seq, memory_order_release);
+    atomic_store_explicit(&h->completed_word, (uint32_t)seq, memory_order_release);
+}
+
+void bhi_progress_wake(struct bhi_progress *progress) {
+    bhi_futex_wake(&progress->header->completed_word, true, INT_MAX);
+}
+
+void bhi_progress_step(struct bhi_progress *progress, enum bhi_step step) {
+    atomic_store_explicit(&progress->header->step, (uint32_t)step, memory_order_release);
+}
+
+void bhi_progress_step_failed(struct bhi_progress *progress, uint32_t status, int error,
+                              const char *text) {
+    struct bhi_progress_header *h = progress->header;
+    h->step_status = status;
+    h->step_error = error;
+    bhi_text_sanitise(h->step_text, sizeof h->step_text, text, strlen(text));
+}
+
+/* -- supervisor ---------------------------------------------------------------------------- */
+
+static int write_header(int fd) {
+    uint32_t words[2] = {BHI_PROGRESS_MAGIC, PROGRESS_VERSION};
+    _Static_assert(offsetof(struct bhi_progress_header, magic) == 0 &&
+                       offsetof(struct bhi_progress_header, version) == 4,
+                   "written as two words");
+    ssize_t n = pwrite(fd, words, sizeof words, 0);
+    return n == (ssize_t)sizeof words ? 0 : n < 0 ? -errno : -EIO;
+}
+
+int bhi_progress_create(struct bhi_progress_view *view, uint32_t results) {
+    *view = (struct bhi_progress_view){.fd = -1};
+    if (!results_valid(results))
+        return -EINVAL;
+    uint64_t page = bhi_page_round(1);
+    size_t bytes = bhi_progress_bytes(results);
+    int fd = bhi_memfd_create("bulkhead-progress", bytes, 0);
+    if (fd < 0)
+        return fd;
+    int error = write_header(fd);
+    uint8_t *base = MAP_FAILED;
+    if (!error) {
+        base = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+        error = base == MAP_FAILED || madvise(base, bytes, MADV_DONTFORK) ? -errno : 0;
+    }
+    if (error) {
+        if (base != MAP_FAILED)
+            munmap(base, bytes);
+        close(fd);
+        return error;
+    }
+    view->header = (const void *)base;
+    view->markers = (const void *)(base + page);
+    view->results = (const void *)(base + 2 * page);
+    view->faults = (const void *)(view->results + results);
+    view->mask = results - 1;
+    view->bytes = bytes;
+    view->fd = fd;
+    return 0;
+}
+
+void bhi_progress_destroy(struct bhi_progress_view *view) {
+    if (!view || !view->header)
+        return;
+    munmap((void *)(uintptr_t)view->header, view->bytes);
+    close(view->fd);
+    *view = (struct bhi_progress_view){.fd = -1};
+}
+
+int bhi_progress_poll(struct bhi_progress_view *view, uint64_t published, uint64_t head,
+                      uint64_t *out_completed, uint64_t *out_tail) {
+    /* completed first: the tail that we read then is at least the one published with it. */
+    uint64_t completed = atomic_load_explicit(&view->header->completed_seq, memory_order_acquire);
+    uint64_t tail = atomic_load_explicit(&view->header->tail, memory_order_acquire);
+    if (completed > published || completed < view->seen_completed || tail > head ||
+        tail < view->seen_tail)
+        return -EPROTO;
+    view->seen_completed = completed;
+    view->seen_tail = tail;
+    *out_completed = completed;
+    *out_tail = tail;
+    return 0;
+}
+
+/* Copies memory that another process may be writing: each word is loaded exactly once, so that
+ * what is checked afterwards is what is used. */
+static void copy_once(void *out, const void *from, size_t bytes) {
+    const uint64_t *source = from;
+    for (size_t i = 0; i < bytes / 8; i++) {
+        uint64_t word = __atomic_load_n(&source[i], __ATOMIC_RELAXED);
+        memcpy((uint8_t *)out + 8 * i, &word, 8);
+    }
+}
+
+int bhi_progress_read(const struct bhi_progress_view *view, uint64_t seq, struct bhi_result *out,
+                      char text[BHI_FAULT_TEXT]) {
+    struct bhi_result r;
+    text[0] = '\0';
+    copy_once(&r, &view->results[seq & view->mask], sizeof r);
+    if (r.seq != seq || r.executed > 2 || (r.status != BH_OK && !bhi_status_from_worker(r.status)))
+        return -EPROTO;
+    uint64_t now = bhi_now_ns();
+    if (r.ended_ns > now)
+        r.ended_ns = now;
+    if (r.started_ns > r.ended_ns)
+        r.started_ns = r.ended_ns;
+    if (r.status != BH_OK) {
+        struct bhi_fault_slot slot;
+        copy_once(&slot, &view->faults[seq % BHI_FAULT_SLOTS], sizeof slot);
+        if (slot.seq == seq)
+            bhi_text_sanitise(text, BHI_FAULT_TEXT, slot.text, sizeof slot.text);
+    }
+    *out = r;
+    return 0;
+}
+
+uint64_t bhi_progress_started(const struct bhi_progress_view *view, uint64_t completed,
+                              uint64_t published) {
+    uint64_t handed = atomic_load_explicit(&view->header->started_seq, memory_order_acquire);
+    if (handed > published)
+        handed = published;
+    if (handed <= completed)
+        return completed;
+    /* The device's own word, where there is one for what is in flight, is the finer one. */
+    uint32_t marker = atomic_load_explicit(&view->markers->started, memory_order_acquire);
+    uint32_t ahead = marker - (uint32_t)completed;
+    if (ahead >= 1 && ahead <= handed - completed)
+        return completed + ahead;
+    return handed;
+}

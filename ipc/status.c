@@ -1,0 +1,76 @@
+#include "status.h"
+
+static const char unknown[] = "UNKNOWN";
+
+const char *bh_status_name(bh_status status) {
+    switch (status) {
+#define BH_STATUS(NAME, value, CLASS, text, advice)                                                \
+    case BH_##NAME:                                                                                \
+        return #NAME;
+#include "status.def"
+#undef BH_STATUS
+    }
+    return unknown;
+}
+
+const char *bh_status_text(bh_status status) {
+    switch (status) {
+#define BH_STATUS(NAME, value, CLASS, text, advice)                                                \
+    case BH_##NAME:                                                                                \
+        return text;
+#include "status.def"
+#undef BH_STATUS
+    }
+    return "unknown status";
+}
+
+const char *bh_status_advice(bh_status status) {
+    switch (status) {
+#define BH_STATUS(NAME, value, CLASS, text, advice)                                                \
+    case BH_##NAME:                                                                                \
+        return advice;
+#include "status.def"
+#undef BH_STATUS
+    }
+    return "the library is newer than the program: look the number up in its manual";
+}
+
+bh_status_class bh_status_classify(bh_status status) {
+    switch (status) {
+#define BH_STATUS(NAME, value, CLASS, text, advice)                                                \
+    case BH_##NAME:                                                                                \
+        return BH_CLASS_##CLASS;
+#include "status.def"
+#undef BH_STATUS
+    }
+    return BH_CLASS_NONE;
+}
+
+bool bhi_status_known(uint32_t code) {
+    switch (code) {
+#define BH_STATUS(NAME, value, CLASS, text, advice) case value:
+#include "status.def"
+#undef BH_STATUS
+        return true;
+    }
+    return false;
+}
+
+/* How a worker died, a passed deadline, a cancellation, the loss of others: the supervisor sees
+ * those for itself, and takes no worker's word for them. */
+bool bhi_status_from_worker(uint32_t code) {
+    switch (code) {
+    case BH_OUT_OF_HOST_MEMORY:
+    case BH_OUT_OF_DEVICE_MEMORY:
+    case BH_DEVICE_LOST:
+    case BH_VULKAN:
+    case BH_LOAD_FAILED:
+    case BH_INVALID_KERNEL:
+    case BH_COMPILE_FAILED:
+    case BH_BINDING_MISMATCH:
+    case BH_LIMIT_EXCEEDED:
+        return true;
+    default:
+        return false;
+    }
+}
