@@ -4,16 +4,34 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 #include <zmq.h>
 
-#define HANDSHAKE_MS   2000
 #define CONNECT_MS     5000
 #define WORKER_SOCKETS 2
-#define MAX_DRAIN      16
+#define MAX_PIECE      8192 /* libzmq reads at most this much at once from a raw connection */
+#define MAX_PEER_ID    32
+#define MAX_STRANGERS  64 /* pieces from others than the peer that one call looks at */
 #define NS_PER_MS      1000000u
+#define ENDPOINT_BYTES (sizeof(struct sockaddr_un) + 8)
+
+/*      NONE ── first notification ──▶ CONNECTED ── second one ──▶ GONE
+ * There is one peer in the life of a channel. */
+enum peer_state { PEER_NONE, PEER_CONNECTED, PEER_GONE };
+
+struct bhi_channel_input {
+    enum peer_state peer;
+    uint8_t peer_id[MAX_PEER_ID]; /* libzmq's name for the connection */
+    size_t peer_id_length;
+    char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to be removed; "": nothing */
+    bool lost; /* a header was not one: no telling where the next message begins */
+    size_t begin, end;
+    uint8_t bytes[BHI_WIRE_MAX + MAX_PIECE];
+};
 
 static int last_error(void) {
     int error = zmq_errno();
@@ -24,158 +42,164 @@ static int set_int(void *socket, int option, int value) {
     return zmq_setsockopt(socket, option, &value, sizeof value) ? last_error() : 0;
 }
 
-/* Nothing here is left at libzmq's defaults that a peer could use to make us grow or wait. */
-static int set_limits(void *socket) {
-    int64_t max_size = BHI_WIRE_MAX;
-    int error;
+static int set_options(void *socket) {
+    static const struct {
+        int option, value;
+    } options[] = {
+        {ZMQ_SNDHWM, BHI_CHANNEL_HWM},
+        {ZMQ_RCVHWM, BHI_CHANNEL_HWM},
+        {ZMQ_LINGER, 0},
+        {ZMQ_RECONNECT_IVL, -1},
+        {ZMQ_IMMEDIATE, 1},
+        {ZMQ_BACKLOG, 1},
+        {ZMQ_IPV6, 0},
+        {ZMQ_STREAM_NOTIFY, 1},
+    };
+    int64_t max_size = MAX_PIECE;
     if (zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max_size, sizeof max_size))
         return last_error();
-    if ((error = set_int(socket, ZMQ_SNDHWM, BHI_CHANNEL_HWM)) ||
-        (error = set_int(socket, ZMQ_RCVHWM, BHI_CHANNEL_HWM)) ||
-        (error = set_int(socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS)) ||
-        (error = set_int(socket, ZMQ_LINGER, 0)) ||
-        (error = set_int(socket, ZMQ_RECONNECT_IVL, -1)) ||
-        (error = set_int(socket, ZMQ_IMMEDIATE, 1)) || (error = set_int(socket, ZMQ_BACKLOG, 1)) ||
-        (error = set_int(socket, ZMQ_IPV6, 0)) || (error = set_int(socket, ZMQ_HEARTBEAT_IVL, 0)))
-        return error;
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        int error = set_int(socket, options[i].option, options[i].value);
+        if (error)
+            return error;
+    }
     return 0;
 }
 
-static int make_endpoint(char out[sizeof(struct sockaddr_un) + 8], const char *path) {
-    if (path[0] != '/' || strlen(path) >= sizeof((struct sockaddr_un *)0)->sun_path)
+static int make_endpoint(char out[ENDPOINT_BYTES], const char *path) {
+    if (path[0] != '/')
+        return -EINVAL;
+    if (strlen(path) >= sizeof((struct sockaddr_un *)0)->sun_path)
         return -ENAMETOOLONG;
-    snprintf(out, sizeof(struct sockaddr_un) + 8, "ipc://%s", path);
+    snprintf(out, ENDPOINT_BYTES, "ipc://%s", path);
     return 0;
 }
 
 static int open_socket(struct bhi_channel *channel, void *context) {
-    *channel = (struct bhi_channel){.fd = -1};
-    void *socket = zmq_socket(context, ZMQ_PAIR);
-    if (!socket)
+    channel->input = calloc(1, sizeof *channel->input);
+    if (!channel->input)
+        return -ENOMEM;
+    channel->socket = zmq_socket(context, ZMQ_STREAM);
+    if (!channel->socket)
         return last_error();
     size_t size = sizeof channel->fd;
-    int error = set_limits(socket);
-    if (!error && zmq_getsockopt(socket, ZMQ_FD, &channel->fd, &size))
+    int error = set_options(channel->socket);
+    if (!error && zmq_getsockopt(channel->socket, ZMQ_FD, &channel->fd, &size))
         error = last_error();
-    if (error) {
-        zmq_close(socket);
-        channel->fd = -1;
-        return error;
-    }
-    channel->socket = socket;
-    return 0;
-}
-
-int bhi_channel_bind(struct bhi_channel *channel, void *context, const char *path) {
-    char endpoint[sizeof(struct sockaddr_un) + 8];
-    *channel = (struct bhi_channel){.fd = -1};
-    int error = make_endpoint(endpoint, path);
-    if (!error)
-        error = open_socket(channel, context);
-    if (error)
-        return error;
-    if (zmq_bind(channel->socket, endpoint)) {
-        error = last_error();
-        bhi_channel_close(channel);
-    }
-    return error;
-}
-
-static void *worker_context(void) {
-    void *context = zmq_ctx_new();
-    if (!context)
-        return NULL;
-    if (zmq_ctx_set(context, ZMQ_IO_THREADS, 1) || zmq_ctx_set(context, ZMQ_IPV6, 0) ||
-        zmq_ctx_set(context, ZMQ_MAX_SOCKETS, WORKER_SOCKETS)) {
-        zmq_ctx_term(context);
-        return NULL;
-    }
-    return context;
-}
-
-/* libzmq connects in the background; with ZMQ_IMMEDIATE the socket takes messages only once the
- * connection is made. Waiting for that here means that nothing of it is left to be done when the
- * caller goes on to cut itself off. */
-static int wait_connected(struct bhi_channel *channel) {
-    uint64_t deadline = bhi_deadline_ns((uint64_t)CONNECT_MS * NS_PER_MS);
-    for (;;) {
-        uint64_t now = bhi_now_ns();
-        if (now >= deadline)
-            return -ETIMEDOUT;
-        zmq_pollitem_t item = {.socket = channel->socket, .events = ZMQ_POLLOUT};
-        int rc = zmq_poll(&item, 1, (long)((deadline - now) / NS_PER_MS) + 1);
-        if (rc > 0)
-            return 0;
-        if (rc < 0 && zmq_errno() != EINTR)
-            return last_error();
-    }
-}
-
-int bhi_channel_connect(struct bhi_channel *channel, const char *path) {
-    char endpoint[sizeof(struct sockaddr_un) + 8];
-    *channel = (struct bhi_channel){.fd = -1};
-    int error = make_endpoint(endpoint, path);
-    if (error)
-        return error;
-    struct stat st;
-    if (stat(path, &st))
-        return -errno;
-    if (!S_ISSOCK(st.st_mode))
-        return -ENOTSOCK;
-    void *context = worker_context();
-    if (!context)
-        return last_error();
-    error = open_socket(channel, context);
-    if (error) {
-        zmq_ctx_term(context);
-        return error;
-    }
-    channel->context = context;
-    if (zmq_connect(channel->socket, endpoint))
-        error = last_error();
-    if (!error)
-        error = wait_connected(channel);
-    if (error)
-        bhi_channel_close(channel);
     return error;
 }
 
 void bhi_channel_close(struct bhi_channel *channel) {
-    if (!channel || !channel->socket)
+    if (!channel)
         return;
-    zmq_close(channel->socket);
+    if (channel->socket)
+        zmq_close(channel->socket);
     while (channel->context && zmq_ctx_term(channel->context) && zmq_errno() == EINTR)
         ;
+    free(channel->input);
     *channel = (struct bhi_channel){.fd = -1};
 }
 
-int bhi_channel_send(struct bhi_channel *channel, const struct bhi_message *message) {
-    uint8_t bytes[BHI_WIRE_MAX];
-    int length = bhi_wire_encode(message, bytes, sizeof bytes);
+int bhi_channel_bind(struct bhi_channel *channel, void *context, const char *path) {
+    char endpoint[ENDPOINT_BYTES];
+    *channel = (struct bhi_channel){.fd = -1};
+    int error = make_endpoint(endpoint, path);
+    if (!error)
+        error = open_socket(channel, context);
+    if (!error && zmq_bind(channel->socket, endpoint))
+        error = last_error();
+    if (error)
+        bhi_channel_close(channel);
+    else
+        snprintf(channel->input->path, sizeof channel->input->path, "%s", path);
+    return error;
+}
+
+/* -- input --------------------------------------------------------------------------------- */
+
+/* Receives one part of what libzmq hands out as {connection, bytes}. Returns its length (at most
+ * |capacity|: longer is -EMSGSIZE) or -errno. */
+static int recv_part(void *socket, uint8_t *out, size_t capacity) {
+    int length;
+    do
+        length = zmq_recv(socket, out, capacity, ZMQ_DONTWAIT);
+    while (length < 0 && zmq_errno() == EINTR);
     if (length < 0)
-        return length;
-    /* libzmq looks only now and then whether a connection or room has come up; asking for
-     * ZMQ_EVENTS makes it look. */
-    for (int attempt = 0; attempt < 2; attempt++) {
-        int rc;
-        do
-            rc = zmq_send(channel->socket, bytes, (size_t)length, ZMQ_DONTWAIT);
-        while (rc < 0 && zmq_errno() == EINTR);
-        if (rc >= 0)
+        return last_error();
+    return (size_t)length > capacity ? -EMSGSIZE : length;
+}
+
+/* An empty message to a connection closes it. */
+static void kick(void *socket, const uint8_t *id, size_t id_length) {
+    if (zmq_send(socket, id, id_length, ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0)
+        zmq_send(socket, "", 0, ZMQ_DONTWAIT);
+}
+
+/* An empty piece says that a connection was made, or has ended. */
+static void note_connection(struct bhi_channel_input *in, const uint8_t *id, size_t id_length) {
+    if (in->peer == PEER_NONE) {
+        in->peer = PEER_CONNECTED;
+        memcpy(in->peer_id, id, id_length);
+        in->peer_id_length = id_length;
+        if (in->path[0])
+            unlink(in->path);
+    } else {
+        in->peer = PEER_GONE;
+    }
+}
+
+/* Takes the next piece of the peer's bytes, or news of its connection, out of libzmq. Returns 0 or
+ * -EAGAIN or -errno. There is room for one piece: less than a whole message is left over. */
+static int pull(struct bhi_channel *channel) {
+    struct bhi_channel_input *in = channel->input;
+    if (in->begin > 0) {
+        memmove(in->bytes, in->bytes + in->begin, in->end - in->begin);
+        in->end -= in->begin;
+        in->begin = 0;
+    }
+    for (int i = 0; i < MAX_STRANGERS; i++) {
+        uint8_t id[MAX_PEER_ID];
+        int id_length = recv_part(channel->socket, id, sizeof id);
+        if (id_length < 0)
+            return id_length;
+        int length = recv_part(channel->socket, in->bytes + in->end, sizeof in->bytes - in->end);
+        if (length < 0)
+            return length;
+        bool from_peer = in->peer != PEER_NONE && (size_t)id_length == in->peer_id_length &&
+                         memcmp(id, in->peer_id, in->peer_id_length) == 0;
+        if (length == 0 && (from_peer || in->peer == PEER_NONE)) {
+            note_connection(in, id, (size_t)id_length);
             return 0;
-        if (zmq_errno() != EAGAIN)
-            return last_error();
-        int events = 0;
-        size_t size = sizeof events;
-        if (zmq_getsockopt(channel->socket, ZMQ_EVENTS, &events, &size) || !(events & ZMQ_POLLOUT))
-            break;
+        }
+        if (from_peer) {
+            in->end += (size_t)length;
+            return 0;
+        }
+        kick(channel->socket, id, (size_t)id_length);
     }
     return -EAGAIN;
 }
 
-static int wait_readable(struct bhi_channel *channel, int timeout_ms) {
-    uint64_t deadline =
-        timeout_ms < 0 ? BHI_FOREVER : bhi_deadline_ns((uint64_t)timeout_ms * NS_PER_MS);
+static uint32_t little32(const uint8_t *bytes) {
+    return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+/* Length of the message at the front of the input, 0 where it is not all there, -EBADMSG where
+ * there is no message. */
+static int front_length(const struct bhi_channel_input *in) {
+    size_t have = in->end - in->begin;
+    const uint8_t *at = in->bytes + in->begin;
+    if (have >= 4 && little32(at) != BHI_WIRE_MAGIC)
+        return -EBADMSG;
+    if (have < BHI_WIRE_HEADER)
+        return 0;
+    uint32_t body = little32(at + 8);
+    if (body > BHI_WIRE_MAX - BHI_WIRE_HEADER)
+        return -EBADMSG;
+    return have < BHI_WIRE_HEADER + body ? 0 : (int)(BHI_WIRE_HEADER + body);
+}
+
+static int wait_readable(struct bhi_channel *channel, uint64_t deadline) {
     for (;;) {
         long left = -1;
         if (deadline != BHI_FOREVER) {
@@ -193,42 +217,124 @@ static int wait_readable(struct bhi_channel *channel, int timeout_ms) {
     }
 }
 
-/* Throws away the rest of a multipart message: MAX_DRAIN parts a call, no more. What is left then
- * comes as messages of its own, and is refused like this one. */
-static void drain_parts(struct bhi_channel *channel) {
-    bool more = true;
-    for (int i = 0; more && i < MAX_DRAIN; i++) {
-        zmq_msg_t part;
-        zmq_msg_init(&part);
-        more = zmq_msg_recv(&part, channel->socket, ZMQ_DONTWAIT) >= 0 && zmq_msg_more(&part);
-        zmq_msg_close(&part);
-    }
+static int lose(struct bhi_channel_input *in, char *why, size_t why_size) {
+    in->lost = true;
+    if (why && why_size)
+        snprintf(why, why_size, "channel: what came is not the header of a message");
+    return -EBADMSG;
 }
 
 int bhi_channel_recv(struct bhi_channel *channel, enum bhi_direction direction, uint32_t states,
                      int timeout_ms, struct bhi_message *out, char *why, size_t why_size) {
-    zmq_msg_t part;
-    int rc;
+    struct bhi_channel_input *in = channel->input;
+    uint64_t deadline =
+        timeout_ms < 0 ? BHI_FOREVER : bhi_deadline_ns((uint64_t)timeout_ms * NS_PER_MS);
     memset(out, 0, sizeof *out);
     if (why && why_size)
         why[0] = '\0';
-    if (timeout_ms != 0 && (rc = wait_readable(channel, timeout_ms)) != 0)
-        return rc;
-    zmq_msg_init(&part);
-    do
-        rc = zmq_msg_recv(&part, channel->socket, ZMQ_DONTWAIT);
-    while (rc < 0 && zmq_errno() == EINTR);
-    if (rc < 0) {
-        rc = last_error();
-    } else if (zmq_msg_more(&part)) {
-        drain_parts(channel);
-        if (why && why_size)
-            snprintf(why, why_size, "channel: a message in several parts");
-        rc = -EBADMSG;
-    } else {
-        rc = bhi_wire_decode(zmq_msg_data(&part), zmq_msg_size(&part), direction, states, out, why,
-                             why_size);
+    for (;;) {
+        int length = in->lost ? -EBADMSG : front_length(in);
+        if (length < 0)
+            return lose(in, why, why_size);
+        if (length > 0) {
+            const uint8_t *bytes = in->bytes + in->begin;
+            in->begin += (size_t)length;
+            return bhi_wire_decode(bytes, (size_t)length, direction, states, out, why, why_size);
+        }
+        if (in->peer == PEER_GONE && channel->context)
+            return -EPIPE;
+        int error = pull(channel);
+        if (error == -EMSGSIZE)
+            return lose(in, why, why_size);
+        if (error == -EAGAIN && timeout_ms != 0)
+            error = wait_readable(channel, deadline);
+        if (error)
+            return error;
     }
-    zmq_msg_close(&part);
-    return rc;
+}
+
+/* -- connecting and sending ---------------------------------------------------------------- */
+
+static void *worker_context(void) {
+    void *context = zmq_ctx_new();
+    if (!context)
+        return NULL;
+    if (zmq_ctx_set(context, ZMQ_IO_THREADS, 1) || zmq_ctx_set(context, ZMQ_IPV6, 0) ||
+        zmq_ctx_set(context, ZMQ_MAX_SOCKETS, WORKER_SOCKETS)) {
+        zmq_ctx_term(context);
+        return NULL;
+    }
+    return context;
+}
+
+/* libzmq connects in the background. Waiting here until it has means that nothing of it is left to
+ * be done when the caller goes on to cut itself off. */
+static int wait_connected(struct bhi_channel *channel) {
+    uint64_t deadline = bhi_deadline_ns((uint64_t)CONNECT_MS * NS_PER_MS);
+    while (channel->input->peer == PEER_NONE) {
+        int error = pull(channel);
+        if (error == -EAGAIN)
+            error = wait_readable(channel, deadline);
+        if (error)
+            return error == -EAGAIN ? -ETIMEDOUT : error;
+    }
+    return 0;
+}
+
+int bhi_channel_connect(struct bhi_channel *channel, const char *path) {
+    char endpoint[ENDPOINT_BYTES];
+    struct stat st;
+    *channel = (struct bhi_channel){.fd = -1};
+    int error = make_endpoint(endpoint, path);
+    if (error)
+        return error;
+    /* libzmq would try in the background, fail, and say nothing. */
+    if (stat(path, &st))
+        return -errno;
+    if (!S_ISSOCK(st.st_mode))
+        return -ENOTSOCK;
+    channel->context = worker_context();
+    if (!channel->context)
+        return last_error();
+    error = open_socket(channel, channel->context);
+    if (!error && zmq_connect(channel->socket, endpoint))
+        error = last_error();
+    if (!error)
+        error = wait_connected(channel);
+    if (error)
+        bhi_channel_close(channel);
+    return error;
+}
+
+/* {connection, bytes}: the high-water mark is asked about with the first part only. */
+static int send_parts(struct bhi_channel *channel, const uint8_t *bytes, size_t length) {
+    const struct bhi_channel_input *in = channel->input;
+    if (zmq_send(channel->socket, in->peer_id, in->peer_id_length, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
+        return last_error();
+    return zmq_send(channel->socket, bytes, length, ZMQ_DONTWAIT) < 0 ? last_error() : 0;
+}
+
+int bhi_channel_send(struct bhi_channel *channel, const struct bhi_message *message) {
+    struct bhi_channel_input *in = channel->input;
+    uint8_t bytes[BHI_WIRE_MAX];
+    int length = bhi_wire_encode(message, bytes, sizeof bytes);
+    if (length < 0)
+        return length;
+    if (in->peer == PEER_NONE) {
+        int error = pull(channel);
+        if (error)
+            return error;
+    }
+    if (in->peer == PEER_GONE)
+        return -EPIPE;
+    int error = send_parts(channel, bytes, (size_t)length);
+    if (error == -EAGAIN) {
+        /* libzmq looks only now and then whether the peer has made room; asking for its events
+         * makes it look. */
+        int events;
+        size_t size = sizeof events;
+        if (zmq_getsockopt(channel->socket, ZMQ_EVENTS, &events, &size) == 0)
+            error = send_parts(channel, bytes, (size_t)length);
+    }
+    return error == -EHOSTUNREACH ? -EPIPE : error;
 }
