@@ -1,0 +1,122 @@
+#include "args.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool find_option(const struct bhi_command *command, const char *name, size_t length,
+                        enum bhi_option_id *out_option) {
+    size_t first;
+    size_t end = bhi_command_options(bhi_command_id(command), &first);
+    for (size_t i = first; i < end; i++) {
+        if (strlen(bhi_options[i].name) == length && !memcmp(bhi_options[i].name, name, length)) {
+            *out_option = (enum bhi_option_id)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes the option at words[*index]; moves *index on to the last word that belongs to it. */
+static bool take_option(struct bhi_args *args, char *const *words, size_t word_count, size_t *index,
+                        struct bhi_complaint *complaint) {
+    const char *word = words[*index];
+    const char *name = word + 2;
+    size_t length = strcspn(name, "=");
+    const char *value = name[length] ? name + length + 1 : NULL;
+    enum bhi_option_id id;
+
+    if (word[1] != '-' || !find_option(args->command, name, length, &id))
+        return bhi_refuse(complaint, "unknown option '%.*s'",
+                          (int)(word[1] == '-' ? length + 2 : 2), word);
+    const struct bhi_option *option = &bhi_options[id];
+    if (!option->value && value)
+        return bhi_refuse(complaint, "option '--%s' takes no value", option->name);
+    if (option->value && !value) {
+        /* A word that is an option itself is not taken for the value: it is a forgotten value. */
+        if (*index + 1 == word_count || !strncmp(words[*index + 1], "--", 2))
+            return bhi_refuse(complaint, "option '--%s' needs a value: --%s %s", option->name,
+                              option->name, option->value);
+        value = words[++*index];
+    }
+    if (option->count != BHI_MANY && bhi_args_has(args, id))
+        return bhi_refuse(complaint, "option '--%s' is given twice", option->name);
+    args->items[args->item_count++] = (struct bhi_arg){id, value};
+    return true;
+}
+
+static bool check_counts(const struct bhi_args *args, struct bhi_complaint *complaint) {
+    const struct bhi_command *command = args->command;
+    size_t first;
+    size_t end = bhi_command_options(bhi_command_id(command), &first);
+
+    if (args->operand_count < command->least_operands)
+        return bhi_refuse(complaint, "%s is missing", command->operand);
+    if (args->operand_count > command->most_operands)
+        return bhi_refuse(complaint, "unexpected argument '%s'",
+                          args->operands[command->most_operands]);
+    for (size_t i = first; i < end; i++) {
+        if (bhi_options[i].count == BHI_REQUIRED && !bhi_args_has(args, (enum bhi_option_id)i))
+            return bhi_refuse(complaint, "--%s %s is missing", bhi_options[i].name,
+                              bhi_options[i].value);
+    }
+    return true;
+}
+
+static bool parse_words(struct bhi_args *args, char *const *words, size_t word_count,
+                        struct bhi_complaint *complaint) {
+    bool options = true;
+    for (size_t i = 0; i < word_count; i++) {
+        const char *word = words[i];
+        if (options && !strcmp(word, "--")) {
+            options = false;
+        } else if (options && (!strcmp(word, "--help") || !strcmp(word, "-h"))) {
+            args->help = true;
+            return true;
+        } else if (options && word[0] == '-' && word[1]) {
+            if (!take_option(args, words, word_count, &i, complaint))
+                return false;
+        } else {
+            args->operands[args->operand_count++] = word;
+        }
+    }
+    return check_counts(args, complaint);
+}
+
+bool bhi_args_parse(const struct bhi_command *command, char *const *words, size_t word_count,
+                    struct bhi_args *out_args, struct bhi_complaint *complaint) {
+    memset(out_args, 0, sizeof *out_args);
+    out_args->command = command;
+    out_args->items = calloc(word_count + 1, sizeof *out_args->items);
+    out_args->operands = calloc(word_count + 1, sizeof *out_args->operands);
+    bool good = out_args->items && out_args->operands;
+    if (!good)
+        bhi_refuse(complaint, "out of memory");
+    good = good && parse_words(out_args, words, word_count, complaint);
+    if (!good)
+        bhi_args_free(out_args);
+    return good;
+}
+
+void bhi_args_free(struct bhi_args *args) {
+    free(args->items);
+    free(args->operands);
+    args->items = NULL;
+    args->operands = NULL;
+    args->item_count = args->operand_count = 0;
+}
+
+const char *bhi_args_value(const struct bhi_args *args, enum bhi_option_id option) {
+    for (size_t i = 0; i < args->item_count; i++) {
+        if (args->items[i].option == option)
+            return args->items[i].value;
+    }
+    return NULL;
+}
+
+bool bhi_args_has(const struct bhi_args *args, enum bhi_option_id option) {
+    for (size_t i = 0; i < args->item_count; i++) {
+        if (args->items[i].option == option)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,174 @@
+#include "commands.h"
+
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+const struct bhi_option bhi_options[BHI_OPTION_COUNT] = {
+#define BHI_OPTION(command, id, name, value, count, text) {name, value, BHI_##count, text},
+#include "options.def"
+};
+
+static const unsigned char option_owner[BHI_OPTION_COUNT] = {
+#define BHI_OPTION(command, id, name, value, count, text) BHI_COMMAND_##command,
+#include "options.def"
+};
+
+static const struct bhi_section run_sections[] = {
+    {"Bindings",
+     "B is a binding of descriptor set 0, or SET.BINDING. Every binding that the kernel declares "
+     "must be given exactly once. DTYPE and TYPE are one of f16 f32 f64 i8 u8 i16 u16 i32 u32 i64 "
+     "u64. Bulkhead does not know what the kernel takes the bytes for: give it the types that it "
+     "was written for.\n\n"
+     "Input is read as .npy, formats 1.0 to 3.0, little endian, C order. An input FILE is a "
+     "regular "
+     "file, or - for standard input; an output FILE - is standard output."},
+    {"Outputs",
+     "Output files appear whole or not at all, and never after a poisoned event. Whether they can "
+     "be written is found out before the kernel runs. Of several, all are complete on disk before "
+     "the first is renamed to its place."},
+    {"Exit status", "  0    every event READY, every output written\n"
+                    "  1    poisoned: the verdict is on standard error\n"
+                    "  2    bad usage or bad input: nothing ran, nothing was written\n"
+                    "  3    the environment cannot do it (see bulkhead doctor)\n"
+                    "  130  cancelled by SIGINT, 143 by SIGTERM; a second one kills at once"},
+    {"JSON",
+     "With --json, statuses 0 and 1 print one object. Numbers that are not known are null.\n\n"
+     "  status       \"READY\" or \"POISONED\"\n"
+     "  code         what happened: \"OK\", \"WORKER_SIGNAL\", \"DEADLINE\", ...\n"
+     "  signal       number of the signal that killed the worker, or null\n"
+     "  kernel       name of the kernel: its file's\n"
+     "  kernel_hash  64 hexadecimal digits: code, entry point and constants\n"
+     "  executed     \"no\", \"unknown\" (it was running) or \"yes\"\n"
+     "  event        number of the event\n"
+     "  origin       number of the event where the poison began\n"
+     "  worker_pid   of the worker where it began\n"
+     "  elapsed_ms   from the start on the worker to the end; of the last submission\n"
+     "  message      one paragraph for a person\n"
+     "  submissions  how many were made\n"
+     "  min_ms       least time from submission to result of those that are READY\n"
+     "  median_ms    its median"},
+};
+
+static const struct bhi_example run_examples[] = {
+    {"bulkhead run saxpy.spv --groups 4096 --in 0=x.npy --inout 1=y.npy --push f32:2,u32:1048576",
+     "y = 2 x + y over a million numbers; y.npy is replaced."},
+    {"bulkhead run mandelbrot.spv --groups 64,64 --out 0=set.npy:u32[512,512] --push "
+     "u32:512,512,256",
+     "A picture of 512 by 512 points."},
+    {"bulkhead run untrusted.spv --groups 65535 --inout 0=data.npy:result.npy --deadline 500ms "
+     "--json",
+     "Half a second for a kernel that may never end; the verdict as JSON."},
+    {"make-data | bulkhead run square.spv --groups 16 --in 0=- --out 1=-:f32[1024] | use-data",
+     "Reads a stream, writes a stream."},
+};
+
+static const struct bhi_section devices_sections[] = {
+    {"Exit status", "  0  there is a device\n"
+                    "  2  bad usage\n"
+                    "  3  there is none, or no worker can be started (see bulkhead doctor)"},
+    {"JSON",
+     "One object per device: selector, name, driver, driver_info, type, vendor_id, device_id, "
+     "api_version, driver_version, uuid, memory_bytes, max_groups, max_group_invocations, "
+     "max_shared_bytes, max_push_bytes, max_storage_range, max_uniform_range, storage_alignment, "
+     "uniform_alignment, import_alignment, features."},
+};
+
+static const struct bhi_example devices_examples[] = {
+    {"bulkhead devices", "A table of the devices, and what each can do."},
+    {"bulkhead devices --json | jq -r '.devices[].selector'", "Only the selectors."},
+};
+
+static const struct bhi_section doctor_sections[] = {
+    {"Exit status", "  0  everything required holds\n"
+                    "  2  bad usage\n"
+                    "  3  something required is absent, something is broken, or it could not look"},
+    {"JSON",
+     "One object per check: group (kernel, sandbox, driver), name, required, result (holds, "
+     "absent, broken), text, advice."},
+};
+
+static const struct bhi_example doctor_examples[] = {
+    {"bulkhead doctor", "What holds on this machine, and what to install or enable."},
+    {"bulkhead doctor --json | jq '.checks[] | select(.result != \"holds\")'",
+     "Only what does not hold."},
+};
+
+static const struct bhi_example version_examples[] = {
+    {"bulkhead version", "Prints bulkhead X.Y.Z."},
+};
+
+static const struct bhi_example help_examples[] = {
+    {"bulkhead help run", "The same as bulkhead run --help."},
+    {"bulkhead help --man | man -l -", "All of it as a manual page."},
+};
+
+#define SECTIONS(array) .sections = (array), .section_count = COUNT(array)
+#define EXAMPLES(array) .examples = (array), .example_count = COUNT(array)
+
+const struct bhi_command bhi_commands[BHI_COMMANDS] = {
+    [BHI_COMMAND_RUN] =
+        {.name = "run",
+         .operand = "KERNEL",
+         .least_operands = 1,
+         .most_operands = 1,
+         .summary = "Run a compute kernel on .npy arrays in a sandboxed worker",
+         .description =
+             "Runs the SPIR-V compute kernel in the file KERNEL (- is standard input) in a "
+             "sandboxed worker process. Whatever the kernel or the driver does, crash, hang or "
+             "exhaust its memory, ends as a verdict: which kernel, what happened, whether it "
+             "executed.",
+         SECTIONS(run_sections),
+         EXAMPLES(run_examples),
+         .run = bhi_run_main},
+    [BHI_COMMAND_DEVICES] =
+        {.name = "devices",
+         .summary = "List the Vulkan devices as a worker sees them",
+         .description = "Lists the Vulkan devices of every supported driver here, as a sandboxed "
+                        "worker sees them, with the features that Bulkhead uses.",
+         SECTIONS(devices_sections),
+         EXAMPLES(devices_examples),
+         .run = bhi_devices_main},
+    [BHI_COMMAND_DOCTOR] =
+        {.name = "doctor",
+         .summary = "Probe which guarantees hold on this machine",
+         .description = "Probes each sandbox layer, kernel feature and driver guarantee, and says "
+                        "what holds here, what does not, and what to install or enable.",
+         SECTIONS(doctor_sections),
+         EXAMPLES(doctor_examples),
+         .run = bhi_doctor_main},
+    [BHI_COMMAND_VERSION] = {.name = "version",
+                             .summary = "Print the version",
+                             .description = "Prints the version.",
+                             EXAMPLES(version_examples),
+                             .run = bhi_version_main},
+    [BHI_COMMAND_HELP] = {.name = "help",
+                          .operand = "COMMAND",
+                          .most_operands = 1,
+                          .summary = "Explain a command",
+                          .description = "Prints the help of COMMAND, or the list of commands.",
+                          EXAMPLES(help_examples),
+                          .run = bhi_help_main},
+};
+
+size_t bhi_command_options(enum bhi_command_id command, size_t *out_first) {
+    size_t first = 0, end;
+    while (first < BHI_OPTION_COUNT && option_owner[first] != command)
+        first++;
+    for (end = first; end < BHI_OPTION_COUNT && option_owner[end] == command;)
+        end++;
+    *out_first = first;
+    return end;
+}
+
+enum bhi_command_id bhi_command_id(const struct bhi_command *command) {
+    return (enum bhi_command_id)(command - bhi_commands);
+}
+
+const struct bhi_command *bhi_command_find(const char *name) {
+    for (size_t i = 0; i < BHI_COMMANDS; i++) {
+        if (!strcmp(bhi_commands[i].name, name))
+            return &bhi_commands[i];
+    }
+    return NULL;
+}

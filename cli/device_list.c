@@ -1,0 +1,52 @@
+#include "device_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CAPACITY = 64 };
+
+bh_status bhi_device_list_fetch(bh_context *context, struct bhi_device_list *out_list,
+                                bh_detail *detail) {
+    *out_list = (struct bhi_device_list){0};
+    bh_device_info *devices = calloc(CAPACITY, sizeof *devices);
+    size_t count = 0;
+    if (!devices)
+        return BH_NO_MEMORY;
+    bh_status status = bh_devices(context, devices, CAPACITY, &count, detail);
+    if (status == BH_OK && count == 0)
+        status = BH_NO_DEVICE;
+    if (status != BH_OK) {
+        free(devices);
+        return status;
+    }
+    out_list->devices = devices;
+    out_list->count = count < CAPACITY ? count : CAPACITY;
+    return BH_OK;
+}
+
+void bhi_device_list_free(struct bhi_device_list *list) {
+    free(list->devices);
+    *list = (struct bhi_device_list){0};
+}
+
+bool bhi_device_list_find(const struct bhi_device_list *list, const char *part,
+                          const bh_device_info **out_device, struct bhi_complaint *complaint) {
+    char found[400] = "", all[400] = "";
+    size_t matches = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const bh_device_info *device = &list->devices[i];
+        size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, " %s", device->selector);
+        if (!strcasestr(device->name, part) && !strcasestr(device->driver, part))
+            continue;
+        used = strlen(found);
+        snprintf(found + used, sizeof found - used, " %s", device->selector);
+        *out_device = device;
+        matches++;
+    }
+    if (matches == 1)
+        return true;
+    if (matches > 1)
+        return bhi_refuse(complaint, "'%.100s' fits more than one device:%s", part, found);
+    return bhi_refuse(complaint, "no device fits '%.100s'; there are:%s", part, all);
+}

@@ -1,0 +1,25 @@
+/* The devices of this machine, and finding one by a part of its name. */
+#ifndef BHI_CLI_DEVICE_LIST_H
+#define BHI_CLI_DEVICE_LIST_H
+
+#include <bulkhead/bulkhead.h>
+#include <stdbool.h>
+
+#include "text.h"
+
+struct bhi_device_list {
+    bh_device_info *devices; /* owned */
+    size_t count;
+};
+
+/* Asks the library; blocks while workers start. BH_NO_DEVICE where there are none. */
+bh_status bhi_device_list_fetch(bh_context *context, struct bhi_device_list *out_list,
+                                bh_detail *detail);
+void bhi_device_list_free(struct bhi_device_list *list);
+
+/* The one device whose name or driver contains |part| (letter case does not count). Refuses none
+ * and several; the complaint lists the selectors. */
+bool bhi_device_list_find(const struct bhi_device_list *list, const char *part,
+                          const bh_device_info **out_device, struct bhi_complaint *complaint);
+
+#endif

@@ -1,0 +1,120 @@
+#include <bulkhead/bulkhead.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "args.h"
+#include "device_list.h"
+#include "exit_status.h"
+#include "json.h"
+#include "session.h"
+#include "text.h"
+
+static const char *type_name(uint32_t device_type) {
+    static const char *const names[] = {"other", "integrated", "discrete", "virtual", "cpu"};
+    return device_type < sizeof names / sizeof names[0] ? names[device_type] : "unknown";
+}
+
+static void api_text(uint32_t version, char out[32]) {
+    snprintf(out, 32, "%u.%u.%u", version >> 22 & 0x7F, version >> 12 & 0x3FF, version & 0xFFF);
+}
+
+static void memory_text(uint64_t bytes, char out[32]) {
+    snprintf(out, 32, "%.1f GiB", (double)bytes / (double)(1u << 30));
+}
+
+static json_t *device_json(const bh_device_info *device) {
+    char uuid[33], api[32];
+    for (int i = 0; i < 16; i++)
+        snprintf(uuid + 2 * i, 3, "%02x", device->uuid[i]);
+    api_text(device->api_version, api);
+
+    json_t *features = json_array();
+    for (uint32_t i = 0; i < device->feature_count && i < 64; i++)
+        json_array_append_new(features, bhi_json_text(device->features[i]));
+    json_t *groups = json_array();
+    for (int i = 0; i < 3; i++)
+        json_array_append_new(groups, json_integer(device->max_groups[i]));
+
+    json_t *object = json_object();
+    const struct {
+        const char *key;
+        json_t *value;
+    } fields[] = {
+        {"selector", bhi_json_text(device->selector)},
+        {"name", bhi_json_text(device->name)},
+        {"driver", bhi_json_text(device->driver)},
+        {"driver_info", bhi_json_text(device->driver_info)},
+        {"type", json_string(type_name(device->device_type))},
+        {"vendor_id", json_integer(device->vendor_id)},
+        {"device_id", json_integer(device->device_id)},
+        {"api_version", json_string(api)},
+        {"driver_version", json_integer(device->driver_version)},
+        {"uuid", json_string(uuid)},
+        {"memory_bytes", json_integer((json_int_t)device->memory_bytes)},
+        {"max_groups", groups},
+        {"max_group_invocations", json_integer(device->max_group_invocations)},
+        {"max_shared_bytes", json_integer(device->max_shared_bytes)},
+        {"max_push_bytes", json_integer(device->max_push_bytes)},
+        {"max_storage_range", json_integer((json_int_t)device->max_storage_range)},
+        {"max_uniform_range", json_integer((json_int_t)device->max_uniform_range)},
+        {"storage_alignment", json_integer(device->storage_alignment)},
+        {"uniform_alignment", json_integer(device->uniform_alignment)},
+        {"import_alignment", json_integer((json_int_t)device->import_alignment)},
+        {"features", features},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        json_object_set_new(object, fields[i].key, fields[i].value);
+    return object;
+}
+
+static void print_device(const bh_device_info *device) {
+    char name[256], driver[256], info[256], api[32], memory[32], features[2048] = "";
+    size_t used = 0;
+    api_text(device->api_version, api);
+    memory_text(device->memory_bytes, memory);
+    printf("%s\n", bhi_text_clean(name, sizeof name, device->selector));
+    printf("  name      %s\n", bhi_text_clean(name, sizeof name, device->name));
+    printf("  driver    %s %s\n", bhi_text_clean(driver, sizeof driver, device->driver),
+           bhi_text_clean(info, sizeof info, device->driver_info));
+    printf("  type      %s\n", type_name(device->device_type));
+    printf("  API       Vulkan %s\n", api);
+    printf("  memory    %s\n", memory);
+    printf("  limits    %u invocations and %u bytes of shared memory a workgroup, %u bytes of push "
+           "constants\n",
+           device->max_group_invocations, device->max_shared_bytes, device->max_push_bytes);
+    for (uint32_t i = 0; i < device->feature_count && i < 64 && used < sizeof features; i++)
+        used += (size_t)snprintf(features + used, sizeof features - used, "%s%s", i ? " " : "",
+                                 bhi_text_clean(name, sizeof name, device->features[i]));
+    printf("  features\n");
+    bhi_text_wrap(stdout, features, 12, 100);
+}
+
+int bhi_devices_main(const struct bhi_args *args) {
+    int exit_status = BHI_EXIT_ENVIRON;
+    bh_detail detail = {0};
+    bool as_json = bhi_args_has(args, BHI_DEVICES_JSON);
+    bh_context *context =
+        bhi_session_open("devices", bhi_args_has(args, BHI_DEVICES_VERBOSE), &exit_status);
+    if (!context)
+        return exit_status;
+
+    struct bhi_device_list list;
+    bh_status status = bhi_device_list_fetch(context, &list, &detail);
+    bh_context_destroy(context);
+    if (status != BH_OK)
+        return bhi_session_fail("devices", NULL, status, &detail);
+    if (as_json) {
+        json_t *devices = json_array();
+        for (size_t i = 0; i < list.count; i++)
+            json_array_append_new(devices, device_json(&list.devices[i]));
+        bhi_json_print(json_pack("{s:o}", "devices", devices));
+    } else {
+        for (size_t i = 0; i < list.count; i++) {
+            if (i)
+                printf("\n");
+            print_device(&list.devices[i]);
+        }
+    }
+    bhi_device_list_free(&list);
+    return BHI_EXIT_READY;
+}

@@ -1,0 +1,136 @@
+#include <bulkhead/bulkhead.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "exit_status.h"
+#include "json.h"
+#include "session.h"
+#include "text.h"
+
+enum { CAPACITY = 256, WIDTH = 110 };
+
+static const char *result_name(bh_check_result result) {
+    switch (result) {
+    case BH_CHECK_HOLDS:
+        return "holds";
+    case BH_CHECK_BROKEN:
+        return "broken";
+    case BH_CHECK_ABSENT:
+        break;
+    }
+    return "absent";
+}
+
+/* What a person should look at: broken is bad even where the layer is optional. */
+static const char *mark(const bh_check *check, const char **out_colour) {
+    bool bad =
+        check->result == BH_CHECK_BROKEN || (check->required && check->result != BH_CHECK_HOLDS);
+    *out_colour = bad ? "\033[31m" : check->result == BH_CHECK_HOLDS ? "\033[32m" : "\033[33m";
+    if (check->result == BH_CHECK_HOLDS)
+        return "ok";
+    if (check->result == BH_CHECK_BROKEN)
+        return "BROKEN";
+    return check->required ? "MISSING" : "absent";
+}
+
+static void print_indented(const char *text) {
+    char clean[512];
+    bhi_text_wrap(stdout, bhi_text_clean(clean, sizeof clean, text), 12, WIDTH);
+}
+
+static void print_check(const bh_check *check, bool coloured) {
+    char name[64];
+    const char *colour;
+    const char *word = mark(check, &colour);
+    bhi_text_clean(name, sizeof name, check->name);
+    printf("  %s%-8s%s  %s%s\n", coloured ? colour : "", word, coloured ? "\033[0m" : "", name,
+           check->required ? "" : " (optional)");
+    if (check->text[0])
+        print_indented(check->text);
+    if (check->result != BH_CHECK_HOLDS && check->advice[0]) {
+        char advice[320];
+        snprintf(advice, sizeof advice, "-> %s", check->advice);
+        print_indented(advice);
+    }
+}
+
+/* Groups in the order in which they first appear, each check once. */
+static void print_table(const bh_check *checks, size_t count) {
+    bool coloured = bhi_text_coloured(stdout);
+    bool done[CAPACITY] = {false};
+    for (size_t i = 0; i < count; i++) {
+        char group[32];
+        if (done[i])
+            continue;
+        printf("%s%s\n", i ? "\n" : "", bhi_text_clean(group, sizeof group, checks[i].group));
+        for (size_t k = i; k < count; k++) {
+            if (done[k] || strcmp(checks[k].group, checks[i].group) != 0)
+                continue;
+            print_check(&checks[k], coloured);
+            done[k] = true;
+        }
+    }
+}
+
+static json_t *check_json(const bh_check *check) {
+    json_t *object = json_object();
+    json_object_set_new(object, "group", bhi_json_text(check->group));
+    json_object_set_new(object, "name", bhi_json_text(check->name));
+    json_object_set_new(object, "required", json_boolean(check->required));
+    json_object_set_new(object, "result", json_string(result_name(check->result)));
+    json_object_set_new(object, "text", bhi_json_text(check->text));
+    json_object_set_new(object, "advice", bhi_json_text(check->advice));
+    return object;
+}
+
+static void print_json(const bh_check *checks, size_t count, bool holds) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, check_json(&checks[i]));
+    bhi_json_print(json_pack("{s:b,s:o}", "holds", (int)holds, "checks", array));
+}
+
+static int report(const struct bhi_args *args, const bh_check *checks, size_t count) {
+    size_t failed = 0, absent = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool good = checks[i].result == BH_CHECK_HOLDS;
+        bool bad = !good && (checks[i].required || checks[i].result == BH_CHECK_BROKEN);
+        failed += bad;
+        absent += !good && !bad;
+    }
+    if (bhi_args_has(args, BHI_DOCTOR_JSON)) {
+        print_json(checks, count, failed == 0);
+    } else {
+        print_table(checks, count);
+        printf("\n%zu of %zu checks hold", count - failed - absent, count);
+        if (absent)
+            printf(", %zu optional absent", absent);
+        if (failed)
+            printf(", %zu FAILED", failed);
+        printf("\n");
+    }
+    return failed ? BHI_EXIT_ENVIRON : BHI_EXIT_READY;
+}
+
+int bhi_doctor_main(const struct bhi_args *args) {
+    int exit_status = BHI_EXIT_ENVIRON;
+    bh_detail detail = {0};
+    size_t count = 0;
+    bh_check *checks = calloc(CAPACITY, sizeof *checks);
+    if (!checks) {
+        bhi_complain("doctor", "out of memory");
+        return exit_status;
+    }
+    bh_context *context =
+        bhi_session_open("doctor", bhi_args_has(args, BHI_DOCTOR_VERBOSE), &exit_status);
+    if (context) {
+        bh_status status = bh_doctor(context, checks, CAPACITY, &count, &detail);
+        bh_context_destroy(context);
+        exit_status = status == BH_OK ? report(args, checks, count < CAPACITY ? count : CAPACITY)
+                                      : bhi_session_fail("doctor", NULL, status, &detail);
+    }
+    free(checks);
+    return exit_status;
+}

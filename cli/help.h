@@ -1,0 +1,14 @@
+/* Help for people, as text, as a Markdown page and as a manual page, all from the tables. */
+#ifndef BHI_CLI_HELP_H
+#define BHI_CLI_HELP_H
+
+#include <stdio.h>
+
+#include "commands.h"
+
+void bhi_help_overview(FILE *stream);
+void bhi_help_command(FILE *stream, const struct bhi_command *command);
+void bhi_help_markdown(FILE *stream);
+void bhi_help_man(FILE *stream);
+
+#endif

@@ -1,0 +1,15 @@
+/* SIGINT and SIGTERM in the command-line program (the library installs no handlers).
+ *
+ * The first one asks for a clean end: the running submission is cancelled, nothing is written.
+ * The second one kills: the handler is installed with SA_RESETHAND. Without SA_RESTART, so that
+ * a blocked read or write of a pipe ends with EINTR and its caller can look here.
+ */
+#ifndef BHI_CLI_INTERRUPT_H
+#define BHI_CLI_INTERRUPT_H
+
+/* Installs the handlers and ignores SIGPIPE: a closed pipe is a write error with a message. */
+void bhi_interrupt_watch(void);
+/* The signal that asked for the end; 0: none so far. */
+int bhi_interrupt_signal(void);
+
+#endif

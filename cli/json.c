@@ -1,0 +1,24 @@
+#include "json.h"
+
+#include <stdio.h>
+
+#include "text.h"
+
+json_t *bhi_json_text(const char *text) {
+    char clean[1024];
+    return json_string(bhi_text_clean(clean, sizeof clean, text));
+}
+
+json_t *bhi_json_known(int64_t value) {
+    return value ? json_integer(value) : json_null();
+}
+
+json_t *bhi_json_ms(uint64_t ns) {
+    return json_real((double)(ns / 1000) / 1000.0);
+}
+
+void bhi_json_print(json_t *value) {
+    json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    fputc('\n', stdout);
+    json_decref(value);
+}

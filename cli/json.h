@@ -1,0 +1,17 @@
+/* JSON on standard output, with jansson. */
+#ifndef BHI_CLI_JSON_H
+#define BHI_CLI_JSON_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+/* A string that others wrote, cleaned: always valid UTF-8. */
+json_t *bhi_json_text(const char *text);
+/* null for 0: not known. */
+json_t *bhi_json_known(int64_t value);
+/* Milliseconds, to the microsecond. */
+json_t *bhi_json_ms(uint64_t ns);
+/* Prints |value| (stolen) and a line end. */
+void bhi_json_print(json_t *value);
+
+#endif

@@ -1,0 +1,55 @@
+/* An output file that appears whole or not at all.
+ *
+ * open     proves, before any kernel runs, that it can be written: the folder takes a new file,
+ *          the disk has the room. Nothing is visible yet (O_TMPFILE where there is one).
+ * write    puts the content there.
+ * seal     makes it durable under a temporary name in the same folder.
+ * commit   renames it over the target. The only step that anybody sees.
+ * abandon  undoes everything before commit; harmless after it.
+ *
+ * With several outputs the caller seals all before it commits the first. "-" is standard output;
+ * that, and a target that exists and is not a regular file (/dev/null, a FIFO), is written
+ * directly at commit's time: a stream cannot be taken back.
+ */
+#ifndef BHI_CLI_OUTFILE_H
+#define BHI_CLI_OUTFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "text.h"
+
+enum bhi_outfile_kind { BHI_OUTFILE_REPLACE, BHI_OUTFILE_STREAM };
+
+struct bhi_outfile {
+    enum bhi_outfile_kind kind;
+    int fd;              /* -1: closed */
+    bool is_stdout;      /* not owned */
+    int folder;          /* descriptor of the target's folder */
+    char *name;          /* of the target in it; owned */
+    char temporary[64];  /* name of the temporary in it; empty: it has none (yet) */
+    dev_t folder_device; /* with folder_inode and name: which file it is */
+    ino_t folder_inode;
+    const void *header, *data; /* what commit writes to a stream; borrowed */
+    size_t header_size;
+    uint64_t data_size;
+};
+
+#define BHI_OUTFILE_CLOSED                                                                         \
+    { .fd = -1, .folder = -1 }
+
+/* |size| bytes are going to be written. */
+bool bhi_outfile_open(const char *path, uint64_t size, struct bhi_outfile *out_file,
+                      struct bhi_complaint *complaint);
+/* Whether both would replace the same file. */
+bool bhi_outfile_same(const struct bhi_outfile *a, const struct bhi_outfile *b);
+/* |header| and |data| must stay as they are until commit. */
+bool bhi_outfile_write(struct bhi_outfile *file, const void *header, size_t header_size,
+                       const void *data, uint64_t data_size, struct bhi_complaint *complaint);
+bool bhi_outfile_seal(struct bhi_outfile *file, struct bhi_complaint *complaint);
+bool bhi_outfile_commit(struct bhi_outfile *file, struct bhi_complaint *complaint);
+void bhi_outfile_abandon(struct bhi_outfile *file);
+
+#endif

@@ -1,0 +1,249 @@
+#include "run_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "exit_status.h"
+#include "interrupt.h"
+#include "session.h"
+
+enum { MAX_KERNEL = 64 << 20 };
+
+/* A stream's claim up to this size is believed before its data is there. */
+static const uint64_t trusted_claim = 64u << 20;
+/* More than any wait takes: nothing else uses these buffers yet. */
+static const uint64_t map_limit_ns = 10000000000u;
+
+/* Puts the argument before a complaint about it. Returns false. */
+static bool blame(const struct bhi_run_binding *binding, struct bhi_complaint *complaint) {
+    struct bhi_complaint inner = *complaint;
+    return bhi_refuse(complaint, "--%s %.300s: %.600s", binding->option, binding->text, inner.text);
+}
+
+/* -- kernel -------------------------------------------------------------------------------------
+ */
+
+/* Reads to the end, growing as data arrives; one byte over the limit tells that it is too long. */
+static bool read_code(int fd, uint8_t **out_code, size_t *out_size,
+                      struct bhi_complaint *complaint) {
+    uint8_t *code = NULL;
+    size_t size = 0, capacity = 0;
+    for (;;) {
+        if (size == capacity) {
+            capacity = capacity ? capacity * 2 : 1 << 16;
+            if (capacity > MAX_KERNEL + 1)
+                capacity = MAX_KERNEL + 1;
+            uint8_t *grown = realloc(code, capacity);
+            if (!grown) {
+                free(code);
+                return bhi_refuse(complaint, "out of memory");
+            }
+            code = grown;
+        }
+        ssize_t n = read(fd, code + size, capacity - size);
+        if (n < 0 && errno == EINTR && !bhi_interrupt_signal())
+            continue;
+        if (n < 0) {
+            free(code);
+            return bhi_refuse(complaint, "cannot be read: %s", strerror(errno));
+        }
+        size += (size_t)n;
+        if (size > MAX_KERNEL) {
+            free(code);
+            return bhi_refuse(complaint, "longer than %d MiB, not a kernel", MAX_KERNEL >> 20);
+        }
+        if (n == 0)
+            break;
+    }
+    *out_code = code;
+    *out_size = size;
+    return true;
+}
+
+static bool open_kernel(const char *path, int *out_fd, struct bhi_complaint *complaint) {
+    struct stat status;
+    *out_fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (*out_fd < 0)
+        return bhi_refuse(complaint, "%s", strerror(errno));
+    if (fstat(*out_fd, &status) == 0 && S_ISREG(status.st_mode))
+        return true;
+    close(*out_fd);
+    return bhi_refuse(complaint, "not a regular file (use - for a stream)");
+}
+
+bool bhi_run_load_kernel(const struct bhi_run_request *request, void **out_code,
+                         size_t *out_code_size, struct bhi_complaint *complaint) {
+    uint8_t *code = NULL;
+    struct bhi_complaint inner;
+    bool is_stdin = !strcmp(request->kernel_path, "-");
+    int fd = STDIN_FILENO;
+
+    bool good = is_stdin || open_kernel(request->kernel_path, &fd, &inner);
+    if (good) {
+        good = read_code(fd, &code, out_code_size, &inner);
+        if (!is_stdin)
+            close(fd);
+    }
+    if (!good)
+        return bhi_refuse(complaint, "KERNEL %.300s: %.600s", request->kernel_path, inner.text);
+    *out_code = code;
+    return true;
+}
+
+/* -- before the run -----------------------------------------------------------------------------
+ */
+
+bool bhi_run_open_inputs(struct bhi_run_request *request, struct bhi_complaint *complaint) {
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        struct bhi_run_binding *binding = &request->bindings[i];
+        if (!binding->in_path)
+            continue;
+        if (!bhi_npy_file_open(binding->in_path, &binding->in, complaint))
+            return blame(binding, complaint);
+        binding->array = binding->in.array;
+    }
+    return true;
+}
+
+static bool refuse_same(struct bhi_run_request *request, uint32_t index,
+                        struct bhi_complaint *complaint) {
+    struct bhi_run_binding *binding = &request->bindings[index];
+    for (uint32_t i = 0; i < index; i++) {
+        struct bhi_run_binding *other = &request->bindings[i];
+        if (other->out_path && bhi_outfile_same(&other->out, &binding->out))
+            return bhi_refuse(complaint, "writes the same file as --%s %s", other->option,
+                              other->text);
+    }
+    return true;
+}
+
+bool bhi_run_open_outputs(struct bhi_run_request *request, struct bhi_complaint *complaint) {
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        struct bhi_run_binding *binding = &request->bindings[i];
+        if (!binding->out_path)
+            continue;
+        binding->header_size =
+            bhi_npy_write_header(&binding->array, binding->header, sizeof binding->header);
+        uint64_t size;
+        if (__builtin_add_overflow(binding->array.bytes, binding->header_size, &size)) {
+            bhi_refuse(complaint, "more than 64 bits can count");
+            return blame(binding, complaint);
+        }
+        if (!bhi_outfile_open(binding->out_path, size, &binding->out, complaint) ||
+            !refuse_same(request, i, complaint))
+            return blame(binding, complaint);
+    }
+    return true;
+}
+
+/* Memory that can be had without swapping, in bytes; UINT64_MAX: not known. */
+static uint64_t available_memory(void) {
+    unsigned long long kib;
+    char line[128];
+    uint64_t bytes = UINT64_MAX;
+    FILE *file = fopen("/proc/meminfo", "re");
+    if (!file)
+        return bytes;
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
+            bytes = (uint64_t)kib * 1024;
+    }
+    fclose(file);
+    return bytes;
+}
+
+/* Buffers are reserved when they are made: a shape with a few zeros too many must not take the
+ * machine down. */
+static int check_memory(const struct bhi_run_request *request) {
+    uint64_t total = 0, available = available_memory();
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        if (__builtin_add_overflow(total, request->bindings[i].array.bytes, &total))
+            total = UINT64_MAX;
+    }
+    if (total <= available)
+        return BHI_EXIT_READY;
+    bhi_complain("run", "the arrays need %.1f GiB of memory, %.1f GiB are available",
+                 (double)total / 0x1p30, (double)available / 0x1p30);
+    return BHI_EXIT_ENVIRON;
+}
+
+static int fill_buffer(struct bhi_run_binding *binding, bh_context *context) {
+    struct bhi_complaint complaint;
+    bh_detail detail = {0};
+    void *bytes;
+    char what[400];
+
+    snprintf(what, sizeof what, "--%s %.300s", binding->option, binding->text);
+    if (binding->in_path && !bhi_npy_file_spool(&binding->in, trusted_claim, &complaint)) {
+        bhi_complain("run", "%s: %s", what, complaint.text);
+        return BHI_EXIT_USAGE;
+    }
+    bh_status status = bh_buffer_create(context, binding->array.bytes, &binding->buffer, &detail);
+    if (status != BH_OK)
+        return bhi_session_fail("run", what, status, &detail);
+    if (!binding->in_path)
+        return BHI_EXIT_READY;
+    status = bh_buffer_map(binding->buffer, BH_MAP_DISCARD, map_limit_ns, &bytes, &detail);
+    if (status != BH_OK)
+        return bhi_session_fail("run", what, status, &detail);
+    if (!bhi_npy_file_read(&binding->in, bytes, &complaint)) {
+        bhi_complain("run", "%s: %s", what, complaint.text);
+        return BHI_EXIT_USAGE;
+    }
+    bhi_npy_file_close(&binding->in);
+    return BHI_EXIT_READY;
+}
+
+int bhi_run_fill_buffers(struct bhi_run_request *request, bh_context *context) {
+    int exit_status = check_memory(request);
+    for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
+        exit_status = fill_buffer(&request->bindings[i], context);
+        if (bhi_interrupt_signal())
+            exit_status = BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
+    }
+    return exit_status;
+}
+
+/* -- after it -----------------------------------------------------------------------------------
+ */
+
+static int fail_output(const struct bhi_run_binding *binding,
+                       const struct bhi_complaint *complaint) {
+    bhi_complain("run", "--%s %s: %s", binding->option, binding->text, complaint->text);
+    if (bhi_interrupt_signal())
+        return BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
+    return BHI_EXIT_ENVIRON;
+}
+
+static int write_output(struct bhi_run_binding *binding) {
+    struct bhi_complaint complaint;
+    bh_detail detail = {0};
+    void *bytes;
+    bh_status status = bh_buffer_map(binding->buffer, BH_MAP_READ, map_limit_ns, &bytes, &detail);
+    if (status != BH_OK)
+        return bhi_session_fail("run", binding->text, status, &detail);
+    if (!bhi_outfile_write(&binding->out, binding->header, binding->header_size, bytes,
+                           binding->array.bytes, &complaint) ||
+        !bhi_outfile_seal(&binding->out, &complaint))
+        return fail_output(binding, &complaint);
+    return BHI_EXIT_READY;
+}
+
+int bhi_run_write_outputs(struct bhi_run_request *request) {
+    struct bhi_complaint complaint;
+    int exit_status = BHI_EXIT_READY;
+    for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
+        if (request->bindings[i].out_path)
+            exit_status = write_output(&request->bindings[i]);
+    }
+    for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
+        struct bhi_run_binding *binding = &request->bindings[i];
+        if (binding->out_path && !bhi_outfile_commit(&binding->out, &complaint))
+            exit_status = fail_output(binding, &complaint);
+    }
+    return exit_status;
+}

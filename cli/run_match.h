@@ -1,0 +1,12 @@
+/* Whether what was given to `bulkhead run` is what the kernel takes. */
+#ifndef BHI_CLI_RUN_MATCH_H
+#define BHI_CLI_RUN_MATCH_H
+
+#include "run_request.h"
+
+/* Refuses a binding that is missing, one that the kernel does not have, an output that it only
+ * reads, an input that it only writes, push constants of another size. */
+bool bhi_run_match(const struct bhi_run_request *request, const bh_kernel_info *info,
+                   struct bhi_complaint *complaint);
+
+#endif

@@ -1,0 +1,210 @@
+#include "run_request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Puts the option before a complaint about its value. Returns false. */
+static bool blame(const char *option, const char *value, struct bhi_complaint *complaint) {
+    struct bhi_complaint inner = *complaint;
+    if (value)
+        return bhi_refuse(complaint, "--%s %.200s: %.700s", option, value, inner.text);
+    return bhi_refuse(complaint, "--%s: %.900s", option, inner.text);
+}
+
+/* FILE of "FILE:REST", split at the last colon; without one *out_rest is NULL. */
+static char *split_path(const char *text, const char **out_rest) {
+    const char *colon = strrchr(text, ':');
+    *out_rest = colon ? colon + 1 : NULL;
+    return colon ? strndup(text, (size_t)(colon - text)) : strdup(text);
+}
+
+/* The paths and, for --out, the array of one binding. */
+static bool parse_files(struct bhi_run_binding *binding, enum bhi_option_id option,
+                        const char *files, struct bhi_complaint *complaint) {
+    const char *rest = NULL;
+    bool allocated;
+
+    if (option == BHI_RUN_IN) {
+        binding->access = BH_READ;
+        allocated = (binding->in_path = strdup(files)) != NULL;
+    } else if (option == BHI_RUN_OUT) {
+        binding->access = BH_WRITE;
+        allocated = (binding->out_path = split_path(files, &rest)) != NULL;
+        if (allocated && !rest)
+            return bhi_refuse(complaint, "no dtype and shape: write %.200s:f32[N], for example",
+                              files);
+        if (allocated && !bhi_parse_array(rest, &binding->array, complaint))
+            return false;
+    } else {
+        binding->access = BH_READ_WRITE;
+        allocated = (binding->in_path = split_path(files, &rest)) != NULL &&
+                    (binding->out_path = strdup(rest ? rest : binding->in_path)) != NULL;
+    }
+    if (!allocated)
+        return bhi_refuse(complaint, "out of memory");
+    if ((binding->in_path && !*binding->in_path) || (binding->out_path && !*binding->out_path))
+        return bhi_refuse(complaint, "the file name is empty");
+    return true;
+}
+
+static bool parse_binding(struct bhi_run_request *request, const struct bhi_arg *item,
+                          struct bhi_complaint *complaint) {
+    struct bhi_run_binding *binding = &request->bindings[request->binding_count];
+    size_t length = strcspn(item->value, "=");
+
+    binding->option = bhi_options[item->option].name;
+    binding->text = item->value;
+    binding->in.fd = -1;
+    binding->out = (struct bhi_outfile)BHI_OUTFILE_CLOSED;
+    if (!item->value[length])
+        return bhi_refuse(complaint, "no '=': write --%s %s", binding->option,
+                          bhi_options[item->option].value);
+    if (!bhi_parse_slot(item->value, length, &binding->slot, complaint))
+        return false;
+    if (bhi_run_request_find(request, binding->slot))
+        return bhi_refuse(complaint, "binding %u.%u is given twice", binding->slot.set,
+                          binding->slot.binding);
+    if (request->binding_count == BHI_MAX_BINDINGS)
+        return bhi_refuse(complaint, "more than %d bindings", BHI_MAX_BINDINGS);
+    request->binding_count++; /* from here on it is freed with the request */
+    return parse_files(binding, item->option, item->value + length + 1, complaint);
+}
+
+static bool parse_spec(struct bhi_run_request *request, const char *value,
+                       struct bhi_complaint *complaint) {
+    if (request->spec_count == BHI_MAX_SPECS)
+        return bhi_refuse(complaint, "more than %d constants", BHI_MAX_SPECS);
+    bh_specialization *spec = &request->specs[request->spec_count];
+    if (!bhi_parse_spec(value, spec, complaint))
+        return false;
+    for (uint32_t i = 0; i < request->spec_count; i++) {
+        if (request->specs[i].constant_id == spec->constant_id)
+            return bhi_refuse(complaint, "constant %u is given twice", spec->constant_id);
+    }
+    request->spec_count++;
+    return true;
+}
+
+static bool parse_item(struct bhi_run_request *request, const struct bhi_arg *item,
+                       struct bhi_complaint *complaint) {
+    const char *value = item->value;
+    switch (item->option) {
+    case BHI_RUN_ENTRY:
+        request->entry = value;
+        return *value ? true : bhi_refuse(complaint, "the name is empty");
+    case BHI_RUN_GROUPS:
+        return bhi_parse_groups(value, request->groups, complaint);
+    case BHI_RUN_IN:
+    case BHI_RUN_OUT:
+    case BHI_RUN_INOUT:
+        return parse_binding(request, item, complaint);
+    case BHI_RUN_PUSH:
+        return bhi_parse_push(value, &request->push, complaint);
+    case BHI_RUN_SPEC:
+        return parse_spec(request, value, complaint);
+    case BHI_RUN_DEADLINE:
+        return bhi_parse_duration(value, &request->deadline_ns, complaint);
+    case BHI_RUN_REPEAT:
+        return bhi_parse_count(value, 1, BHI_MAX_REPEAT, &request->repeat, complaint);
+    case BHI_RUN_DEVICE:
+        request->device = value;
+        return *value ? true : bhi_refuse(complaint, "the selector is empty");
+    case BHI_RUN_MEMORY_LIMIT:
+        request->limits_memory = true;
+        return bhi_parse_size(value, &request->memory_limit, complaint);
+    case BHI_RUN_JSON:
+        request->json = true;
+        return true;
+    case BHI_RUN_VERBOSE:
+        request->verbose = true;
+        return true;
+    default:
+        return bhi_refuse(complaint, "not an option of run");
+    }
+}
+
+/* Standard input and standard output serve one purpose each. */
+static bool check_streams(const struct bhi_run_request *request, struct bhi_complaint *complaint) {
+    const char *reader = strcmp(request->kernel_path, "-") ? NULL : "KERNEL";
+    const char *writer = request->json ? "--json" : NULL;
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        const struct bhi_run_binding *binding = &request->bindings[i];
+        if (binding->in_path && !strcmp(binding->in_path, "-")) {
+            if (reader)
+                return bhi_refuse(complaint, "--%s %s: standard input is taken by %s already",
+                                  binding->option, binding->text, reader);
+            reader = binding->text;
+        }
+        if (binding->out_path && !strcmp(binding->out_path, "-")) {
+            if (writer)
+                return bhi_refuse(complaint, "--%s %s: standard output is taken by %s already",
+                                  binding->option, binding->text, writer);
+            writer = binding->text;
+        }
+    }
+    return true;
+}
+
+/* The file's name without folder and ".spv": what verdicts call the kernel. */
+static void name_kernel(struct bhi_run_request *request) {
+    const char *slash = strrchr(request->kernel_path, '/');
+    const char *base = slash ? slash + 1 : request->kernel_path;
+    size_t length = strlen(base);
+    if (length > 4 && !strcmp(base + length - 4, ".spv"))
+        length -= 4;
+    if (!strcmp(base, "-")) {
+        base = "stdin";
+        length = strlen(base);
+    }
+    char name[256];
+    snprintf(name, sizeof name, "%.*s", length > 255 ? 255 : (int)length, base);
+    bhi_text_clean(request->kernel_name, sizeof request->kernel_name, name);
+}
+
+bool bhi_run_request_parse(const struct bhi_args *args, struct bhi_run_request *out_request,
+                           struct bhi_complaint *complaint) {
+    struct bhi_run_request *request = out_request;
+
+    memset(request, 0, sizeof *request);
+    request->repeat = 1;
+    request->kernel_path = args->operands[0];
+    name_kernel(request);
+    /* As many as could be bindings; parse_binding stops at BHI_MAX_BINDINGS. */
+    request->bindings = calloc(BHI_MAX_BINDINGS + 1, sizeof *request->bindings);
+    bool good = request->bindings != NULL;
+    if (!good)
+        bhi_refuse(complaint, "out of memory");
+    for (size_t i = 0; good && i < args->item_count; i++) {
+        const struct bhi_arg *item = &args->items[i];
+        good = parse_item(request, item, complaint) ||
+               blame(bhi_options[item->option].name, item->value, complaint);
+    }
+    good = good && check_streams(request, complaint);
+    if (!good)
+        bhi_run_request_free(request);
+    return good;
+}
+
+void bhi_run_request_free(struct bhi_run_request *request) {
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        struct bhi_run_binding *binding = &request->bindings[i];
+        bhi_npy_file_close(&binding->in);
+        bhi_outfile_abandon(&binding->out);
+        bh_buffer_release(binding->buffer);
+        free(binding->in_path);
+        free(binding->out_path);
+    }
+    free(request->bindings);
+    request->bindings = NULL;
+    request->binding_count = 0;
+}
+
+struct bhi_run_binding *bhi_run_request_find(const struct bhi_run_request *request,
+                                             struct bhi_slot slot) {
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        struct bhi_run_binding *binding = &request->bindings[i];
+        if (binding->slot.set == slot.set && binding->slot.binding == slot.binding)
+            return binding;
+    }
+    return NULL;
+}

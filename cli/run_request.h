@@ -1,0 +1,59 @@
+/* What `bulkhead run` was asked to do: its arguments, parsed and checked as far as they can be
+ * without touching a file. */
+#ifndef BHI_CLI_RUN_REQUEST_H
+#define BHI_CLI_RUN_REQUEST_H
+
+#include <bulkhead/bulkhead.h>
+#include <stdbool.h>
+
+#include "args.h"
+#include "npy.h"
+#include "npy_file.h"
+#include "outfile.h"
+#include "values.h"
+
+enum { BHI_MAX_BINDINGS = 256, BHI_MAX_SPECS = 256, BHI_MAX_REPEAT = 1000000 };
+
+/* One --in, --out or --inout, and what becomes of it. */
+struct bhi_run_binding {
+    const char *option, *text; /* as given: "in", "0=x.npy" */
+    struct bhi_slot slot;
+    bh_access access;
+    char *in_path, *out_path; /* owned; NULL: none */
+    struct bhi_array array;   /* of --out from the start, of the others once the file is open */
+    struct bhi_npy_file in;
+    struct bhi_outfile out;
+    uint8_t header[BHI_NPY_WRITE_CAPACITY];
+    size_t header_size;
+    bh_buffer *buffer;
+};
+
+struct bhi_run_request {
+    const char *kernel_path;
+    char kernel_name[64];
+    const char *entry; /* NULL: the default */
+    uint32_t groups[3];
+    struct bhi_run_binding *bindings; /* owned */
+    uint32_t binding_count;
+    struct bhi_push push;
+    bh_specialization specs[BHI_MAX_SPECS];
+    uint32_t spec_count;
+    uint64_t deadline_ns; /* 0: the default */
+    uint64_t repeat;
+    const char *device; /* NULL: the default */
+    bool limits_memory;
+    uint64_t memory_limit;
+    bool json, verbose;
+};
+
+/* On failure nothing is owned; the complaint names the argument. */
+bool bhi_run_request_parse(const struct bhi_args *args, struct bhi_run_request *out_request,
+                           struct bhi_complaint *complaint);
+/* Releases buffers, closes files, abandons outputs that were not committed. */
+void bhi_run_request_free(struct bhi_run_request *request);
+
+/* The binding given for a slot; NULL: none. */
+struct bhi_run_binding *bhi_run_request_find(const struct bhi_run_request *request,
+                                             struct bhi_slot slot);
+
+#endif

@@ -1,0 +1,44 @@
+#include "session.h"
+
+#include <stdio.h>
+
+#include "exit_status.h"
+#include "text.h"
+#include "verdict.h"
+
+static void log_line(void *user, int level, const char *line) {
+    static const char *const levels[] = {"error", "warning", "info", "debug"};
+    char clean[1024];
+    (void)user;
+    fprintf(stderr, "bulkhead: log %s: %s\n",
+            levels[level < 0   ? 0
+                   : level > 3 ? 3
+                               : level],
+            bhi_text_clean(clean, sizeof clean, line));
+}
+
+bh_context *bhi_session_open(const char *command, bool verbose, int *out_exit) {
+    bh_context_options options;
+    bh_context *context = NULL;
+    bh_detail detail = {0};
+
+    bh_context_options_init(&options);
+    options.spares = 0; /* one job: a second worker would only cost time */
+    if (verbose)
+        options.log = log_line;
+    bh_status status = bh_context_create(&options, &context, &detail);
+    if (status != BH_OK)
+        *out_exit = bhi_session_fail(command, NULL, status, &detail);
+    return context;
+}
+
+int bhi_session_fail(const char *command, const char *what, bh_status status,
+                     const bh_detail *detail) {
+    int exit_status = bhi_verdict_exit_status(status);
+    const char *message = detail && detail->message[0] ? detail->message : bh_status_text(status);
+    bool advise = exit_status == BHI_EXIT_ENVIRON;
+    bhi_complain(command, "%s%s%s (%s)%s%s", what ? what : "", what ? ": " : "", message,
+                 bh_status_name(status), advise ? "; " : "",
+                 advise ? bh_status_advice(status) : "");
+    return exit_status;
+}

@@ -1,0 +1,17 @@
+/* The program's context with the library, made the same way by every command. */
+#ifndef BHI_CLI_SESSION_H
+#define BHI_CLI_SESSION_H
+
+#include <bulkhead/bulkhead.h>
+#include <stdbool.h>
+
+/* Makes a context for |command|; |verbose| prints what it logs. On failure complains and returns
+ * NULL with *out_exit. */
+bh_context *bhi_session_open(const char *command, bool verbose, int *out_exit);
+
+/* Complains that |what| failed (NULL: only the detail) and returns the exit status. What the
+ * environment lacks comes with advice. */
+int bhi_session_fail(const char *command, const char *what, bh_status status,
+                     const bh_detail *detail);
+
+#endif

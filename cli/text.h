@@ -1,0 +1,41 @@
+/* Text for people: one-line complaints, and the cleaning of text that others wrote.
+ *
+ * File names, kernel names, driver names and verdicts may hold anything, terminal escapes
+ * included. What is printed or put into JSON goes through bhi_text_clean first.
+ */
+#ifndef BHI_CLI_TEXT_H
+#define BHI_CLI_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* Why something was refused: one line, without the program's name, not yet cleaned. */
+struct bhi_complaint {
+    char text[1024];
+};
+
+/* Fills in |complaint| and returns false, so that a check reads `return bhi_refuse(…)`. */
+bool bhi_refuse(struct bhi_complaint *complaint, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Copies |source| to |out| (|capacity| >= 8 bytes, NUL-terminated, cut at a character) as valid
+ * UTF-8 without control characters: line ends and tabs become a space, others and broken
+ * sequences a '?'. Returns |out|. */
+const char *bhi_text_clean(char *out, size_t capacity, const char *source);
+
+/* Says on stderr, as one line, "bulkhead COMMAND: …". |command| may be NULL. */
+void bhi_complain(const char *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Whether to colour what goes to |stream|: a terminal, no NO_COLOR, TERM not dumb. */
+bool bhi_text_coloured(FILE *stream);
+
+/* Writes |text| wrapped at |width| columns; each line is indented by |indent|. Words are kept
+ * whole. '\n' in the text ends a line. */
+void bhi_text_wrap(FILE *stream, const char *text, int indent, int width);
+
+/* Flushes stdout. Returns false after a write error, reported by then (disk full, closed pipe). */
+bool bhi_text_flush(const char *command);
+
+#endif

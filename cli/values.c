@@ -1,0 +1,272 @@
+#include "values.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ITEM 128 /* bytes of one number or name within a list */
+
+/* Reads decimal digits at *cursor and moves past them. */
+static bool take_decimal(const char **cursor, uint64_t *out_value) {
+    const char *s = *cursor;
+    uint64_t value = 0;
+    if (!isdigit((unsigned char)*s))
+        return false;
+    for (; isdigit((unsigned char)*s); s++) {
+        unsigned digit = (unsigned)(*s - '0');
+        if (value > (UINT64_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    *cursor = s;
+    *out_value = value;
+    return true;
+}
+
+bool bhi_parse_count(const char *text, uint64_t least, uint64_t most, uint64_t *out_count,
+                     struct bhi_complaint *complaint) {
+    const char *cursor = text;
+    uint64_t value;
+    if (!take_decimal(&cursor, &value) || *cursor || value < least || value > most)
+        return bhi_refuse(complaint, "'%s' is not a number from %llu to %llu", text,
+                          (unsigned long long)least, (unsigned long long)most);
+    *out_count = value;
+    return true;
+}
+
+/* A non-negative decimal number with an optional fraction, as far as it goes. */
+static bool take_quantity(const char *text, const char **out_unit, double *out_number) {
+    const char *end = text + strspn(text, "0123456789.");
+    char digits[MAX_ITEM], *stop;
+    size_t length = (size_t)(end - text);
+    if (length == 0 || length >= sizeof digits)
+        return false;
+    memcpy(digits, text, length);
+    digits[length] = 0;
+    *out_number = strtod(digits, &stop);
+    *out_unit = end;
+    return *stop == 0 && isfinite(*out_number);
+}
+
+bool bhi_parse_duration(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint) {
+    static const struct {
+        const char *unit;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}};
+    const char *unit;
+    double number;
+
+    if (!strcmp(text, "none")) {
+        *out_ns = BH_FOREVER;
+        return true;
+    }
+    if (!take_quantity(text, &unit, &number))
+        return bhi_refuse(complaint, "'%s' is not a duration such as 500ms", text);
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(unit, units[i].unit) != 0)
+            continue;
+        double ns = number * units[i].ns;
+        if (ns < 1)
+            return bhi_refuse(complaint, "'%s' is no time at all", text);
+        if (ns > 1e18)
+            return bhi_refuse(complaint, "'%s' is too long (write none for no deadline)", text);
+        *out_ns = (uint64_t)ns;
+        return true;
+    }
+    if (!*unit)
+        return bhi_refuse(complaint, "'%s' has no unit: write %sms or %ss", text, text, text);
+    return bhi_refuse(complaint, "'%s': unknown unit '%s'; use ns, us, ms, s or m", text, unit);
+}
+
+bool bhi_parse_size(const char *text, uint64_t *out_bytes, struct bhi_complaint *complaint) {
+    static const char suffixes[] = "KMGT";
+    const char *unit;
+    double number, scale = 1;
+
+    if (!strcmp(text, "none")) {
+        *out_bytes = 0;
+        return true;
+    }
+    if (!take_quantity(text, &unit, &number))
+        return bhi_refuse(complaint, "'%s' is not a size such as 512M", text);
+    if (*unit) {
+        const char *suffix = strchr(suffixes, *unit);
+        if (!suffix || (unit[1] && strcmp(unit + 1, "iB") != 0))
+            return bhi_refuse(complaint, "'%s': unknown suffix '%s'; use K, M, G or T", text, unit);
+        scale = (double)(UINT64_C(1) << (10 * (suffix - suffixes + 1)));
+    }
+    double bytes = number * scale;
+    if (bytes < 1)
+        return bhi_refuse(complaint, "'%s' is no size at all (write none for no limit)", text);
+    if (bytes > 0x1p60)
+        return bhi_refuse(complaint, "'%s' is too large", text);
+    *out_bytes = (uint64_t)bytes;
+    return true;
+}
+
+bool bhi_parse_groups(const char *text, uint32_t out_groups[3], struct bhi_complaint *complaint) {
+    const char *cursor = text;
+    out_groups[0] = out_groups[1] = out_groups[2] = 1;
+    for (int i = 0; i < 3; i++) {
+        uint64_t value;
+        if (!take_decimal(&cursor, &value) || value > UINT32_MAX)
+            break;
+        if (value == 0)
+            return bhi_refuse(complaint, "'%s': there must be at least one group in each dimension",
+                              text);
+        out_groups[i] = (uint32_t)value;
+        if (!*cursor)
+            return true;
+        if (*cursor++ != ',')
+            break;
+    }
+    return bhi_refuse(complaint, "'%s' is not X[,Y[,Z]] with numbers from 1 to 4294967295", text);
+}
+
+bool bhi_parse_slot(const char *text, size_t length, struct bhi_slot *out_slot,
+                    struct bhi_complaint *complaint) {
+    char copy[MAX_ITEM];
+    const char *cursor = copy;
+    uint64_t first, second;
+
+    if (length < sizeof copy) {
+        memcpy(copy, text, length);
+        copy[length] = 0;
+        if (strlen(copy) == length && take_decimal(&cursor, &first) && first < UINT32_MAX) {
+            if (!*cursor) {
+                *out_slot = (struct bhi_slot){0, (uint32_t)first};
+                return true;
+            }
+            if (*cursor++ == '.' && take_decimal(&cursor, &second) && !*cursor &&
+                second < UINT32_MAX) {
+                *out_slot = (struct bhi_slot){(uint32_t)first, (uint32_t)second};
+                return true;
+            }
+        }
+    }
+    return bhi_refuse(complaint, "'%.*s' is not a binding: write N (of set 0) or SET.N",
+                      length > MAX_ITEM ? MAX_ITEM : (int)length, text);
+}
+
+bool bhi_array_measure(struct bhi_array *array, struct bhi_complaint *complaint) {
+    uint64_t bytes = bhi_dtype_size(array->dtype);
+    /* A zero anywhere makes it empty, but must not hide an overflow of the others. */
+    bool empty = false;
+    for (uint32_t i = 0; i < array->dimensions; i++) {
+        if (array->shape[i] == 0)
+            empty = true;
+        else if (__builtin_mul_overflow(bytes, array->shape[i], &bytes))
+            return bhi_refuse(complaint, "the shape has more elements than 64 bits can count");
+    }
+    array->bytes = empty ? 0 : bytes;
+    return true;
+}
+
+bool bhi_parse_array(const char *text, struct bhi_array *out_array,
+                     struct bhi_complaint *complaint) {
+    size_t name = strcspn(text, "[");
+    if (!bhi_dtype_find(text, name, &out_array->dtype))
+        return bhi_refuse(complaint, "'%.*s' is not a dtype; it is one of %s",
+                          name > MAX_ITEM ? MAX_ITEM : (int)name, text, BHI_DTYPE_NAMES);
+    out_array->dimensions = 0;
+    const char *cursor = text + name;
+    if (*cursor++ != '[')
+        return bhi_refuse(complaint, "'%s' has no shape: write %.*s[N]", text, (int)name, text);
+    while (*cursor != ']') {
+        if (out_array->dimensions == BHI_MAX_DIMENSIONS)
+            return bhi_refuse(complaint, "'%s' has more than %d dimensions", text,
+                              BHI_MAX_DIMENSIONS);
+        if (!take_decimal(&cursor, &out_array->shape[out_array->dimensions++]))
+            break;
+        if (*cursor == ',' && cursor[1] != ']')
+            cursor++;
+        else if (*cursor != ']')
+            break;
+    }
+    if (*cursor != ']' || cursor[1])
+        return bhi_refuse(complaint, "'%s' is not DTYPE[N,...]", text);
+    return bhi_array_measure(out_array, complaint);
+}
+
+/* Splits "TYPE:VALUE" of |item| in place; without a colon *out_type is NULL. */
+static char *split_type(char *item, const char **out_type) {
+    char *colon = strchr(item, ':');
+    *out_type = NULL;
+    if (!colon)
+        return item;
+    *colon = 0;
+    *out_type = item;
+    return colon + 1;
+}
+
+bool bhi_parse_push(const char *text, struct bhi_push *out_push, struct bhi_complaint *complaint) {
+    enum bhi_dtype dtype = BHI_DTYPE_COUNT;
+    uint32_t used = 0;
+
+    memset(out_push, 0, sizeof *out_push);
+    for (const char *cursor = text;; cursor++) {
+        char item[MAX_ITEM];
+        const char *type;
+        uint64_t bits;
+        size_t length = strcspn(cursor, ",");
+        if (length == 0 || length >= sizeof item)
+            return bhi_refuse(complaint, "'%s' is not TYPE:VALUE,TYPE:VALUE,...", text);
+        memcpy(item, cursor, length);
+        item[length] = 0;
+        cursor += length;
+
+        const char *value = split_type(item, &type);
+        if (type && !bhi_dtype_find(type, strlen(type), &dtype))
+            return bhi_refuse(complaint, "'%s' is not a type; it is one of %s", type,
+                              BHI_DTYPE_NAMES);
+        if (dtype == BHI_DTYPE_COUNT)
+            return bhi_refuse(complaint, "'%s' has no type: write f32:%s, for example", value,
+                              value);
+        if (!bhi_dtype_parse(dtype, value, &bits, complaint))
+            return false;
+        uint32_t size = bhi_dtype_size(dtype);
+        used = (used + size - 1) / size * size;
+        if (used + size > BHI_MAX_PUSH)
+            return bhi_refuse(complaint, "more than %d bytes of push constants", BHI_MAX_PUSH);
+        memcpy(out_push->bytes + used, &bits, size); /* little endian, as the device */
+        used += size;
+        if (!*cursor)
+            break;
+    }
+    out_push->size = (used + 3) / 4 * 4;
+    return true;
+}
+
+bool bhi_parse_spec(const char *text, bh_specialization *out_spec,
+                    struct bhi_complaint *complaint) {
+    const char *cursor = text;
+    char item[MAX_ITEM];
+    const char *type;
+    uint64_t id;
+    enum bhi_dtype dtype;
+
+    if (!take_decimal(&cursor, &id) || id > UINT32_MAX || *cursor++ != '=' ||
+        strlen(cursor) >= sizeof item)
+        return bhi_refuse(complaint, "'%s' is not ID=TYPE:VALUE", text);
+    strcpy(item, cursor);
+    const char *value = split_type(item, &type);
+    if (!type)
+        return bhi_refuse(complaint, "'%s' has no type: write %llu=u32:%s, for example", text,
+                          (unsigned long long)id, value);
+    *out_spec = (bh_specialization){.constant_id = (uint32_t)id};
+    if (!strcmp(type, "bool")) {
+        bool truth = !strcmp(value, "true") || !strcmp(value, "1");
+        if (!truth && strcmp(value, "false") != 0 && strcmp(value, "0") != 0)
+            return bhi_refuse(complaint, "'%s' is not a bool: write true or false", value);
+        out_spec->size = 4;
+        out_spec->bits = truth;
+        return true;
+    }
+    if (!bhi_dtype_find(type, strlen(type), &dtype))
+        return bhi_refuse(complaint, "'%s' is not a type; it is bool or one of %s", type,
+                          BHI_DTYPE_NAMES);
+    out_spec->size = bhi_dtype_size(dtype);
+    return bhi_dtype_parse(dtype, value, &out_spec->bits, complaint);
+}

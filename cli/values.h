@@ -1,0 +1,59 @@
+/* The values that options take: durations, sizes, grids, bindings, push and spec constants.
+ *
+ * Each parser reads all of |text| or refuses it with a complaint that quotes it; none allocates
+ * unless it says so, none depends on the locale (the program never calls setlocale).
+ */
+#ifndef BHI_CLI_VALUES_H
+#define BHI_CLI_VALUES_H
+
+#include <bulkhead/bulkhead.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dtype.h"
+#include "text.h"
+
+enum { BHI_MAX_DIMENSIONS = 64, BHI_MAX_PUSH = 4096 };
+
+/* An array's element type and C-order shape; no dimensions: one element. */
+struct bhi_array {
+    enum bhi_dtype dtype;
+    uint32_t dimensions;
+    uint64_t shape[BHI_MAX_DIMENSIONS];
+    uint64_t bytes; /* of all elements; checked not to overflow */
+};
+
+struct bhi_slot {
+    uint32_t set, binding;
+};
+
+struct bhi_push {
+    uint8_t bytes[BHI_MAX_PUSH];
+    uint32_t size; /* a multiple of 4 */
+};
+
+/* Decimal, |least| to |most|. */
+bool bhi_parse_count(const char *text, uint64_t least, uint64_t most, uint64_t *out_count,
+                     struct bhi_complaint *complaint);
+/* "500ms": ns us ms s m; a fraction is fine ("1.5s"). "none": BH_FOREVER. Zero is refused. */
+bool bhi_parse_duration(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint);
+/* "512M": K M G T are powers of 1024, no suffix is bytes; "none": 0. Other zeros are refused. */
+bool bhi_parse_size(const char *text, uint64_t *out_bytes, struct bhi_complaint *complaint);
+/* "X[,Y[,Z]]": each at least 1. */
+bool bhi_parse_groups(const char *text, uint32_t out_groups[3], struct bhi_complaint *complaint);
+/* "N" or "SET.N", |length| bytes of it. */
+bool bhi_parse_slot(const char *text, size_t length, struct bhi_slot *out_slot,
+                    struct bhi_complaint *complaint);
+/* "DTYPE[N,…]", "DTYPE[]" for one element without dimensions. */
+bool bhi_parse_array(const char *text, struct bhi_array *out_array,
+                     struct bhi_complaint *complaint);
+/* Fills in array->bytes from dtype and shape; refuses what overflows 64 bits. */
+bool bhi_array_measure(struct bhi_array *array, struct bhi_complaint *complaint);
+/* "TYPE:VALUE,…": a value without a type has the type of the one before. Each is aligned to its
+ * own size; the end is padded to 4. */
+bool bhi_parse_push(const char *text, struct bhi_push *out_push, struct bhi_complaint *complaint);
+/* "ID=TYPE:VALUE"; TYPE may be bool (true, false, 1, 0). */
+bool bhi_parse_spec(const char *text, bh_specialization *out_spec, struct bhi_complaint *complaint);
+
+#endif

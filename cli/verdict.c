@@ -1,0 +1,147 @@
+#include "verdict.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "exit_status.h"
+#include "json.h"
+#include "text.h"
+
+enum { WIDTH = 100, LABEL = 12 };
+
+int bhi_verdict_exit_status(bh_status status) {
+    switch (bh_status_classify(status)) {
+    case BH_CLASS_GUILTY:
+    case BH_CLASS_VICTIM:
+        return BHI_EXIT_POISONED;
+    case BH_CLASS_CALLER:
+    case BH_CLASS_INPUT:
+        return BHI_EXIT_USAGE;
+    case BH_CLASS_NONE:
+        return status == BH_OK ? BHI_EXIT_READY : BHI_EXIT_ENVIRON;
+    case BH_CLASS_ENVIRON:
+        break;
+    }
+    return BHI_EXIT_ENVIRON;
+}
+
+static const char *executed_name(bh_executed executed) {
+    switch (executed) {
+    case BH_EXECUTED_NO:
+        return "no";
+    case BH_EXECUTED_YES:
+        return "yes";
+    case BH_EXECUTED_UNKNOWN:
+        break;
+    }
+    return "unknown";
+}
+
+static const char *executed_text(bh_executed executed) {
+    switch (executed) {
+    case BH_EXECUTED_NO:
+        return "no: it never started, it had no effect";
+    case BH_EXECUTED_YES:
+        return "yes: it ran to its end";
+    case BH_EXECUTED_UNKNOWN:
+        break;
+    }
+    return "unknown: it was running when it ended; its results are lost";
+}
+
+/* From the start on the worker, or from the submission where it never got there. */
+static uint64_t elapsed_ns(const bh_verdict *verdict) {
+    uint64_t start = verdict->started_ns ? verdict->started_ns : verdict->submitted_ns;
+    return verdict->ended_ns > start ? verdict->ended_ns - start : 0;
+}
+
+static void hash_text(const uint8_t hash[32], char out[65]) {
+    for (int i = 0; i < 32; i++)
+        snprintf(out + 2 * i, 3, "%02x", hash[i]);
+}
+
+static void print_line(const char *label, const char *text) {
+    char clean[2048];
+    fprintf(stderr, "  %-*s", LABEL - 2, label);
+    bhi_text_clean(clean, sizeof clean, text);
+    size_t room = WIDTH - LABEL;
+    const char *at = clean;
+    /* The first line goes on behind the label, the others are indented as far. */
+    while (strlen(at) > room) {
+        size_t cut = room;
+        while (cut > 0 && at[cut] != ' ')
+            cut--;
+        if (cut == 0)
+            cut = room + strcspn(at + room, " ");
+        fprintf(stderr, "%.*s\n", (int)cut, at);
+        at += cut + strspn(at + cut, " ");
+        if (!*at)
+            return;
+        fprintf(stderr, "%*s", LABEL, "");
+    }
+    fprintf(stderr, "%s\n", at);
+}
+
+void bhi_verdict_print(const bh_verdict *verdict) {
+    char line[256], hash[65];
+    const char *kernel = verdict->kernel_name[0] ? verdict->kernel_name : "the submission";
+
+    bhi_complain("run", "%s is poisoned: %s (%s)", kernel, bh_status_text(verdict->status),
+                 bh_status_name(verdict->status));
+    if (verdict->message[0])
+        print_line("what", verdict->message);
+    hash_text(verdict->kernel_hash, hash);
+    snprintf(line, sizeof line, "%.63s, hash %.16s...", kernel, hash);
+    print_line("kernel", line);
+    print_line("executed", executed_text(verdict->executed));
+    if (verdict->worker_pid) {
+        int used = snprintf(line, sizeof line, "pid %d", verdict->worker_pid);
+        if (verdict->signal) {
+            const char *name = sigabbrev_np(verdict->signal);
+            snprintf(line + used, sizeof line - (size_t)used, ", ended by signal %d%s%s",
+                     verdict->signal, name ? ", SIG" : "", name ? name : "");
+        } else if (verdict->exit_code >= 0 && verdict->status == BH_WORKER_EXIT) {
+            snprintf(line + used, sizeof line - (size_t)used, ", exit code %d", verdict->exit_code);
+        }
+        print_line("worker", line);
+    }
+    if (verdict->hops) {
+        snprintf(line, sizeof line, "event %llu, %u dependencies away",
+                 (unsigned long long)verdict->origin, verdict->hops);
+        print_line("origin", line);
+    }
+    if (verdict->ended_ns) {
+        snprintf(line, sizeof line, "%.3f ms", (double)elapsed_ns(verdict) / 1e6);
+        print_line("time", line);
+    }
+    print_line("outputs", "none were written");
+    print_line("what to do", bh_status_advice(verdict->status));
+}
+
+void bhi_verdict_print_json(const struct bhi_outcome *outcome) {
+    const bh_verdict *verdict = &outcome->verdict;
+    char hash[65];
+    hash_text(verdict->kernel_hash, hash);
+
+    json_t *object = json_object();
+    json_object_set_new(object, "status",
+                        json_string(verdict->status == BH_OK ? "READY" : "POISONED"));
+    json_object_set_new(object, "code", json_string(bh_status_name(verdict->status)));
+    json_object_set_new(object, "signal", bhi_json_known(verdict->signal));
+    json_object_set_new(object, "kernel", bhi_json_text(verdict->kernel_name));
+    json_object_set_new(object, "kernel_hash", json_string(hash));
+    json_object_set_new(object, "executed", json_string(executed_name(verdict->executed)));
+    json_object_set_new(object, "event", bhi_json_known((int64_t)verdict->event));
+    json_object_set_new(object, "origin", bhi_json_known((int64_t)verdict->origin));
+    json_object_set_new(object, "worker_pid", bhi_json_known(verdict->worker_pid));
+    json_object_set_new(object, "elapsed_ms",
+                        verdict->ended_ns ? bhi_json_ms(elapsed_ns(verdict)) : json_null());
+    json_object_set_new(object, "message", bhi_json_text(verdict->message));
+    json_object_set_new(object, "submissions", json_integer((json_int_t)outcome->submissions));
+    json_object_set_new(object, "min_ms",
+                        outcome->ready ? bhi_json_ms(outcome->min_ns) : json_null());
+    json_object_set_new(object, "median_ms",
+                        outcome->ready ? bhi_json_ms(outcome->median_ns) : json_null());
+    bhi_json_print(object);
+}

@@ -1,0 +1,17 @@
+#include <bulkhead/bulkhead.h>
+#include <stdio.h>
+
+#include "args.h"
+#include "exit_status.h"
+#include "json.h"
+
+int bhi_version_main(const struct bhi_args *args) {
+    char version[32];
+    snprintf(version, sizeof version, "%d.%d.%d", BH_VERSION_MAJOR, BH_VERSION_MINOR,
+             BH_VERSION_PATCH);
+    if (bhi_args_has(args, BHI_VERSION_JSON))
+        bhi_json_print(json_pack("{s:s}", "version", version));
+    else
+        printf("bulkhead %s\n", version);
+    return BHI_EXIT_READY;
+}
