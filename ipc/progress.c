@@ -43,11 +43,7 @@ const char *bhi_step_name(uint32_t step) {
 int bhi_progress_map(struct bhi_progress *progress, int fd, uint64_t bytes) {
     *progress = (struct bhi_progress){0};
     uint64_t page = bhi_page_round(1);
-    /* The number of results follows from the size: the largest power of two that fits. */
-    uint32_t results = MAX_RESULTS;
-    while (results > 1 && bhi_progress_bytes(results) > bytes)
-        results /= 2;
-    if (bhi_progress_bytes(results) != bytes)
+    if (bytes < bhi_progress_bytes(1) || bytes > bhi_progress_bytes(MAX_RESULTS))
         return -EINVAL;
     int error = bhi_memfd_verify(fd, bytes, 0);
     if (error)
@@ -56,7 +52,9 @@ int bhi_progress_map(struct bhi_progress *progress, int fd, uint64_t bytes) {
     if (base == MAP_FAILED)
         return -errno;
     struct bhi_progress_header *header = (void *)base;
-    if (header->magic != BHI_PROGRESS_MAGIC || header->version != PROGRESS_VERSION) {
+    uint32_t results = header->results;
+    if (header->magic != BHI_PROGRESS_MAGIC || header->version != PROGRESS_VERSION ||
+        !results_valid(results) || bhi_progress_bytes(results) != bytes) {
         munmap(base, bytes);
         return -EPROTO;
     }
@@ -129,7 +127,7 @@ int bhi_progress_create(struct bhi_progress_view *view, uint32_t results) {
     int fd = bhi_memfd_create("bulkhead-progress", bytes, 0);
     if (fd < 0)
         return fd;
-    int error = write_header(fd);
+    int error = write_header(fd, results);
     uint8_t *base = MAP_FAILED;
     if (!error) {
         base = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);

@@ -23,10 +23,12 @@
 #define BHI_FAULT_TEXT       512u
 #define BHI_NO_COMMAND       UINT32_MAX
 
-/* Written by the worker, all of it. */
+/* Written by the worker, all but the first three words: those the supervisor writes when it makes
+ * it, and never looks at again. */
 struct bhi_progress_header {
     uint32_t magic;
     uint32_t version;
+    uint32_t results; /* entries; a power of two */
     /* Futex word: completed_seq modulo 2^32, stored right after it. */
     _Alignas(64) _Atomic uint32_t completed_word;
     /* 1 while the worker sleeps, or is about to, on lane.doorbell. */

@@ -1,0 +1,154 @@
+#include "cmocka_all.h"
+#include "text.h"
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Encodes |point| the way the tables in the Unicode standard say, without asking whether it may. */
+static size_t encode(uint32_t point, uint8_t out[4]) {
+    if (point < 0x80) {
+        out[0] = (uint8_t)point;
+        return 1;
+    }
+    if (point < 0x800) {
+        out[0] = (uint8_t)(0xc0 | point >> 6);
+        out[1] = (uint8_t)(0x80 | (point & 0x3f));
+        return 2;
+    }
+    if (point < 0x10000) {
+        out[0] = (uint8_t)(0xe0 | point >> 12);
+        out[1] = (uint8_t)(0x80 | (point >> 6 & 0x3f));
+        out[2] = (uint8_t)(0x80 | (point & 0x3f));
+        return 3;
+    }
+    out[0] = (uint8_t)(0xf0 | point >> 18);
+    out[1] = (uint8_t)(0x80 | (point >> 12 & 0x3f));
+    out[2] = (uint8_t)(0x80 | (point >> 6 & 0x3f));
+    out[3] = (uint8_t)(0x80 | (point & 0x3f));
+    return 4;
+}
+
+static bool allowed(uint32_t point) {
+    if (point == '\n' || point == '\t')
+        return true;
+    if (point < 0x20 || (point >= 0x7f && point <= 0x9f))
+        return false;
+    return (point < 0xd800 || point > 0xdfff) && point <= 0x10ffff;
+}
+
+static void test_every_code_point(void **state) {
+    (void)state;
+    for (uint32_t point = 0; point < 0x111000; point++) {
+        uint8_t bytes[4], out[4];
+        size_t n = encode(point, bytes);
+        size_t got = bhi_text_char(bytes, n, out);
+        if (got != (allowed(point) ? n : 0))
+            fail_msg("U+%04X: %zu", point, got);
+        if (got)
+            assert_memory_equal(out, bytes, n);
+        /* Cut off: never accepted. */
+        for (size_t cut = 1; cut < n; cut++)
+            assert_int_equal(bhi_text_char(bytes, cut, out), 0);
+    }
+}
+
+/* Every 2-byte sequence, and what the standard calls ill-formed: a decoder that accepts one of
+ * these disagrees with some reader downstream. */
+static void test_ill_formed(void **state) {
+    (void)state;
+    static const char *const bad[] = {
+        "\xc0\x80",
+        "\xc1\xbf",
+        "\xe0\x80\x80",
+        "\xe0\x9f\xbf",
+        "\xed\xa0\x80",
+        "\xed\xbf\xbf",
+        "\xf0\x80\x80\x80",
+        "\xf0\x8f\xbf\xbf",
+        "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80",
+        "\xff\xbf\xbf\xbf",
+        "\x80\x80",
+        "\xbf",
+        "\xe2\x28\xa1",
+        "\xe2\x82\x28",
+        "\xf0\x9f\x28\x80",
+        "\xc3\xc3",
+    };
+    uint8_t out[4];
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(bhi_text_char((const uint8_t *)bad[i], strlen(bad[i]), out), 0);
+    for (uint32_t pair = 0; pair < 65536; pair++) {
+        uint8_t bytes[2] = {(uint8_t)(pair >> 8), (uint8_t)pair};
+        bool two = bytes[0] >= 0xc2 && bytes[0] <= 0xdf && bytes[1] >= 0x80 && bytes[1] <= 0xbf &&
+                   allowed((uint32_t)(bytes[0] & 0x1f) << 6 | (bytes[1] & 0x3f));
+        bool one = bytes[0] < 0x80 && allowed(bytes[0]);
+        assert_int_equal(bhi_text_char(bytes, 2, out), two ? 2 : one ? 1 : 0);
+    }
+    assert_int_equal(bhi_text_char((const uint8_t *)"a", 0, out), 0);
+}
+
+static void check_sanitised(const char *in, size_t length, size_t capacity, const char *expected) {
+    char out[64];
+    memset(out, 'X', sizeof out);
+    bhi_text_sanitise(out, capacity, in, length);
+    assert_string_equal(out, expected);
+    assert_int_equal(out[capacity], 'X');
+}
+
+static void test_sanitise(void **state) {
+    (void)state;
+    check_sanitised("plain", 5, 32, "plain");
+    check_sanitised("a\nb\tc", 5, 32, "a\nb\tc");
+    check_sanitised("a\x1b[31mb\r\x07", 10, 32, "a?[31mb??");
+    check_sanitised("a\0b", 3, 32, "a");
+    check_sanitised("abc", 2, 32, "ab");
+    check_sanitised("\xc3\xa9t\xc3\xa9", 5, 32, "\xc3\xa9t\xc3\xa9");
+    check_sanitised("\xc3", 1, 32, "?");
+    check_sanitised("\xc2\x9b", 2, 32, "??"); /* C1 control sequence introducer */
+    check_sanitised("\xff\xfe", 2, 32, "??");
+    check_sanitised("", 0, 32, "");
+    /* Cut at a character, never in the middle of one. */
+    check_sanitised("a\xe2\x82\xac", 4, 5, "a\xe2\x82\xac");
+    check_sanitised("a\xe2\x82\xac", 4, 4, "a");
+    check_sanitised("a\xe2\x82\xac", 4, 3, "a");
+    check_sanitised("abc", 3, 3, "ab");
+    check_sanitised("abc", 3, 1, "");
+    char untouched = 'X';
+    bhi_text_sanitise(&untouched, 0, "abc", 3);
+    assert_int_equal(untouched, 'X');
+}
+
+/* Whatever comes in, what goes out is fit to be shown, and sanitising it again changes nothing. */
+static void test_sanitise_random(void **state) {
+    (void)state;
+    unsigned seed = 20240611;
+    for (int round = 0; round < 20000; round++) {
+        char in[48], out[40], again[40];
+        size_t length = (size_t)rand_r(&seed) % sizeof in;
+        size_t capacity = 1 + (size_t)rand_r(&seed) % (sizeof out - 1);
+        for (size_t i = 0; i < length; i++)
+            in[i] = (char)(rand_r(&seed) % 3 ? 0x80 | rand_r(&seed) : 1 + rand_r(&seed) % 255);
+        bhi_text_sanitise(out, capacity, in, length);
+        size_t n = strnlen(out, capacity);
+        assert_true(n < capacity);
+        for (size_t i = 0; i < n;) {
+            uint8_t c[4];
+            size_t step = bhi_text_char((const uint8_t *)out + i, n - i, c);
+            assert_true(step > 0);
+            i += step;
+        }
+        bhi_text_sanitise(again, capacity, out, n);
+        assert_string_equal(again, out);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_code_point),
+        cmocka_unit_test(test_ill_formed),
+        cmocka_unit_test(test_sanitise),
+        cmocka_unit_test(test_sanitise_random),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
