@@ -1,0 +1,187 @@
+/* How long it takes from the death of a worker until somebody knows, and until work goes on. */
+#include "bench.h"
+
+#include <bulkhead/bulkhead.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TIMEOUT_NS (30ull * 1000 * 1000 * 1000)
+
+struct deaths {
+    bh_context *context;
+    bh_stream *stream;
+    bh_kernel *busy, *count;
+    bh_buffer *flag, *counter;
+    uint32_t groups, iterations; /* of a job that is longer than anybody waits */
+};
+
+static void must(bh_status status, const char *call, const bh_detail *detail) {
+    if (status != BH_OK) {
+        bench_die("%s: %s: %s", call, bh_status_name(status), detail->message);
+    }
+}
+
+/* One run of the counter that must be READY. */
+static void run_good(struct deaths *deaths) {
+    const bh_binding binding = {
+        .buffer = deaths->counter, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const uint32_t groups[3] = {1, 1, 1};
+    bh_event *event;
+    bh_detail detail;
+    must(bh_launch(deaths->stream, deaths->count, groups, &binding, 1, NULL, 0, &event, &detail),
+         "bh_launch", &detail);
+    bh_status status = bh_event_wait(event, TIMEOUT_NS);
+    if (status != BH_OK) {
+        bench_die("after a death the next job is not READY: %s", bh_status_name(status));
+    }
+    bh_event_release(event);
+}
+
+static void kill_worker(int pid) {
+    if (pid <= 0 || kill(pid, SIGKILL) != 0) {
+        bench_die("cannot kill worker %d", pid);
+    }
+}
+
+/* An idle worker has no event to poison: what shows is that it is no longer the stream's. */
+static uint64_t die_idle(struct deaths *deaths) {
+    run_good(deaths);
+    int pid = bh_stream_worker_pid(deaths->stream);
+    uint64_t start = bench_now_ns();
+    kill_worker(pid);
+    while (bh_stream_worker_pid(deaths->stream) == pid) {
+        if (bench_now_ns() - start > TIMEOUT_NS) {
+            bench_die("the death of idle worker %d goes unseen", pid);
+        }
+        sched_yield();
+    }
+    return bench_now_ns() - start;
+}
+
+struct waiter {
+    struct deaths *deaths;
+    bh_event *event;
+    uint64_t poisoned_ns, good_ns;
+};
+
+static void *wait_for_poison(void *argument) {
+    struct waiter *waiter = argument;
+    bh_status status = bh_event_wait(waiter->event, TIMEOUT_NS);
+    waiter->poisoned_ns = bench_now_ns();
+    bh_verdict verdict;
+    if (status != BH_WORKER_SIGNAL || bh_event_verdict(waiter->event, &verdict) != BH_OK ||
+        verdict.signal != SIGKILL) {
+        bench_die("a killed worker's event says %s", bh_status_name(status));
+    }
+    run_good(waiter->deaths);
+    waiter->good_ns = bench_now_ns();
+    return NULL;
+}
+
+/* Until the job says, through its own buffer, that it runs; then as long as a waiter needs to
+ * fall asleep. */
+static void let_it_run(const volatile uint32_t *flag) {
+    const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
+    uint64_t start = bench_now_ns();
+    while (*flag == 0) {
+        if (bench_now_ns() - start > TIMEOUT_NS) {
+            bench_die("the long job does not start");
+        }
+        nanosleep(&pause, NULL);
+    }
+    nanosleep(&pause, NULL);
+}
+
+static void die_in_job(struct deaths *deaths, uint64_t *out_waiter, uint64_t *out_restart) {
+    bh_detail detail;
+    void *flag;
+    /* The last job's poison is in the flag: overwrite it. */
+    must(bh_buffer_map(deaths->flag, BH_MAP_DISCARD, TIMEOUT_NS, &flag, &detail), "bh_buffer_map",
+         &detail);
+    memset(flag, 0, bh_buffer_size(deaths->flag));
+    const bh_binding binding = {
+        .buffer = deaths->flag, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const uint32_t groups[3] = {deaths->groups, 1, 1};
+    struct waiter waiter = {.deaths = deaths};
+    must(bh_launch(deaths->stream, deaths->busy, groups, &binding, 1, &deaths->iterations,
+                   sizeof deaths->iterations, &waiter.event, &detail),
+         "bh_launch", &detail);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, wait_for_poison, &waiter) != 0) {
+        bench_die("cannot start a thread");
+    }
+    let_it_run(flag);
+    uint64_t start = bench_now_ns();
+    kill_worker(bh_stream_worker_pid(deaths->stream));
+    pthread_join(thread, NULL);
+    bh_event_release(waiter.event);
+    *out_waiter = waiter.poisoned_ns - start;
+    *out_restart = waiter.good_ns - start;
+}
+
+static bh_kernel *make_kernel(bh_context *context, const struct bench_code *code) {
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    options.name = code->name;
+    bh_kernel *kernel;
+    bh_detail detail;
+    must(bh_kernel_create_spirv(context, code->words, code->bytes, &options, &kernel, &detail),
+         "bh_kernel_create_spirv", &detail);
+    return kernel;
+}
+
+static void open_deaths(struct deaths *deaths, const struct bench_options *options) {
+    bh_detail detail;
+    bh_context_options context_options;
+    bh_context_options_init(&context_options);
+    context_options.worker_path = options->worker;
+    context_options.restart_budget = UINT32_MAX; /* deaths are the point here */
+    must(bh_context_create(&context_options, &deaths->context, &detail), "bh_context_create",
+         &detail);
+    bh_stream_options stream_options;
+    bh_stream_options_init(&stream_options);
+    stream_options.device = options->device;
+    stream_options.deadline_ns = BH_FOREVER;
+    must(bh_stream_create(deaths->context, &stream_options, &deaths->stream, &detail),
+         "bh_stream_create", &detail);
+    deaths->busy = make_kernel(deaths->context, &BENCH_CODE[BENCH_BUSY]);
+    deaths->count = make_kernel(deaths->context, &BENCH_CODE[BENCH_COUNT]);
+    must(bh_buffer_create(deaths->context, 8, &deaths->flag, &detail), "bh_buffer_create", &detail);
+    must(bh_buffer_create(deaths->context, 4, &deaths->counter, &detail), "bh_buffer_create",
+         &detail);
+}
+
+void bench_measure_deaths(const struct bench_options *options, struct bench_deaths *out) {
+    struct deaths deaths = {
+        .groups = 65535,
+        /* On a processor without end. A graphics card goes on with it after the worker's death, and
+         * the next job waits for that: over within a second or so. */
+        .iterations = options->processor ? 65000 : 10 * 1000 * 1000,
+    };
+    open_deaths(&deaths, options);
+    for (size_t i = 0; i < out->count; i++) {
+        out->idle[i] = die_idle(&deaths);
+    }
+    for (size_t i = 0; i < out->count; i++) {
+        run_good(&deaths);
+        die_in_job(&deaths, &out->waiter[i], &out->restart[i]);
+    }
+    uint32_t count = 0;
+    bh_detail detail;
+    must(bh_buffer_read(deaths.counter, 0, &count, sizeof count, TIMEOUT_NS, &detail),
+         "bh_buffer_read", &detail);
+    if (count != 3 * out->count) {
+        bench_die("the counter says %u after %zu good jobs", count, 3 * out->count);
+    }
+    bh_buffer_release(deaths.flag);
+    bh_buffer_release(deaths.counter);
+    bh_kernel_release(deaths.busy);
+    bh_kernel_release(deaths.count);
+    bh_stream_release(deaths.stream);
+    bh_context_destroy(deaths.context);
+}

@@ -1,0 +1,425 @@
+/* bench-dispatch: what isolation costs. One run measures in-process Vulkan and the library on the
+ * same kernels, in turns, because a machine's mood changes within seconds. */
+#include "bench.h"
+#include "report.h"
+#include "samples.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_ROUNDS 101u
+#define MIB        (1024.0 * 1024.0)
+
+enum side_index { IN_PROCESS, BULKHEAD, SIDES };
+
+/* One number a round and side; what is shown is the median over rounds. */
+enum measure {
+    ROUND_TRIP_P50,
+    ROUND_TRIP_P99,
+    COMMANDS_EMPTY,
+    COMMANDS_EMPTY_RECORDED,
+    COMMANDS_COUNT,
+    SUBMISSIONS_EMPTY,
+    SUBMISSIONS_COUNT,
+    SAXPY_COLD,
+    SAXPY_WARM,
+    MEASURES
+};
+
+static uint64_t samples[SIDES][MEASURES][MAX_ROUNDS];
+
+uint64_t bench_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void bench_die(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("bench-dispatch: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    exit(1);
+}
+
+uint64_t bench_anonymous_bytes(int pid) {
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    FILE *file = fopen(path, "re");
+    unsigned long long kib = 0;
+    if (file == NULL) {
+        bench_die("%s: %s", path, strerror(errno));
+    }
+    while (fgets(line, sizeof line, file) != NULL && sscanf(line, "RssAnon: %llu", &kib) != 1) {
+    }
+    fclose(file);
+    return (uint64_t)kib * 1024;
+}
+
+static void *allocate(size_t count, size_t size) {
+    void *memory = calloc(count, size);
+    if (memory == NULL) {
+        bench_die("out of memory");
+    }
+    return memory;
+}
+
+/* -- one round of one side ------------------------------------------------------------------ */
+
+static void check_count(const struct bench_side *side, const char *what, uint32_t wanted) {
+    uint32_t count = side->take_count(side->self);
+    if (count != wanted) {
+        bench_die("%s, %s: the counter says %u, must be %u", side->name, what, count, wanted);
+    }
+}
+
+/* Small integers: the result is exact, whatever the device does with rounding. */
+static void fill_saxpy(float *x, float *y, size_t count, unsigned seed) {
+    for (size_t i = 0; i < count; i++) {
+        x[i] = (float)((i + seed) % 1021);
+        y[i] = (float)((i * 7 + seed) % 509);
+    }
+}
+
+static void check_saxpy(const struct bench_side *side, const struct bench_saxpy *work) {
+    for (size_t i = 0; i < work->count; i++) {
+        float wanted = work->a * work->x[i] + work->y[i];
+        if (work->out[i] != wanted) {
+            bench_die("%s, saxpy: element %zu is %g, must be %g", side->name, i,
+                      (double)work->out[i], (double)wanted);
+        }
+    }
+}
+
+static uint64_t run_saxpy(const struct bench_side *side, const struct bench_saxpy *work,
+                          bool cold) {
+    memset(work->out, 0xff, work->count * sizeof *work->out);
+    uint64_t time = side->saxpy(side->self, work, cold);
+    check_saxpy(side, work);
+    return time;
+}
+
+static void measure_dispatches(const struct bench_options *options, const struct bench_side *side,
+                               enum side_index index, unsigned round, uint64_t *scratch) {
+    uint64_t(*out)[MAX_ROUNDS] = samples[index];
+    uint32_t batch = options->batch;
+    side->round_trip(side->self, scratch, options->round_trips);
+    out[ROUND_TRIP_P50][round] = bench_quantile(scratch, options->round_trips, 500);
+    out[ROUND_TRIP_P99][round] = bench_quantile(scratch, options->round_trips, 990);
+    out[COMMANDS_EMPTY][round] = side->commands(side->self, BENCH_EMPTY, batch, false);
+    out[COMMANDS_EMPTY_RECORDED][round] =
+        side->commands(side->self, BENCH_EMPTY, batch, index == IN_PROCESS);
+    out[COMMANDS_COUNT][round] = side->commands(side->self, BENCH_COUNT, batch, false);
+    check_count(side, "commands in one submission", batch);
+    out[SUBMISSIONS_EMPTY][round] = side->submissions(side->self, BENCH_EMPTY, batch);
+    out[SUBMISSIONS_COUNT][round] = side->submissions(side->self, BENCH_COUNT, batch);
+    check_count(side, "submissions", batch);
+}
+
+static void measure_saxpy(const struct bench_side *side, enum side_index index, unsigned round,
+                          const struct bench_saxpy *work) {
+    samples[index][SAXPY_COLD][round] = run_saxpy(side, work, true);
+    samples[index][SAXPY_WARM][round] = run_saxpy(side, work, false);
+}
+
+/* Compiles the kernels, touches the memory: nothing of it belongs into the numbers. */
+static void warm_up(const struct bench_options *options, const struct bench_side *side,
+                    const struct bench_saxpy *work, uint64_t *scratch) {
+    side->round_trip(side->self, scratch, options->round_trips / 10 + 1);
+    side->commands(side->self, BENCH_COUNT, options->batch, false);
+    side->submissions(side->self, BENCH_EMPTY, options->batch);
+    check_count(side, "warm-up", options->batch);
+    run_saxpy(side, work, false);
+}
+
+/* -- the run -------------------------------------------------------------------------------- */
+
+static double median(enum side_index index, enum measure measure, unsigned rounds, bool measured) {
+    return measured ? (double)bench_quantile(samples[index][measure], rounds, 500) : -1;
+}
+
+static size_t add_rows(const struct bench_options *options, struct bench_row *rows) {
+    static const struct {
+        enum measure measure;
+        const char *id, *what;
+        double target;
+    } ROWS[] = {
+        {ROUND_TRIP_P50, "round_trip_p50", "empty dispatch, round trip, p50", 1.25},
+        {ROUND_TRIP_P99, "round_trip_p99", "empty dispatch, round trip, p99", 0},
+        {COMMANDS_EMPTY, "commands", "dispatches in one submission, recorded each time", 1.2},
+        {COMMANDS_EMPTY_RECORDED, "commands_prerecorded", "  the same, in-process prerecorded", 0},
+        {COMMANDS_COUNT, "commands_dependent", "  the same, each depends on the one before", 0},
+        {SUBMISSIONS_EMPTY, "submissions", "submissions, one wait", 1.0},
+        {SUBMISSIONS_COUNT, "submissions_dependent", "  the same, each depends on the one before",
+         0},
+        {SAXPY_WARM, "saxpy_warm", "saxpy end to end, buffers kept", 1.1},
+        {SAXPY_COLD, "saxpy_cold", "saxpy end to end, buffers made for it", 0},
+    };
+    static char texts[sizeof ROWS / sizeof ROWS[0]][80];
+    size_t count = sizeof ROWS / sizeof ROWS[0];
+    for (size_t i = 0; i < count; i++) {
+        const char *prefix = "";
+        char number[32];
+        if (strstr(ROWS[i].id, "saxpy") != NULL) {
+            snprintf(number, sizeof number, "%.0f MiB ",
+                     (double)(options->saxpy_floats * sizeof(float)) / MIB);
+            prefix = number;
+        } else if (ROWS[i].measure == COMMANDS_EMPTY || ROWS[i].measure == SUBMISSIONS_EMPTY) {
+            snprintf(number, sizeof number, "%u ", options->batch);
+            prefix = number;
+        }
+        snprintf(texts[i], sizeof texts[i], "%s%s", prefix, ROWS[i].what);
+        rows[i] = (struct bench_row){
+            .id = ROWS[i].id,
+            .what = texts[i],
+            .in_process = median(IN_PROCESS, ROWS[i].measure, options->rounds, options->in_process),
+            .bulkhead = median(BULKHEAD, ROWS[i].measure, options->rounds, options->bulkhead),
+            .target = ROWS[i].target,
+        };
+    }
+    return count;
+}
+
+static size_t add_death_rows(const struct bench_options *options, struct bench_row *rows) {
+    struct bench_deaths deaths = {.count = options->deaths};
+    deaths.idle = allocate(deaths.count, sizeof *deaths.idle);
+    deaths.waiter = allocate(deaths.count, sizeof *deaths.waiter);
+    deaths.restart = allocate(deaths.count, sizeof *deaths.restart);
+    bench_measure_deaths(options, &deaths);
+    const struct {
+        uint64_t *values;
+        unsigned permille;
+        const char *id, *what;
+        double target;
+    } ROWS[] = {
+        {deaths.waiter, 500, "death_waiter_p50", "death in mid-job until the waiter knows, p50",
+         1e6},
+        {deaths.waiter, 990, "death_waiter_p99", "  the same, p99", 0},
+        {deaths.idle, 500, "death_idle_p50", "death of an idle worker until it is seen, p50", 1e6},
+        {deaths.idle, 990, "death_idle_p99", "  the same, p99", 0},
+        {deaths.restart, 500, "death_next_good_p50", "death in mid-job until the next good result",
+         0},
+    };
+    size_t count = sizeof ROWS / sizeof ROWS[0];
+    for (size_t i = 0; i < count; i++) {
+        rows[i] = (struct bench_row){
+            .id = ROWS[i].id,
+            .what = ROWS[i].what,
+            .in_process = -1,
+            .bulkhead = (double)bench_quantile(ROWS[i].values, deaths.count, ROWS[i].permille),
+            .target = ROWS[i].target,
+            .absolute = true,
+        };
+    }
+    free(deaths.idle);
+    free(deaths.waiter);
+    free(deaths.restart);
+    return count;
+}
+
+/* The library must not have a second copy of the data, neither in the worker nor here: a bounce
+ * buffer would be anonymous memory as large as an array. */
+static void check_no_copy(const struct bench_options *options, uint64_t host_before,
+                          uint64_t worker_before, int worker) {
+    uint64_t limit = options->saxpy_floats * sizeof(float) / 2;
+    uint64_t host = bench_anonymous_bytes(getpid()), there = bench_anonymous_bytes(worker);
+    if (host > host_before + limit || there > worker_before + limit) {
+        bench_die("a copy of the data: anonymous memory grew from %.1f to %.1f MiB here and from "
+                  "%.1f to %.1f MiB in the worker",
+                  (double)host_before / MIB, (double)host / MIB, (double)worker_before / MIB,
+                  (double)there / MIB);
+    }
+}
+
+static size_t measure(struct bench_options *options, struct bench_machine *machine,
+                      struct bench_row *rows) {
+    struct bench_side sides[SIDES];
+    bool runs[SIDES] = {options->in_process, options->bulkhead};
+    if (options->bulkhead) {
+        bench_bulkhead_choose(options, machine);
+        bench_bulkhead_side(options, &sides[BULKHEAD]);
+    }
+    if (options->in_process) {
+        bench_vulkan_side(options, &sides[IN_PROCESS], machine);
+    }
+    uint64_t *scratch = allocate(options->round_trips, sizeof *scratch);
+    float *x = allocate(options->saxpy_floats, sizeof *x);
+    float *y = allocate(options->saxpy_floats, sizeof *y);
+    const struct bench_saxpy work = {.a = 3.0f,
+                                     .x = x,
+                                     .y = y,
+                                     .out = allocate(options->saxpy_floats, sizeof(float)),
+                                     .count = options->saxpy_floats};
+    fill_saxpy(x, y, work.count, 0);
+    memset(work.out, 0, work.count * sizeof *work.out);
+    if (options->in_process) {
+        warm_up(options, &sides[IN_PROCESS], &work, scratch);
+    }
+    int worker = options->bulkhead ? bench_bulkhead_worker_pid(&sides[BULKHEAD]) : 0;
+    uint64_t host_before = bench_anonymous_bytes(getpid());
+    uint64_t worker_before = worker > 0 ? bench_anonymous_bytes(worker) : 0;
+    if (options->bulkhead) {
+        warm_up(options, &sides[BULKHEAD], &work, scratch);
+        check_no_copy(options, host_before, worker_before, worker);
+    }
+    for (unsigned round = 0; round < options->rounds; round++) {
+        fill_saxpy(x, y, work.count, round);
+        for (unsigned turn = 0; turn < SIDES; turn++) {
+            /* A B, B A, A B: neither side always comes after the other. */
+            enum side_index index = (turn + round) % SIDES;
+            if (runs[index]) {
+                measure_dispatches(options, &sides[index], index, round, scratch);
+            }
+        }
+        for (unsigned turn = 0; turn < SIDES; turn++) {
+            enum side_index index = (turn + round) % SIDES;
+            if (runs[index]) {
+                measure_saxpy(&sides[index], index, round, &work);
+            }
+        }
+    }
+    for (unsigned index = 0; index < SIDES; index++) {
+        if (runs[index]) {
+            sides[index].destroy(sides[index].self);
+        }
+    }
+    free(scratch);
+    free(x);
+    free(y);
+    free(work.out);
+    size_t count = add_rows(options, rows);
+    if (options->bulkhead && options->deaths > 0) {
+        count += add_death_rows(options, rows + count);
+    }
+    return count;
+}
+
+/* -- options -------------------------------------------------------------------------------- */
+
+static const char USAGE[] =
+    "Usage: bench-dispatch [OPTION]...\n"
+    "Measures in-process Vulkan and libbulkhead on the same kernels, in turns, and prints ratios.\n"
+    "\n"
+    "  --quick             few rounds: checks that it works, the numbers are rough\n"
+    "  --rounds N          rounds of both sides (default 9, --quick 3; at most 101)\n"
+    "  --deaths N          workers to kill for each kind of death (default 50, --quick 5; 0: "
+    "none)\n"
+    "  --only SIDE         in-process or bulkhead\n"
+    "  --device SELECTOR   as `bulkhead devices` shows them (default: the library's)\n"
+    "  --worker PATH       the bulkhead-worker executable\n"
+    "  --json              one JSON object instead of the table\n"
+    "  --strict            exit status 3 where a target is missed\n"
+    "  --help\n"
+    "\n"
+    "Exit status: 0 measured, 1 a wrong result or a failed call, 2 bad usage, 3 see --strict.\n"
+    "\n"
+    "Examples:\n"
+    "  bench-dispatch --quick\n"
+    "  bench-dispatch --json --rounds 21 > dispatch.json\n"
+    "  bench-dispatch --only in-process --device nvidia\n";
+
+__attribute__((noreturn, format(printf, 1, 2))) static void bad_usage(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("bench-dispatch: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputs("; --help says more\n", stderr);
+    va_end(arguments);
+    exit(2);
+}
+
+static unsigned parse_number(const char *option, const char *text, unsigned min, unsigned max) {
+    char *end;
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || text[0] == '-' || value < min || value > max) {
+        bad_usage("%s %s: not a number from %u to %u", option, text, min, max);
+    }
+    return (unsigned)value;
+}
+
+static void parse_only(struct bench_options *options, const char *side) {
+    if (strcmp(side, "in-process") == 0) {
+        options->bulkhead = false;
+    } else if (strcmp(side, "bulkhead") == 0) {
+        options->in_process = false;
+    } else {
+        bad_usage("--only %s: neither in-process nor bulkhead", side);
+    }
+}
+
+static void parse(int argc, char **argv, struct bench_options *options) {
+    enum { QUICK = 1, ROUNDS, DEATHS, ONLY, DEVICE, WORKER, JSON, STRICT, HELP };
+    static const struct option OPTIONS[] = {
+        {"quick", no_argument, NULL, QUICK},         {"rounds", required_argument, NULL, ROUNDS},
+        {"deaths", required_argument, NULL, DEATHS}, {"only", required_argument, NULL, ONLY},
+        {"device", required_argument, NULL, DEVICE}, {"worker", required_argument, NULL, WORKER},
+        {"json", no_argument, NULL, JSON},           {"strict", no_argument, NULL, STRICT},
+        {"help", no_argument, NULL, HELP},           {NULL, 0, NULL, 0},
+    };
+    unsigned rounds = 0, deaths = UINT32_MAX;
+    int option;
+    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1) {
+        switch (option) {
+        case QUICK:
+            options->quick = true;
+            break;
+        case ROUNDS:
+            rounds = parse_number("--rounds", optarg, 1, MAX_ROUNDS);
+            break;
+        case DEATHS:
+            deaths = parse_number("--deaths", optarg, 0, 1000000);
+            break;
+        case ONLY:
+            parse_only(options, optarg);
+            break;
+        case DEVICE:
+            options->device = optarg;
+            break;
+        case WORKER:
+            options->worker = optarg;
+            break;
+        case JSON:
+            options->json = true;
+            break;
+        case STRICT:
+            options->strict = true;
+            break;
+        case HELP:
+            fputs(USAGE, stdout);
+            exit(0);
+        default:
+            fputs("bench-dispatch: --help says more\n", stderr);
+            exit(2);
+        }
+    }
+    if (optind < argc) {
+        bad_usage("unexpected argument %s", argv[optind]);
+    }
+    if (!options->in_process && !options->bulkhead) {
+        bad_usage("--only twice leaves no side");
+    }
+    options->rounds = rounds > 0 ? rounds : options->quick ? 3 : 9;
+    options->deaths = deaths != UINT32_MAX ? deaths : options->quick ? 5 : 50;
+    options->round_trips = options->quick ? 300 : 2000;
+    options->batch = 1000;
+    options->saxpy_floats = 16u * 1024 * 1024;
+}
+
+int main(int argc, char **argv) {
+    struct bench_options options = {.in_process = true, .bulkhead = true};
+    struct bench_machine machine = {.device = ""};
+    struct bench_row rows[MEASURES + 8];
+    parse(argc, argv, &options);
+    size_t count = measure(&options, &machine, rows);
+    size_t over = bench_report(&options, &machine, rows, count);
+    return options.strict && over > 0 ? 3 : 0;
+}

@@ -1,0 +1,23 @@
+/* The table, and the same as one JSON object. */
+#ifndef BENCH_REPORT_H
+#define BENCH_REPORT_H
+
+#include "bench.h"
+
+struct bench_row {
+    const char *id;    /* stable, for --json */
+    const char *what;  /* for a person */
+    double in_process; /* ns; negative: not measured, or there is no such thing */
+    double bulkhead;   /* ns; negative likewise */
+    double target;     /* bound of the ratio, or of bulkhead in ns where |absolute|; 0: none */
+    bool absolute;
+};
+
+double bench_ratio(const struct bench_row *row); /* negative: none */
+/* 1 within its target, 0 over, -1 no target or not measured. */
+int bench_row_holds(const struct bench_row *row);
+/* Returns how many rows are over their target. */
+size_t bench_report(const struct bench_options *options, const struct bench_machine *machine,
+                    const struct bench_row *rows, size_t count);
+
+#endif

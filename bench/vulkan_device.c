@@ -1,0 +1,180 @@
+#include "vulkan_device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_DEVICES  16
+#define MAX_FAMILIES 16
+#define MAX_BINDINGS 4
+
+static bool find_family(VkPhysicalDevice physical, uint32_t *out) {
+    VkQueueFamilyProperties families[MAX_FAMILIES];
+    uint32_t count = MAX_FAMILIES;
+    vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families);
+    for (uint32_t i = 0; i < count; i++) {
+        if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) != 0) {
+            *out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void choose(struct bench_device *device, const uint8_t uuid[16],
+                   struct bench_machine *machine) {
+    static const uint8_t ANY[16];
+    VkPhysicalDevice devices[MAX_DEVICES];
+    uint32_t count = MAX_DEVICES;
+    VkResult result = vkEnumeratePhysicalDevices(device->instance, &count, devices);
+    if (result != VK_SUCCESS && result != VK_INCOMPLETE) {
+        bench_die("vkEnumeratePhysicalDevices: VkResult %d", (int)result);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        VkPhysicalDeviceDriverProperties driver = {
+            .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
+        VkPhysicalDeviceIDProperties id = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES,
+                                           .pNext = &driver};
+        VkPhysicalDeviceProperties2 properties = {
+            .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &id};
+        vkGetPhysicalDeviceProperties2(devices[i], &properties);
+        bool wanted = memcmp(uuid, ANY, sizeof ANY) == 0 ||
+                      memcmp(uuid, id.deviceUUID, sizeof id.deviceUUID) == 0;
+        if (wanted && find_family(devices[i], &device->family)) {
+            device->physical = devices[i];
+            snprintf(machine->device, sizeof machine->device, "%s",
+                     properties.properties.deviceName);
+            snprintf(machine->driver, sizeof machine->driver, "%.100s %.150s", driver.driverName,
+                     driver.driverInfo);
+            return;
+        }
+    }
+    bench_die("no Vulkan device here (of %u) is the one that the library uses; install a driver "
+              "(Debian: mesa-vulkan-drivers) or give --device",
+              count);
+}
+
+void bench_device_open(struct bench_device *device, const uint8_t uuid[16],
+                       struct bench_machine *machine) {
+    const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                           .pApplicationName = "bench-dispatch",
+                                           .apiVersion = VK_API_VERSION_1_2};
+    const VkInstanceCreateInfo instance_info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                                                .pApplicationInfo = &application};
+    BENCH_VK(vkCreateInstance(&instance_info, NULL, &device->instance));
+    choose(device, uuid, machine);
+    const float priority = 1.0f;
+    const VkDeviceQueueCreateInfo queue_info = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+        .queueFamilyIndex = device->family,
+        .queueCount = 1,
+        .pQueuePriorities = &priority,
+    };
+    const VkDeviceCreateInfo device_info = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+        .queueCreateInfoCount = 1,
+        .pQueueCreateInfos = &queue_info,
+    };
+    BENCH_VK(vkCreateDevice(device->physical, &device_info, NULL, &device->device));
+    vkGetDeviceQueue(device->device, device->family, 0, &device->queue);
+    vkGetPhysicalDeviceMemoryProperties(device->physical, &device->memory);
+}
+
+void bench_device_close(struct bench_device *device) {
+    vkDeviceWaitIdle(device->device);
+    vkDestroyDevice(device->device, NULL);
+    vkDestroyInstance(device->instance, NULL);
+}
+
+static uint32_t choose_type(const struct bench_device *device, uint32_t allowed) {
+    const VkMemoryPropertyFlags shared =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    const VkMemoryPropertyFlags tries[] = {shared | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, shared};
+    for (size_t try = 0; try < 2; try++) {
+        for (uint32_t i = 0; i < device->memory.memoryTypeCount; i++) {
+            if ((allowed & (1u << i)) != 0 &&
+                (device->memory.memoryTypes[i].propertyFlags & tries[try]) == tries[try]) {
+                return i;
+            }
+        }
+    }
+    bench_die("the device has no memory type that the host can map");
+}
+
+void bench_memory_make(const struct bench_device *device, VkDeviceSize size,
+                       struct bench_memory *out) {
+    const VkBufferCreateInfo buffer_info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .size = size,
+        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
+        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+    };
+    out->size = size;
+    BENCH_VK(vkCreateBuffer(device->device, &buffer_info, NULL, &out->buffer));
+    VkMemoryRequirements requirements;
+    vkGetBufferMemoryRequirements(device->device, out->buffer, &requirements);
+    const VkMemoryAllocateInfo allocate_info = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .allocationSize = requirements.size,
+        .memoryTypeIndex = choose_type(device, requirements.memoryTypeBits),
+    };
+    BENCH_VK(vkAllocateMemory(device->device, &allocate_info, NULL, &out->memory));
+    BENCH_VK(vkBindBufferMemory(device->device, out->buffer, out->memory, 0));
+    BENCH_VK(vkMapMemory(device->device, out->memory, 0, VK_WHOLE_SIZE, 0, &out->mapped));
+}
+
+void bench_memory_free(const struct bench_device *device, struct bench_memory *memory) {
+    vkDestroyBuffer(device->device, memory->buffer, NULL);
+    vkFreeMemory(device->device, memory->memory, NULL);
+}
+
+void bench_pipeline_make(const struct bench_device *device, const struct bench_code *code,
+                         uint32_t bindings, uint32_t push, struct bench_pipeline *out) {
+    VkDescriptorSetLayoutBinding layout_bindings[MAX_BINDINGS];
+    for (uint32_t i = 0; i < bindings; i++) {
+        layout_bindings[i] = (VkDescriptorSetLayoutBinding){
+            .binding = i,
+            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            .descriptorCount = 1,
+            .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+        };
+    }
+    const VkDescriptorSetLayoutCreateInfo set_info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+        .bindingCount = bindings,
+        .pBindings = layout_bindings,
+    };
+    BENCH_VK(vkCreateDescriptorSetLayout(device->device, &set_info, NULL, &out->set_layout));
+    const VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = push};
+    const VkPipelineLayoutCreateInfo layout_info = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+        .setLayoutCount = 1,
+        .pSetLayouts = &out->set_layout,
+        .pushConstantRangeCount = push > 0,
+        .pPushConstantRanges = &range,
+    };
+    BENCH_VK(vkCreatePipelineLayout(device->device, &layout_info, NULL, &out->layout));
+    const VkShaderModuleCreateInfo module_info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+        .codeSize = code->bytes,
+        .pCode = code->words,
+    };
+    VkShaderModule module;
+    BENCH_VK(vkCreateShaderModule(device->device, &module_info, NULL, &module));
+    const VkComputePipelineCreateInfo pipeline_info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                  .module = module,
+                  .pName = "main"},
+        .layout = out->layout,
+    };
+    BENCH_VK(vkCreateComputePipelines(device->device, VK_NULL_HANDLE, 1, &pipeline_info, NULL,
+                                      &out->pipeline));
+    vkDestroyShaderModule(device->device, module, NULL);
+}
+
+void bench_pipeline_free(const struct bench_device *device, struct bench_pipeline *pipeline) {
+    vkDestroyPipeline(device->device, pipeline->pipeline, NULL);
+    vkDestroyPipelineLayout(device->device, pipeline->layout, NULL);
+    vkDestroyDescriptorSetLayout(device->device, pipeline->set_layout, NULL);
+}

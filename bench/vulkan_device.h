@@ -1,0 +1,53 @@
+/* In-process Vulkan, the way a host without isolation has it: through the loader, one compute
+ * queue. Every failure ends the program. */
+#ifndef BENCH_VULKAN_DEVICE_H
+#define BENCH_VULKAN_DEVICE_H
+
+#include "bench.h"
+#include <vulkan/vulkan.h>
+
+#define BENCH_VK(call)                                                                             \
+    do {                                                                                           \
+        VkResult bench_result = (call);                                                            \
+        if (bench_result != VK_SUCCESS) {                                                          \
+            bench_die("%s: VkResult %d", #call, (int)bench_result);                                \
+        }                                                                                          \
+    } while (0)
+
+struct bench_device {
+    VkInstance instance;
+    VkPhysicalDevice physical;
+    VkDevice device;
+    VkQueue queue;
+    uint32_t family;
+    VkPhysicalDeviceMemoryProperties memory;
+};
+
+struct bench_memory {
+    VkDeviceMemory memory;
+    VkBuffer buffer;
+    void *mapped;
+    VkDeviceSize size;
+};
+
+struct bench_pipeline {
+    VkDescriptorSetLayout set_layout;
+    VkPipelineLayout layout;
+    VkPipeline pipeline;
+};
+
+/* |uuid| all zero: the first device that computes. */
+void bench_device_open(struct bench_device *device, const uint8_t uuid[16],
+                       struct bench_machine *machine);
+void bench_device_close(struct bench_device *device);
+/* A storage buffer in memory that host and device see, mapped; cached for the host where it can
+ * be. */
+void bench_memory_make(const struct bench_device *device, VkDeviceSize size,
+                       struct bench_memory *out);
+void bench_memory_free(const struct bench_device *device, struct bench_memory *memory);
+/* |bindings| storage buffers in set 0, |push| bytes of push constants. */
+void bench_pipeline_make(const struct bench_device *device, const struct bench_code *code,
+                         uint32_t bindings, uint32_t push, struct bench_pipeline *out);
+void bench_pipeline_free(const struct bench_device *device, struct bench_pipeline *pipeline);
+
+#endif

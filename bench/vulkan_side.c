@@ -1,0 +1,304 @@
+/* The in-process side, written as a careful host would: what can be recorded before is recorded
+ * before, one fence, one command pool, descriptor sets that stay. */
+#include "vulkan_device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TIMEOUT_NS (60ull * 1000 * 1000 * 1000)
+
+struct vulkan_side {
+    struct bench_device device;
+    struct bench_pipeline pipelines[BENCH_KERNELS];
+    VkDescriptorPool descriptor_pool;
+    VkDescriptorSet sets[BENCH_KERNELS];
+    VkCommandPool command_pool;            /* of what is recorded once */
+    VkCommandPool scratch_pool;            /* of what is recorded each time: reset as a whole */
+    VkCommandBuffer single[BENCH_KERNELS]; /* one dispatch, may be pending many times */
+    VkCommandBuffer batch[BENCH_KERNELS];  /* batch_count dispatches */
+    VkCommandBuffer scratch;
+    VkFence fence;
+    size_t batch_count;
+    struct bench_memory counter;
+    struct bench_memory x, y; /* of the warm saxpy */
+    size_t saxpy_bytes;
+};
+
+static VkCommandBuffer make_command_buffer(struct vulkan_side *side, VkCommandPool pool) {
+    const VkCommandBufferAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = 1,
+    };
+    VkCommandBuffer commands;
+    BENCH_VK(vkAllocateCommandBuffers(side->device.device, &info, &commands));
+    return commands;
+}
+
+static void begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage) {
+    const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                           .flags = usage};
+    BENCH_VK(vkBeginCommandBuffer(commands, &info));
+}
+
+static void barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags written,
+                    VkPipelineStageFlags to, VkAccessFlags accessed) {
+    const VkMemoryBarrier memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                    .srcAccessMask = written,
+                                    .dstAccessMask = accessed};
+    vkCmdPipelineBarrier(commands, from, to, 0, 1, &memory, 0, NULL, 0, NULL);
+}
+
+static void barrier_between(VkCommandBuffer commands) {
+    barrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+            VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+            VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
+}
+
+static void barrier_to_host(VkCommandBuffer commands) {
+    barrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+            VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+}
+
+static void bind(struct vulkan_side *side, VkCommandBuffer commands, enum bench_kernel kernel) {
+    vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, side->pipelines[kernel].pipeline);
+    if (side->sets[kernel] != VK_NULL_HANDLE) {
+        vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                                side->pipelines[kernel].layout, 0, 1, &side->sets[kernel], 0, NULL);
+    }
+}
+
+/* |count| dispatches; those that depend on each other with a barrier before each. */
+static void record(struct vulkan_side *side, VkCommandBuffer commands, enum bench_kernel kernel,
+                   size_t count, VkCommandBufferUsageFlags usage) {
+    begin(commands, usage);
+    bind(side, commands, kernel);
+    for (size_t i = 0; i < count; i++) {
+        if (kernel == BENCH_COUNT) {
+            barrier_between(commands);
+        }
+        vkCmdDispatch(commands, 1, 1, 1);
+    }
+    if (kernel == BENCH_COUNT) {
+        barrier_to_host(commands);
+    }
+    BENCH_VK(vkEndCommandBuffer(commands));
+}
+
+static void submit(struct vulkan_side *side, VkCommandBuffer commands, VkFence fence) {
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                               .commandBufferCount = 1,
+                               .pCommandBuffers = &commands};
+    BENCH_VK(vkQueueSubmit(side->device.queue, 1, &info, fence));
+}
+
+static void wait_fence(struct vulkan_side *side) {
+    BENCH_VK(vkWaitForFences(side->device.device, 1, &side->fence, VK_TRUE, TIMEOUT_NS));
+    BENCH_VK(vkResetFences(side->device.device, 1, &side->fence));
+}
+
+static void round_trip(void *self, uint64_t *samples, size_t count) {
+    struct vulkan_side *side = self;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t start = bench_now_ns();
+        submit(side, side->single[BENCH_EMPTY], side->fence);
+        wait_fence(side);
+        samples[i] = bench_now_ns() - start;
+    }
+}
+
+static uint64_t commands(void *self, enum bench_kernel kernel, size_t count, bool recorded_before) {
+    struct vulkan_side *side = self;
+    if (recorded_before && count != side->batch_count) {
+        bench_die("recorded for %zu commands, not %zu", side->batch_count, count);
+    }
+    uint64_t start = bench_now_ns();
+    if (recorded_before) {
+        submit(side, side->batch[kernel], side->fence);
+    } else {
+        BENCH_VK(vkResetCommandPool(side->device.device, side->scratch_pool, 0));
+        record(side, side->scratch, kernel, count, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
+        submit(side, side->scratch, side->fence);
+    }
+    wait_fence(side);
+    return bench_now_ns() - start;
+}
+
+static uint64_t submissions(void *self, enum bench_kernel kernel, size_t count) {
+    struct vulkan_side *side = self;
+    uint64_t start = bench_now_ns();
+    for (size_t i = 0; i < count; i++) {
+        submit(side, side->single[kernel], i + 1 == count ? side->fence : VK_NULL_HANDLE);
+    }
+    wait_fence(side);
+    return bench_now_ns() - start;
+}
+
+static uint32_t take_count(void *self) {
+    struct vulkan_side *side = self;
+    uint32_t count = *(volatile uint32_t *)side->counter.mapped;
+    *(volatile uint32_t *)side->counter.mapped = 0;
+    return count;
+}
+
+static void write_set(struct vulkan_side *side, enum bench_kernel kernel,
+                      const struct bench_memory *const *memories, uint32_t count) {
+    VkDescriptorBufferInfo buffers[2];
+    VkWriteDescriptorSet writes[2];
+    for (uint32_t i = 0; i < count; i++) {
+        buffers[i] =
+            (VkDescriptorBufferInfo){.buffer = memories[i]->buffer, .range = VK_WHOLE_SIZE};
+        writes[i] = (VkWriteDescriptorSet){
+            .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+            .dstSet = side->sets[kernel],
+            .dstBinding = i,
+            .descriptorCount = 1,
+            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            .pBufferInfo = &buffers[i],
+        };
+    }
+    vkUpdateDescriptorSets(side->device.device, count, writes, 0, NULL);
+}
+
+static void run_saxpy(struct vulkan_side *side, const struct bench_saxpy *work,
+                      const struct bench_memory *x, const struct bench_memory *y) {
+    size_t bytes = work->count * sizeof(float);
+    memcpy(x->mapped, work->x, bytes);
+    memcpy(y->mapped, work->y, bytes);
+    const struct bench_saxpy_push push = {.a = work->a, .count = (uint32_t)(work->count / 4)};
+    BENCH_VK(vkResetCommandPool(side->device.device, side->scratch_pool, 0));
+    begin(side->scratch, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
+    bind(side, side->scratch, BENCH_SAXPY);
+    vkCmdPushConstants(side->scratch, side->pipelines[BENCH_SAXPY].layout,
+                       VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, &push);
+    vkCmdDispatch(side->scratch, (push.count + BENCH_SAXPY_LOCAL - 1) / BENCH_SAXPY_LOCAL, 1, 1);
+    barrier_to_host(side->scratch);
+    BENCH_VK(vkEndCommandBuffer(side->scratch));
+    submit(side, side->scratch, side->fence);
+    wait_fence(side);
+    memcpy(work->out, y->mapped, bytes);
+}
+
+static uint64_t saxpy(void *self, const struct bench_saxpy *work, bool cold) {
+    struct vulkan_side *side = self;
+    size_t bytes = work->count * sizeof(float);
+    if (!cold && side->saxpy_bytes == 0) {
+        bench_memory_make(&side->device, bytes, &side->x);
+        bench_memory_make(&side->device, bytes, &side->y);
+        side->saxpy_bytes = bytes;
+    }
+    if (!cold) {
+        const struct bench_memory *warm[] = {&side->x, &side->y};
+        write_set(side, BENCH_SAXPY, warm, 2);
+    }
+    uint64_t start = bench_now_ns();
+    if (cold) {
+        struct bench_memory x, y;
+        bench_memory_make(&side->device, bytes, &x);
+        bench_memory_make(&side->device, bytes, &y);
+        const struct bench_memory *fresh[] = {&x, &y};
+        write_set(side, BENCH_SAXPY, fresh, 2);
+        run_saxpy(side, work, &x, &y);
+        bench_memory_free(&side->device, &x);
+        bench_memory_free(&side->device, &y);
+    } else {
+        run_saxpy(side, work, &side->x, &side->y);
+    }
+    return bench_now_ns() - start;
+}
+
+static void destroy(void *self) {
+    struct vulkan_side *side = self;
+    VkDevice device = side->device.device;
+    vkDeviceWaitIdle(device);
+    for (size_t i = 0; i < BENCH_KERNELS; i++) {
+        bench_pipeline_free(&side->device, &side->pipelines[i]);
+    }
+    if (side->saxpy_bytes > 0) {
+        bench_memory_free(&side->device, &side->x);
+        bench_memory_free(&side->device, &side->y);
+    }
+    bench_memory_free(&side->device, &side->counter);
+    vkDestroyFence(device, side->fence, NULL);
+    vkDestroyDescriptorPool(device, side->descriptor_pool, NULL);
+    vkDestroyCommandPool(device, side->command_pool, NULL);
+    vkDestroyCommandPool(device, side->scratch_pool, NULL);
+    bench_device_close(&side->device);
+    free(side);
+}
+
+static void make_sets(struct vulkan_side *side) {
+    const VkDescriptorPoolSize size = {.type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                       .descriptorCount = 16};
+    const VkDescriptorPoolCreateInfo pool_info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+        .maxSets = BENCH_KERNELS,
+        .poolSizeCount = 1,
+        .pPoolSizes = &size,
+    };
+    VkDevice device = side->device.device;
+    BENCH_VK(vkCreateDescriptorPool(device, &pool_info, NULL, &side->descriptor_pool));
+    for (size_t i = 0; i < BENCH_KERNELS; i++) {
+        const VkDescriptorSetAllocateInfo info = {
+            .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+            .descriptorPool = side->descriptor_pool,
+            .descriptorSetCount = 1,
+            .pSetLayouts = &side->pipelines[i].set_layout,
+        };
+        if (i == BENCH_COUNT || i == BENCH_SAXPY) {
+            BENCH_VK(vkAllocateDescriptorSets(device, &info, &side->sets[i]));
+        }
+    }
+}
+
+static VkCommandPool make_pool(struct vulkan_side *side, VkCommandPoolCreateFlags flags) {
+    const VkCommandPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                          .flags = flags,
+                                          .queueFamilyIndex = side->device.family};
+    VkCommandPool pool;
+    BENCH_VK(vkCreateCommandPool(side->device.device, &info, NULL, &pool));
+    return pool;
+}
+
+void bench_vulkan_side(const struct bench_options *options, struct bench_side *out,
+                       struct bench_machine *machine) {
+    static const uint32_t BINDINGS[BENCH_KERNELS] = {0, 1, 2, 1};
+    static const uint32_t PUSH[BENCH_KERNELS] = {0, 0, sizeof(struct bench_saxpy_push), 4};
+    struct vulkan_side *side = calloc(1, sizeof *side);
+    if (side == NULL) {
+        bench_die("out of memory");
+    }
+    bench_device_open(&side->device, options->uuid, machine);
+    for (size_t i = 0; i < BENCH_KERNELS; i++) {
+        bench_pipeline_make(&side->device, &BENCH_CODE[i], BINDINGS[i], PUSH[i],
+                            &side->pipelines[i]);
+    }
+    make_sets(side);
+    bench_memory_make(&side->device, sizeof(uint32_t), &side->counter);
+    memset(side->counter.mapped, 0, sizeof(uint32_t));
+    const struct bench_memory *counter[] = {&side->counter};
+    write_set(side, BENCH_COUNT, counter, 1);
+    side->command_pool = make_pool(side, 0);
+    side->scratch_pool = make_pool(side, VK_COMMAND_POOL_CREATE_TRANSIENT_BIT);
+    side->scratch = make_command_buffer(side, side->scratch_pool);
+    side->batch_count = options->batch;
+    for (enum bench_kernel i = BENCH_EMPTY; i <= BENCH_COUNT; i++) {
+        side->single[i] = make_command_buffer(side, side->command_pool);
+        record(side, side->single[i], i, 1, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT);
+        side->batch[i] = make_command_buffer(side, side->command_pool);
+        record(side, side->batch[i], i, side->batch_count, 0);
+    }
+    const VkFenceCreateInfo fence_info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    BENCH_VK(vkCreateFence(side->device.device, &fence_info, NULL, &side->fence));
+    *out = (struct bench_side){
+        .name = "in-process",
+        .round_trip = round_trip,
+        .commands = commands,
+        .submissions = submissions,
+        .take_count = take_count,
+        .saxpy = saxpy,
+        .destroy = destroy,
+        .self = side,
+    };
+}
