@@ -109,11 +109,12 @@ void bhi_progress_step_failed(struct bhi_progress *progress, uint32_t status, in
 
 /* -- supervisor ---------------------------------------------------------------------------- */
 
-static int write_header(int fd) {
-    uint32_t words[2] = {BHI_PROGRESS_MAGIC, PROGRESS_VERSION};
+static int write_header(int fd, uint32_t results) {
+    uint32_t words[3] = {BHI_PROGRESS_MAGIC, PROGRESS_VERSION, results};
     _Static_assert(offsetof(struct bhi_progress_header, magic) == 0 &&
-                       offsetof(struct bhi_progress_header, version) == 4,
-                   "written as two words");
+                       offsetof(struct bhi_progress_header, version) == 4 &&
+                       offsetof(struct bhi_progress_header, results) == 8,
+                   "written as three words");
     ssize_t n = pwrite(fd, words, sizeof words, 0);
     return n == (ssize_t)sizeof words ? 0 : n < 0 ? -errno : -EIO;
 }
