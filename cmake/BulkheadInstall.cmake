@@ -1,0 +1,59 @@
+# What a host gets: shared and static library, headers, the worker, kernels, and two ways to find
+# them, find_package(bulkhead) and pkg-config bulkhead.
+include(CMakePackageConfigHelpers)
+
+# Only bh_* leaves the library, whatever is linked into it.
+set_target_properties(bulkhead PROPERTIES
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}
+    LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/bulkhead.map
+    EXPORT_NAME bulkhead)
+target_link_options(bulkhead PRIVATE LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/bulkhead.map)
+if(BULKHEAD_SANITIZE STREQUAL "") # a sanitizer's runtime comes with the program
+    target_link_options(bulkhead PRIVATE LINKER:-z,defs)
+endif()
+
+# The same objects as an archive. What they need is named for the linker of the host.
+add_library(bulkhead_static STATIC $<TARGET_OBJECTS:bulkhead> $<TARGET_OBJECTS:bhi_ipc>)
+set_target_properties(bulkhead_static PROPERTIES
+    OUTPUT_NAME bulkhead
+    ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
+    LINKER_LANGUAGE C
+    EXPORT_NAME static)
+target_link_libraries(bulkhead_static
+    PUBLIC bulkhead_headers INTERFACE zmq sodium Threads::Threads ${CMAKE_DL_LIBS})
+
+install(TARGETS bulkhead bulkhead_static bulkhead_headers
+    EXPORT bulkhead
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS bulkhead-worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/bulkhead)
+install(FILES
+    ${PROJECT_SOURCE_DIR}/include/bulkhead/bulkhead.h
+    ${PROJECT_SOURCE_DIR}/include/bulkhead/status.h
+    ${PROJECT_BINARY_DIR}/include/bulkhead/status_codes.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/bulkhead)
+
+# find_package(bulkhead): targets bulkhead::bulkhead and bulkhead::static
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/bulkhead)
+install(EXPORT bulkhead NAMESPACE bulkhead:: DESTINATION ${package_dir}
+    FILE bulkhead-targets.cmake)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/bulkhead-config.cmake.in
+    ${PROJECT_BINARY_DIR}/bulkhead-config.cmake
+    INSTALL_DESTINATION ${package_dir}
+    PATH_VARS CMAKE_INSTALL_LIBEXECDIR)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/bulkhead-config-version.cmake
+    COMPATIBILITY SameMinorVersion) # before 1.0 a minor version may change the API
+install(FILES
+    ${PROJECT_BINARY_DIR}/bulkhead-config.cmake
+    ${PROJECT_BINARY_DIR}/bulkhead-config-version.cmake
+    DESTINATION ${package_dir})
+
+# pkg-config bulkhead. The prefix follows from where the file lies, so that the tree can be moved.
+file(RELATIVE_PATH pkgconfig_to_prefix
+    /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/bulkhead.pc.in ${PROJECT_BINARY_DIR}/bulkhead.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/bulkhead.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Installs into a temporary prefix, moves it away (nothing may remember where it was), then builds
+# and runs a C program and a C++ program against it, found by find_package and by pkg-config.
+# Usage: install_test.sh SOURCE_DIR BUILD_DIR CMAKE CC CXX GLSLC
+set -euo pipefail
+
+source_dir=$1 build_dir=$2 cmake=$3 cc=$4 cxx=$5 glslc=$6
+here=$source_dir/tests/install
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset BULKHEAD_WORKER
+
+step() { echo "== $*"; }
+die() { echo "install_test: $*" >&2; exit 1; }
+
+step "install"
+"$cmake" --install "$build_dir" --prefix "$work/first" > "$work/install.log"
+mv "$work/first" "$work/prefix"
+prefix=$work/prefix
+pc=$(find "$prefix" -name bulkhead.pc)
+[ -n "$pc" ] || die "bulkhead.pc is not installed"
+libdir=$(dirname "$(dirname "$pc")")
+for wanted in "$prefix/include/bulkhead/bulkhead.h" "$prefix/include/bulkhead/status.h" \
+    "$prefix/include/bulkhead/status_codes.h" "$libdir/libbulkhead.so" "$libdir/libbulkhead.so.0" \
+    "$libdir/libbulkhead.a" "$libdir/cmake/bulkhead/bulkhead-config.cmake"; do
+    [ -e "$wanted" ] || die "$wanted is not installed"
+done
+[ -x "$prefix/libexec/bulkhead/bulkhead-worker" ] || die "the worker is not installed"
+[ -x "$prefix/bin/bulkhead" ] || die "the program bulkhead is not installed"
+ls "$prefix"/share/bulkhead/*.spv > /dev/null || die "no kernel is installed in share/bulkhead"
+if grep -rlI "$build_dir" "$libdir/cmake" "$pc" "$prefix/include"; then
+    die "these files remember the build folder"
+fi
+
+step "only bh_* is exported"
+others=$(nm -D --defined-only "$libdir/libbulkhead.so" | awk '$2 != "A" { print $3 }' |
+    grep -v '^bh_' || true)
+[ -z "$others" ] || die "libbulkhead.so also exports: $others"
+declared=$(grep -hoE '\bbh_[a-z0-9_]+\(' "$prefix"/include/bulkhead/*.h | tr -d '(' | sort -u |
+    while read -r name; do
+        grep -qE "^BH_API .*\b$name\(" "$prefix"/include/bulkhead/*.h && echo "$name"
+    done)
+[ "$(wc -w <<< "$declared")" -ge 20 ] || die "the declarations were not understood: $declared"
+for name in $declared; do
+    nm -D --defined-only "$libdir/libbulkhead.so" | grep -qE " $name(@|$)" ||
+        die "$name is declared, but not exported"
+done
+readelf -d "$libdir/libbulkhead.so" | grep -q 'SONAME.*libbulkhead\.so\.0' || die "no SONAME"
+if readelf -d "$libdir/libbulkhead.so" | grep -E 'NEEDED.*(vulkan|SPIRV|shaderc)'; then
+    die "the supervisor must not link a driver or a parser"
+fi
+
+step "each header by itself, in C and C++"
+for header in bulkhead status; do
+    echo "#include <bulkhead/$header.h>" > "$work/one.c"
+    for standard in c11 c17; do
+        "$cc" -std=$standard -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" -fsyntax-only \
+            "$work/one.c"
+    done
+    for standard in c++11 c++17 c++20; do
+        "$cxx" -x c++ -std=$standard -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" \
+            -fsyntax-only "$work/one.c"
+    done
+done
+
+"$glslc" --target-env=vulkan1.1 "$here/double.comp" -o "$work/double.spv"
+run() {
+    local output
+    output=$("$@" "$work/double.spv") || die "$1 failed"
+    [ "$output" = "the kernel has run" ] || die "$1 says: $output"
+}
+export LD_LIBRARY_PATH=$libdir
+
+step "find_package"
+"$cmake" -S "$here/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" > "$work/configure.log" 2>&1 ||
+    { cat "$work/configure.log"; die "find_package failed"; }
+"$cmake" --build "$work/consumer" > "$work/build.log" 2>&1 ||
+    { cat "$work/build.log"; die "the consumer does not build"; }
+run "$work/consumer/consumer-c"
+run "$work/consumer/consumer-cpp"
+# The archive does not know where it was installed; its host says where the worker is.
+BULKHEAD_WORKER=$prefix/libexec/bulkhead/bulkhead-worker run "$work/consumer/consumer-c-static"
+
+step "pkg-config"
+PKG_CONFIG_PATH=$(dirname "$pc")
+export PKG_CONFIG_PATH
+[ "$(pkg-config --modversion bulkhead)" = "$(sed -n 's/^Version: //p' "$pc")" ]
+[ -x "$(pkg-config --variable=worker bulkhead)" ] || die "pkg-config names no worker"
+# shellcheck disable=SC2046 # words are wanted
+"$cc" -std=c17 -Wall -Wextra -Werror $(pkg-config --cflags bulkhead) "$here/host.c" \
+    -o "$work/pkg-c" $(pkg-config --libs bulkhead)
+# shellcheck disable=SC2046
+"$cxx" -std=c++17 -Wall -Wextra -Werror $(pkg-config --cflags bulkhead) "$here/host.cpp" \
+    -o "$work/pkg-cpp" $(pkg-config --libs bulkhead)
+run "$work/pkg-c"
+run "$work/pkg-cpp"
+
+step "the installed program"
+unset LD_LIBRARY_PATH
+"$prefix/bin/bulkhead" --help > /dev/null || die "bulkhead --help failed"
+"$prefix/bin/bulkhead" devices > "$work/devices" || die "bulkhead devices failed"
+[ -s "$work/devices" ] || die "bulkhead devices shows nothing"
+echo "installed, found and run"
