@@ -1,0 +1,268 @@
+#include "buffer.h"
+#include "check.h"
+#include "detail.h"
+#include "event.h"
+#include "futex.h"
+#include "memfd.h"
+#include "worker_proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MAX_BUFFER (1ull << 40)
+
+static void free_buffer(struct bhi_doomed *doomed) {
+    struct bh_buffer *buffer = BHI_CONTAINER(doomed, struct bh_buffer, doomed);
+    bh_context *context = buffer->context;
+    for (uint32_t i = 0; i < buffer->writers.count; i++)
+        bh_event_release(buffer->writers.events[i]);
+    for (uint32_t i = 0; i < buffer->readers.count; i++)
+        bh_event_release(buffer->readers.events[i]);
+    free(buffer->writers.events);
+    free(buffer->readers.events);
+    munmap(buffer->pointer, buffer->mapped);
+    close(buffer->fd);
+    free(buffer);
+    bhi_context_unref(context);
+}
+
+BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_buffer,
+                                  bh_detail *detail) {
+    if (!out_buffer)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_create: out_buffer is NULL");
+    *out_buffer = NULL;
+    bh_status status = bhi_context_check(context, detail);
+    if (status != BH_OK)
+        return status;
+    if (size > MAX_BUFFER)
+        return bhi_fail(detail, BH_TOO_LARGE, 0,
+                        "bh_buffer_create: size %llu is over the limit of 1 TiB",
+                        (unsigned long long)size);
+    struct bh_buffer *buffer = calloc(1, sizeof *buffer);
+    if (!buffer)
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_buffer_create");
+    buffer->size = size;
+    buffer->mapped = bhi_page_round(size);
+    buffer->fd = bhi_memfd_create("bulkhead-buffer", size, 0);
+    if (buffer->fd < 0) {
+        status = bhi_fail(detail, BH_SYSTEM, -buffer->fd, "bh_buffer_create: memfd");
+        free(buffer);
+        return status;
+    }
+    /* Reserved now: running out of memory is an error here, not a SIGBUS at the first touch, and
+     * the pages are charged to this process, not to the worker that happens to touch them. */
+    int error = 0;
+    while (fallocate(buffer->fd, 0, 0, (off_t)buffer->mapped) != 0) {
+        if (errno != EINTR) {
+            error = errno;
+            break;
+        }
+    }
+    buffer->pointer =
+        error ? MAP_FAILED
+              : mmap(NULL, buffer->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, buffer->fd, 0);
+    if (buffer->pointer == MAP_FAILED) {
+        error = error ? error : errno;
+        close(buffer->fd);
+        free(buffer);
+        return bhi_fail(detail, error == ENOMEM || error == ENOSPC ? BH_NO_MEMORY : BH_SYSTEM,
+                        error, "bh_buffer_create: %llu bytes", (unsigned long long)size);
+    }
+    atomic_init(&buffer->refs, 1);
+    buffer->doomed.free = free_buffer;
+    buffer->context = context;
+    bhi_context_retain(context);
+    bhi_context_lock(context);
+    buffer->id = bhi_context_new_id(context);
+    bhi_list_append(&context->buffers, &buffer->link);
+    bhi_context_unlock(context);
+    *out_buffer = buffer;
+    return BH_OK;
+}
+
+void bhi_buffer_unref_locked(struct bh_buffer *buffer) {
+    if (atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    bhi_list_remove(&buffer->link);
+    BHI_LIST_EACH(node, &buffer->context->workers)
+    bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_worker, link), buffer->id);
+    bhi_context_doom(buffer->context, &buffer->doomed);
+}
+
+BH_API void bh_buffer_retain(bh_buffer *buffer) {
+    if (buffer)
+        atomic_fetch_add_explicit(&buffer->refs, 1, memory_order_relaxed);
+}
+
+BH_API void bh_buffer_release(bh_buffer *buffer) {
+    if (!buffer || bhi_context_forked(buffer->context))
+        return;
+    bh_context *context = buffer->context;
+    bhi_context_retain(context);
+    bhi_context_lock(context);
+    bhi_buffer_unref_locked(buffer);
+    bhi_context_unlock(context);
+    bhi_context_unref(context);
+}
+
+BH_API uint64_t bh_buffer_size(const bh_buffer *buffer) {
+    return buffer ? buffer->size : 0;
+}
+
+/* Drops the events that no longer matter: |keep_poisoned| ones do for writers. */
+static void prune(struct bhi_event_list *list, bool keep_poisoned) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        bh_event_state state = bhi_event_state(list->events[i]);
+        if (state == BH_EVENT_PENDING || (state == BH_EVENT_POISONED && keep_poisoned))
+            list->events[kept++] = list->events[i];
+        else
+            bh_event_release(list->events[i]);
+    }
+    list->count = kept;
+}
+
+static bool reserve(struct bhi_event_list *list, bool keep_poisoned) {
+    prune(list, keep_poisoned);
+    if (list->count < list->capacity)
+        return true;
+    uint32_t capacity = list->capacity ? 2 * list->capacity : 4;
+    struct bh_event **events = realloc(list->events, capacity * sizeof(*events));
+    if (!events)
+        return false;
+    list->events = events;
+    list->capacity = capacity;
+    return true;
+}
+
+bool bhi_buffer_reserve(struct bh_buffer *buffer) {
+    if (buffer->writers.count == buffer->writers.capacity && !reserve(&buffer->writers, true))
+        return false;
+    return buffer->readers.count < buffer->readers.capacity || reserve(&buffer->readers, false);
+}
+
+static void clear(struct bhi_event_list *list) {
+    for (uint32_t i = 0; i < list->count; i++)
+        bh_event_release(list->events[i]);
+    list->count = 0;
+}
+
+static void push(struct bhi_event_list *list, struct bh_event *event) {
+    BHI_CHECK(list->count < list->capacity);
+    bh_event_retain(event);
+    list->events[list->count++] = event;
+}
+
+void bhi_buffer_used(struct bh_buffer *buffer, struct bh_event *event, bool reads, bool writes,
+                     bool overwrites) {
+    if (writes) {
+        /* What overwrites everything, or read (and so depends on) all that was written before,
+         * stands for all of it. Earlier writers of the same stream may still be pending: order is
+         * kept by the lane, and by edges across streams. */
+        if (overwrites || reads)
+            clear(&buffer->writers);
+        push(&buffer->writers, event);
+    } else if (reads) {
+        push(&buffer->readers, event);
+    }
+}
+
+/* What a host access has to wait for: the first pending event, referenced, or NULL. */
+static struct bh_event *obstacle(struct bh_buffer *buffer, bool wait_readers) {
+    struct bhi_event_list *lists[] = {&buffer->writers, wait_readers ? &buffer->readers : NULL};
+    for (size_t l = 0; l < 2 && lists[l]; l++) {
+        for (uint32_t i = 0; i < lists[l]->count; i++) {
+            if (bhi_event_state(lists[l]->events[i]) == BH_EVENT_PENDING) {
+                bh_event_retain(lists[l]->events[i]);
+                return lists[l]->events[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Waits for device users, then says whether the content may be used. |discard|: it need not be
+ * good, and is CLEAN afterwards. */
+static bh_status acquire(struct bh_buffer *buffer, bool wait_readers, bool discard,
+                         uint64_t timeout_ns, const char *what, bh_detail *detail) {
+    bh_context *context = buffer->context;
+    if (bhi_context_forked(context))
+        return bhi_fail(detail, BH_FORKED, 0, "%s: the context belongs to the parent process",
+                        what);
+    uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
+    for (;;) {
+        bhi_context_lock(context);
+        struct bh_event *pending = obstacle(buffer, wait_readers);
+        if (!pending) {
+            bh_status status = BH_OK;
+            if (discard)
+                clear(&buffer->writers);
+            prune(&buffer->writers, true);
+            if (buffer->writers.count) {
+                const struct bh_verdict *verdict = &buffer->writers.events[0]->verdict;
+                status = bhi_fail(detail, verdict->status, 0, "%s: the content is poisoned: %.420s",
+                                  what, verdict->message);
+            }
+            bhi_context_unlock(context);
+            return status;
+        }
+        bhi_context_unlock(context);
+        bh_status status = bhi_event_await(pending, deadline_ns);
+        bh_event_release(pending);
+        if (status != BH_OK)
+            return bhi_fail(detail, status, 0, "%s: the buffer is still in use by a submission",
+                            what);
+    }
+}
+
+BH_API bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent, uint64_t timeout_ns,
+                               void **out_pointer, bh_detail *detail) {
+    if (!buffer || !out_pointer)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_map: %s is NULL",
+                        buffer ? "out_pointer" : "buffer");
+    *out_pointer = NULL;
+    if (intent != BH_MAP_READ && intent != BH_MAP_READ_WRITE && intent != BH_MAP_DISCARD)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_map: intent %d is none", intent);
+    bh_status status = acquire(buffer, intent != BH_MAP_READ, intent == BH_MAP_DISCARD, timeout_ns,
+                               "bh_buffer_map", detail);
+    if (status == BH_OK)
+        *out_pointer = buffer->pointer;
+    return status;
+}
+
+static bh_status check_range(const struct bh_buffer *buffer, uint64_t offset, const void *bytes,
+                             uint64_t size, const char *what, bh_detail *detail) {
+    if (!buffer || (!bytes && size))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL", what,
+                        buffer ? "bytes" : "buffer");
+    if (offset > buffer->size || size > buffer->size - offset)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "%s: offset %llu and size %llu leave the buffer of %llu bytes", what,
+                        (unsigned long long)offset, (unsigned long long)size,
+                        (unsigned long long)buffer->size);
+    return BH_OK;
+}
+
+BH_API bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_bytes, uint64_t size,
+                                uint64_t timeout_ns, bh_detail *detail) {
+    bh_status status = check_range(buffer, offset, out_bytes, size, "bh_buffer_read", detail);
+    if (status == BH_OK)
+        status = acquire(buffer, false, false, timeout_ns, "bh_buffer_read", detail);
+    if (status == BH_OK && size)
+        memcpy(out_bytes, (const char *)buffer->pointer + offset, size);
+    return status;
+}
+
+BH_API bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,
+                                 uint64_t size, uint64_t timeout_ns, bh_detail *detail) {
+    bh_status status = check_range(buffer, offset, bytes, size, "bh_buffer_write", detail);
+    if (status == BH_OK)
+        status = acquire(buffer, true, size == buffer->size, timeout_ns, "bh_buffer_write", detail);
+    if (status == BH_OK && size)
+        memcpy((char *)buffer->pointer + offset, bytes, size);
+    return status;
+}

@@ -1,0 +1,210 @@
+#include "context.h"
+#include "check.h"
+#include "detail.h"
+#include "futex.h"
+#include "launch.h"
+#include "reactor.h"
+#include "stream.h"
+#include "worker_proc.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define GUARD 0x62756c6bu
+
+BH_API void bh_context_options_init(bh_context_options *options) {
+    if (options)
+        *options = (bh_context_options){
+            .struct_size = sizeof *options,
+            .spares = 1,
+            .restart_budget = 16,
+            .restart_window_ns = 60ull * 1000000000,
+            .start_timeout_ns = 30ull * 1000000000,
+        };
+}
+
+bool bhi_context_forked(const bh_context *context) {
+    return atomic_load_explicit(context->fork_guard, memory_order_relaxed) != GUARD;
+}
+
+bh_status bhi_context_check(const bh_context *context, bh_detail *detail) {
+    if (!context)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "context is NULL");
+    if (bhi_context_forked(context))
+        return bhi_fail(detail, BH_FORKED, 0, "the context belongs to the parent process");
+    bh_context *mutable = (bh_context *)(uintptr_t)context;
+    pthread_mutex_lock(&mutable->lock);
+    bool closed = context->closed;
+    pthread_mutex_unlock(&mutable->lock);
+    return closed ? bhi_fail(detail, BH_CLOSED, 0, "the context is closed") : BH_OK;
+}
+
+void bhi_context_retain(bh_context *context) {
+    atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
+}
+
+void bhi_context_unref(bh_context *context) {
+    if (atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    BHI_CHECK(bhi_list_empty(&context->doomed) && bhi_list_empty(&context->workers));
+    bhi_reactor_free(context);
+    pthread_mutex_destroy(&context->lock);
+    munmap((void *)context->fork_guard, (size_t)sysconf(_SC_PAGESIZE));
+    free(context->settings.worker_path);
+    free(context->settings.runtime_parent);
+    free(context);
+}
+
+void bhi_context_lock(bh_context *context) {
+    int error = pthread_mutex_lock(&context->lock);
+    BHI_CHECK(error == 0);
+}
+
+void bhi_context_unlock(bh_context *context) {
+    while (!bhi_list_empty(&context->releasable)) {
+        struct bh_stream *stream =
+            BHI_CONTAINER(context->releasable.next, struct bh_stream, release_link);
+        bhi_list_remove(&stream->release_link);
+        bhi_stream_pump(stream);
+    }
+    struct bhi_list doomed;
+    bhi_list_init(&doomed);
+    bhi_list_splice(&doomed, &context->doomed);
+    bool wake = context->wake_reactor;
+    context->wake_reactor = false;
+    int error = pthread_mutex_unlock(&context->lock);
+    BHI_CHECK(error == 0);
+    if (wake)
+        bhi_reactor_wake(context);
+    BHI_LIST_EACH_SAFE(node, &doomed) {
+        struct bhi_doomed *item = BHI_CONTAINER(node, struct bhi_doomed, link);
+        item->free(item);
+    }
+}
+
+void bhi_context_doom(bh_context *context, struct bhi_doomed *doomed) {
+    bhi_list_append(&context->doomed, &doomed->link);
+}
+
+uint64_t bhi_context_new_id(bh_context *context) {
+    return ++context->next_id;
+}
+
+void bhi_context_log(bh_context *context, int level, const char *format, ...) {
+    if (!context->settings.log)
+        return;
+    char line[1200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    context->settings.log(context->settings.log_user, level, line);
+}
+
+/* A page that a forked child sees as zeroes: no getpid() in each call, no pthread_atfork(). */
+static _Atomic uint32_t *make_guard(void) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *guard = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (guard == MAP_FAILED)
+        return NULL;
+    if (madvise(guard, page, MADV_WIPEONFORK) != 0) {
+        munmap(guard, page);
+        return NULL;
+    }
+    atomic_store((_Atomic uint32_t *)guard, GUARD);
+    return guard;
+}
+
+static bh_status check_kernel(bh_detail *detail) {
+    /* A wait that cannot sleep tells whether the call exists. */
+    _Atomic uint32_t word = 1;
+    struct bhi_futex_wait wait = {&word, 0, false};
+    if (bhi_futex_wait_any(&wait, 1, 0) == -ENOSYS)
+        return bhi_fail(detail, BH_UNSUPPORTED, 0,
+                        "bh_context_create: the kernel has no futex_waitv (Linux 5.16)");
+    return BH_OK;
+}
+
+BH_API bh_status bh_context_create(const bh_context_options *options, bh_context **out_context,
+                                   bh_detail *detail) {
+    if (!out_context)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_context_create: out_context is NULL");
+    *out_context = NULL;
+    bh_context_options defaults;
+    bh_context_options_init(&defaults);
+    if (!options)
+        options = &defaults;
+    if (options->struct_size != sizeof *options)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_context_create: options.struct_size is %zu, not %zu: call "
+                        "bh_context_options_init",
+                        options->struct_size, sizeof *options);
+    if (!options->restart_budget || options->restart_budget > 1000000)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_context_create: options.restart_budget is %u, not 1 to 1000000",
+                        options->restart_budget);
+    if (options->spares > 64)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_context_create: options.spares is %u, over 64", options->spares);
+    bh_status status = check_kernel(detail);
+    if (status != BH_OK)
+        return status;
+    if (sodium_init() < 0)
+        return bhi_fail(detail, BH_SYSTEM, 0, "bh_context_create: libsodium has no random source");
+
+    struct bh_context *context = calloc(1, sizeof *context);
+    if (!context)
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");
+    atomic_init(&context->refs, 1);
+    bhi_list_init(&context->streams);
+    bhi_list_init(&context->workers);
+    bhi_list_init(&context->zygotes);
+    bhi_list_init(&context->buffers);
+    bhi_list_init(&context->doomed);
+    bhi_list_init(&context->releasable);
+    context->settings = (struct bhi_context_settings){
+        .spares = options->spares,
+        .restart_budget = options->restart_budget,
+        .restart_window_ns = options->restart_window_ns,
+        .start_timeout_ns = options->start_timeout_ns,
+        .log = options->log,
+        .log_user = options->log_user,
+    };
+    context->fork_guard = make_guard();
+    if (!context->fork_guard) {
+        free(context);
+        return bhi_fail(detail, BH_NO_MEMORY, errno, "bh_context_create");
+    }
+    pthread_mutex_init(&context->lock, NULL);
+    status = bhi_spawn_paths(options, &context->settings.worker_path,
+                             &context->settings.runtime_parent, detail);
+    if (status == BH_OK) {
+        int error = bhi_reactor_start(context);
+        if (error)
+            status = bhi_fail(detail, BH_SYSTEM, -error, "bh_context_create: reactor");
+    }
+    if (status != BH_OK) {
+        bhi_context_unref(context);
+        return status;
+    }
+    *out_context = context;
+    return BH_OK;
+}
+
+BH_API void bh_context_destroy(bh_context *context) {
+    if (!context || bhi_context_forked(context))
+        return;
+    bhi_context_lock(context);
+    bool again = context->closed;
+    context->closed = true;
+    bhi_context_unlock(context);
+    BHI_CHECK(!again);
+    bhi_reactor_stop(context);
+    bhi_context_unref(context);
+}

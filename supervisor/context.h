@@ -1,0 +1,73 @@
+/* The context: one lock over all that streams, workers and events share, a reactor thread, and
+ * the things that a lock holder leaves to be freed once the lock is dropped.
+ *
+ * The lock is held for bookkeeping only: never across a blocking call, a callback, or the freeing
+ * of a mapping. So a healthy stream is not slowed by another's failure (E16).
+ */
+#ifndef BHI_CONTEXT_H
+#define BHI_CONTEXT_H
+
+#include "list.h"
+#include <bulkhead/bulkhead.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct bhi_reactor;
+struct bhi_zygote;
+
+struct bhi_context_settings {
+    char *worker_path;
+    char *runtime_parent; /* private folders are made in it, one for each zygote */
+    uint32_t spares;
+    uint32_t restart_budget;
+    uint64_t restart_window_ns;
+    uint64_t start_timeout_ns;
+    void (*log)(void *user, int level, const char *line);
+    void *log_user;
+};
+
+struct bh_context {
+    _Atomic uint32_t refs; /* the owner's and one for each object */
+    /* One page, wiped in a forked child: reads 0 there, and the child is refused. */
+    _Atomic uint32_t *fork_guard;
+    struct bhi_context_settings settings;
+
+    pthread_mutex_t lock; /* guards all below, and the fields that say "lock" elsewhere */
+    bool closed;
+    uint64_t next_id;              /* of events, buffers, kernels, workers */
+    struct bhi_list streams;       /* bh_stream.link */
+    struct bhi_list workers;       /* bhi_worker.link: not yet reaped */
+    struct bhi_list zygotes;       /* bhi_zygote.link */
+    struct bhi_list buffers;       /* bh_buffer.link */
+    struct bhi_list doomed;        /* bhi_doomed.link: freed by bhi_context_unlock */
+    struct bhi_list releasable;    /* bh_stream.release_link: bhi_context_unlock serves them */
+    uint32_t stream_serial;        /* for default names */
+    uint64_t spare_at_ns;          /* reactor thread: no spare is started before */
+    bool wake_reactor;             /* bhi_context_unlock does it */
+    _Atomic uint32_t any_word;     /* futex word: incremented when an event ends */
+    _Atomic uint32_t any_sleepers; /* threads in bh_event_wait_any */
+
+    struct bhi_reactor *reactor;
+};
+
+/* Something to be freed outside the lock. */
+struct bhi_doomed {
+    struct bhi_list link;
+    void (*free)(struct bhi_doomed *doomed);
+};
+
+/* BH_OK, BH_FORKED or BH_CLOSED. */
+bh_status bhi_context_check(const bh_context *context, bh_detail *detail);
+bool bhi_context_forked(const bh_context *context);
+void bhi_context_lock(bh_context *context);
+/* Unlocks, then frees what has been doomed meanwhile. */
+void bhi_context_unlock(bh_context *context);
+void bhi_context_doom(bh_context *context, struct bhi_doomed *doomed); /* lock held */
+void bhi_context_retain(bh_context *context);
+void bhi_context_unref(bh_context *context);
+uint64_t bhi_context_new_id(bh_context *context); /* lock held */
+/* From the reactor thread only, without the lock. */
+void bhi_context_log(bh_context *context, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,256 @@
+#include "control.h"
+#include "detail.h"
+#include "fdpass.h"
+#include "futex.h"
+#include "proc_status.h"
+#include "zygote.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TURN_MESSAGES 64     /* one worker's chatter does not keep the reactor from the others */
+#define FLOOD_PER_S   20000u /* far beyond what reflecting any kernel needs */
+#define MAX_BINDINGS  256u
+#define NS_PER_S      1000000000ull
+
+static uint32_t state_bit(const struct bhi_worker *worker) {
+    return worker->state == BHI_SPAWNING  ? BHI_WS_SPAWNING
+           : worker->state == BHI_HELD    ? BHI_WS_HELD
+           : worker->state == BHI_RUNNING ? BHI_WS_RUNNING
+                                          : 0;
+}
+
+static void violation(struct bhi_worker *worker, const char *what) {
+    bhi_context_lock(worker->context);
+    worker->lied = true;
+    bhi_worker_kill(worker, BHI_KILL_PROTOCOL, 0, "%s", what);
+    bhi_context_unlock(worker->context);
+}
+
+static void on_hello(struct bhi_worker *worker, const struct bhi_msg_hello *hello) {
+    if (hello->worker != worker->id ||
+        sodium_memcmp(hello->token, worker->token, sizeof worker->token) != 0) {
+        violation(worker, "its hello has the wrong token");
+        return;
+    }
+    /* Good for one hello only. */
+    sodium_memzero(worker->token, sizeof worker->token);
+    bhi_context_lock(worker->context);
+    worker->state = BHI_HELD;
+    bhi_context_unlock(worker->context);
+}
+
+static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *device) {
+    if (device->index != worker->device_count || device->index >= device->count) {
+        violation(worker, "its device messages are out of order");
+        return;
+    }
+    struct bhi_msg_device *devices =
+        realloc(worker->devices, (worker->device_count + 1) * sizeof *devices);
+    if (!devices)
+        return;
+    bhi_context_lock(worker->context);
+    devices[worker->device_count] = *device;
+    worker->devices = devices;
+    worker->device_count++;
+    bhi_context_unlock(worker->context);
+}
+
+/* It says that it is ready; /proc says whether it is behind its walls. */
+static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *ready) {
+    char why[192] = "";
+    int error = worker->pid > 0 ? bhi_proc_status_check(worker->pid, worker->pidfd, why, sizeof why)
+                                : -ESRCH;
+    if (error == -ESRCH)
+        return; /* dead or dying: the pidfd tells */
+    bhi_context_lock(worker->context);
+    if (error) {
+        bhi_worker_kill(worker, BHI_KILL_START, 0, "it is not isolated: %s", why);
+    } else if (worker->kill == BHI_KILL_NONE) {
+        worker->state = BHI_RUNNING;
+        worker->layers = ready->layers;
+        if (worker->stream)
+            bhi_stream_served(worker->stream);
+        else
+            worker->context->wake_reactor = true;
+    }
+    bhi_context_unlock(worker->context);
+}
+
+static void on_binding(struct bhi_worker *worker, const struct bhi_msg_kernel_binding *binding) {
+    struct bhi_reflection *reflection = worker->reflecting;
+    if (!reflection) {
+        reflection = worker->reflecting = calloc(1, sizeof *reflection);
+        if (!reflection)
+            return;
+        bhi_list_init(&reflection->link);
+        reflection->kernel = binding->kernel;
+    }
+    if (reflection->kernel != binding->kernel || binding->index != reflection->info.binding_count ||
+        reflection->info.binding_count >= MAX_BINDINGS) {
+        violation(worker, "its kernel bindings are out of order");
+        return;
+    }
+    struct bh_kernel_binding *out = &reflection->info.bindings[reflection->info.binding_count++];
+    out->set = binding->set;
+    out->binding = binding->binding;
+    out->kind = (bh_binding_kind)binding->kind;
+    out->access = (bh_access)binding->access;
+    memcpy(out->name, binding->name, sizeof out->name);
+}
+
+static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kernel_info *info) {
+    struct bhi_reflection *reflection = worker->reflecting;
+    worker->reflecting = NULL;
+    if (!reflection) {
+        reflection = calloc(1, sizeof *reflection);
+        if (!reflection)
+            return;
+        bhi_list_init(&reflection->link);
+        reflection->kernel = info->kernel;
+    }
+    if (reflection->kernel != info->kernel || reflection->info.binding_count != info->bindings) {
+        free(reflection);
+        violation(worker, "its kernel info does not fit its bindings");
+        return;
+    }
+    reflection->info.push_size = info->push_bytes;
+    reflection->info.local_size[0] = info->local_x;
+    reflection->info.local_size[1] = info->local_y;
+    reflection->info.local_size[2] = info->local_z;
+    bhi_context_lock(worker->context);
+    /* Of a kernel that it was not given, or told before: nothing to keep. */
+    if (bhi_idset_has(&worker->kernels, info->kernel) &&
+        !bhi_worker_reflection(worker, info->kernel)) {
+        bhi_list_append(&worker->reflections, &reflection->link);
+        reflection = NULL;
+    }
+    if (worker->stream) {
+        atomic_fetch_add(&worker->stream->ready_word, 1);
+        bhi_futex_wake(&worker->stream->ready_word, false, INT_MAX);
+    }
+    bhi_context_unlock(worker->context);
+    free(reflection);
+}
+
+static void handle(struct bhi_worker *worker, const struct bhi_message *message) {
+    switch (message->type) {
+    case BHI_MSG_HELLO:
+        on_hello(worker, &message->hello);
+        break;
+    case BHI_MSG_DEVICE:
+        on_device(worker, &message->device);
+        break;
+    case BHI_MSG_READY:
+        on_ready(worker, &message->ready);
+        break;
+    case BHI_MSG_KERNEL_BINDING:
+        on_binding(worker, &message->kernel_binding);
+        break;
+    case BHI_MSG_KERNEL_INFO:
+        on_kernel_info(worker, &message->kernel_info);
+        break;
+    case BHI_MSG_LOG:
+        bhi_context_log(worker->context, (int)message->log.level, "worker %d: %s", worker->pid,
+                        message->log.text);
+        break;
+    default: /* metrics nobody asked for */
+        break;
+    }
+}
+
+static bool flooding(struct bhi_worker *worker) {
+    uint64_t now_ns = bhi_now_ns();
+    if (now_ns - worker->flood_since_ns > NS_PER_S) {
+        worker->flood_since_ns = now_ns;
+        worker->flood_count = 0;
+    }
+    return ++worker->flood_count > FLOOD_PER_S;
+}
+
+void bhi_control_receive(struct bhi_worker *worker) {
+    worker->channel_more = false;
+    for (int i = 0; i < TURN_MESSAGES; i++) {
+        if (worker->lied || worker->state == BHI_DEAD)
+            return;
+        struct bhi_message message;
+        char why[192] = "";
+        int result = bhi_channel_recv(&worker->channel, BHI_W2S, state_bit(worker), 0, &message,
+                                      why, sizeof why);
+        if (result == -EAGAIN || result == -EPIPE)
+            return;
+        if (result) {
+            char what[256];
+            snprintf(what, sizeof what, "on the control channel: %s", why[0] ? why : "garbage");
+            violation(worker, what);
+            return;
+        }
+        if (flooding(worker)) {
+            violation(worker, "it floods the control channel");
+            return;
+        }
+        handle(worker, &message);
+    }
+    worker->channel_more = true;
+}
+
+/* The descriptor goes first, so that it is there when the message that announces it is read. */
+static int send_one(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
+    if (outgoing->fd >= 0 && !outgoing->fd_sent) {
+        struct bhi_fd_tag tag = {
+            .magic = BHI_WIRE_MAGIC,
+            .type = outgoing->message.type,
+            .id = outgoing->message.type == BHI_MSG_KERNEL_CREATE
+                      ? outgoing->message.kernel_create.kernel
+                      : outgoing->message.buffer_attach.buffer,
+        };
+        int error = bhi_fdpass_send(worker->fdpass, &tag, sizeof tag, &outgoing->fd, 1);
+        if (error)
+            return error;
+        outgoing->fd_sent = true;
+    }
+    return bhi_channel_send(&worker->channel, &outgoing->message);
+}
+
+bool bhi_control_send(struct bhi_worker *worker) {
+    bh_context *context = worker->context;
+    bool left = false, sent = false;
+    bhi_context_lock(context);
+    struct bhi_list outbox;
+    bhi_list_init(&outbox);
+    bhi_list_splice(&outbox, &worker->outbox);
+    bool alive = worker->kill == BHI_KILL_NONE && worker->state == BHI_RUNNING;
+    uint32_t control_sent = worker->control_sent;
+    bhi_context_unlock(context);
+    while (alive && !bhi_list_empty(&outbox)) {
+        struct bhi_outgoing *outgoing = BHI_CONTAINER(outbox.next, struct bhi_outgoing, link);
+        int error = send_one(worker, outgoing);
+        if (error == -EAGAIN || error == -EINTR) {
+            left = true;
+            break;
+        }
+        if (error)
+            break; /* the peer is gone: the pidfd will tell */
+        sent = true;
+        bhi_list_remove(&outgoing->link);
+        if (outgoing->fd >= 0)
+            close(outgoing->fd);
+        free(outgoing);
+    }
+    bhi_context_lock(context);
+    /* What is left goes back to the front, before what has been queued meanwhile. */
+    bhi_list_splice(&outbox, &worker->outbox);
+    bhi_list_splice(&worker->outbox, &outbox);
+    if (sent && worker->state == BHI_RUNNING)
+        bhi_lane_control(&worker->lane, control_sent);
+    bhi_context_unlock(context);
+    if (sent) {
+        bhi_lane_wake(&worker->lane);
+        bhi_control_receive(worker); /* sending can use up the socket's edge */
+    }
+    return left;
+}

@@ -1,0 +1,40 @@
+#include "detail.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bh_status bhi_fail(bh_detail *detail, bh_status status, int sys_errno, const char *format, ...) {
+    if (!detail)
+        return status;
+    detail->status = status;
+    detail->sys_errno = sys_errno;
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(detail->message, sizeof detail->message, format, args);
+    va_end(args);
+    if (sys_errno && length >= 0 && (size_t)length < sizeof detail->message) {
+        char buffer[128];
+        snprintf(detail->message + length, sizeof detail->message - (size_t)length, ": %s",
+                 strerror_r(sys_errno, buffer, sizeof buffer));
+    }
+    return status;
+}
+
+const char *bhi_signal_name(int signal) {
+    static const struct {
+        int signal;
+        const char *name;
+    } names[] = {
+        {SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
+        {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
+        {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
+        {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"},
+        {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].signal == signal)
+            return names[i].name;
+    return "a signal";
+}

@@ -1,0 +1,13 @@
+/* Fills in a caller's bh_detail. */
+#ifndef BHI_DETAIL_H
+#define BHI_DETAIL_H
+
+#include <bulkhead/bulkhead.h>
+
+/* Returns |status|, so that a function can end with it. |detail| may be NULL. */
+bh_status bhi_fail(bh_detail *detail, bh_status status, int sys_errno, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* "SIGSEGV" for 11. */
+const char *bhi_signal_name(int signal);
+
+#endif

@@ -1,0 +1,114 @@
+/* bh_devices: asks a worker of each supported driver what it sees. */
+#include "context.h"
+#include "detail.h"
+#include "futex.h"
+#include "layers.h"
+#include "stream.h"
+#include "worker_proc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TIMEOUT_NS (30ull * 1000000000)
+
+/* The worker's driver table (worker/driver.c), in the order of preference. */
+static const char *const drivers[] = {"nvidia", "lavapipe"};
+
+static const struct {
+    uint64_t bit;
+    const char *name;
+} features[] = {
+    {BHI_FEATURE_HOST_IMPORT, "externalMemoryHost"},
+    {BHI_FEATURE_ROBUST_BUFFER, "robustBufferAccess"},
+    {BHI_FEATURE_ROBUST_BUFFER_2, "robustBufferAccess2"},
+    {BHI_FEATURE_NULL_DESCRIPTOR, "nullDescriptor"},
+    {BHI_FEATURE_ZERO_WORKGROUP, "zeroInitializeWorkgroupMemory"},
+    {BHI_FEATURE_DEVICE_FAULT, "deviceFault"},
+    {BHI_FEATURE_TIMELINE, "timelineSemaphore"},
+    {BHI_FEATURE_INT8, "shaderInt8"},
+    {BHI_FEATURE_INT16, "shaderInt16"},
+    {BHI_FEATURE_INT64, "shaderInt64"},
+    {BHI_FEATURE_FLOAT16, "shaderFloat16"},
+    {BHI_FEATURE_FLOAT64, "shaderFloat64"},
+    {BHI_FEATURE_STORAGE_8, "storageBuffer8BitAccess"},
+    {BHI_FEATURE_STORAGE_16, "storageBuffer16BitAccess"},
+    {BHI_FEATURE_SUBGROUP_ARITH, "subgroupArithmetic"},
+    {BHI_FEATURE_LOCAL_VISIBLE, "deviceLocalHostVisible"},
+    {BHI_FEATURE_MEMORY_BUDGET, "memoryBudget"},
+};
+
+static void describe(const struct bhi_msg_device *device, const char *driver, bh_device_info *out) {
+    memset(out, 0, sizeof *out);
+    snprintf(out->selector, sizeof out->selector, "%s:%u", driver, device->index);
+    memcpy(out->name, device->name, sizeof out->name);
+    memcpy(out->driver, device->driver, sizeof out->driver);
+    memcpy(out->driver_info, device->driver_info, sizeof out->driver_info);
+    out->vendor_id = device->vendor_id;
+    out->device_id = device->device_id;
+    out->device_type = device->device_type;
+    out->api_version = device->api_version;
+    out->driver_version = device->driver_version;
+    memcpy(out->uuid, device->uuid, sizeof out->uuid);
+    out->memory_bytes = device->memory_bytes;
+    out->max_groups[0] = device->max_groups_x;
+    out->max_groups[1] = device->max_groups_y;
+    out->max_groups[2] = device->max_groups_z;
+    out->max_group_invocations = device->max_group_invocations;
+    out->max_shared_bytes = device->max_shared_bytes;
+    out->max_push_bytes = device->max_push_bytes;
+    out->max_storage_range = device->max_storage_range;
+    out->max_uniform_range = device->max_uniform_range;
+    out->storage_alignment = device->storage_alignment;
+    out->uniform_alignment = device->uniform_alignment;
+    out->import_alignment = device->import_alignment;
+    for (size_t i = 0; i < sizeof features / sizeof features[0]; i++)
+        if (device->features & features[i].bit)
+            out->features[out->feature_count++] = features[i].name;
+}
+
+/* Appends the devices that the stream's worker has seen. Lock held. */
+static void collect(const struct bh_stream *stream, const char *driver, bh_device_info *out,
+                    size_t capacity, size_t *count) {
+    const struct bhi_msg_device *devices =
+        stream->worker ? stream->worker->devices : stream->seen_devices;
+    uint32_t seen = stream->worker ? stream->worker->device_count : stream->seen_device_count;
+    for (uint32_t i = 0; i < seen; i++, (*count)++)
+        if (*count < capacity)
+            describe(&devices[i], driver, &out[*count]);
+}
+
+BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, size_t capacity,
+                            size_t *out_count, bh_detail *detail) {
+    if (!out_count || (capacity && !out_devices))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_devices: %s is NULL",
+                        out_count ? "out_devices" : "out_count");
+    *out_count = 0;
+    bh_status status = bhi_context_check(context, detail);
+    if (status != BH_OK)
+        return status;
+    bh_detail last = {.status = BH_NO_DEVICE};
+    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
+        bh_stream_options options;
+        bh_stream_options_init(&options);
+        options.device = drivers[i];
+        options.name = "devices";
+        bh_stream *stream;
+        status = bh_stream_create(context, &options, &stream, detail);
+        if (status != BH_OK)
+            return status;
+        bh_detail why = {0};
+        status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
+        bhi_context_lock(context);
+        collect(stream, drivers[i], out_devices, capacity, out_count);
+        bhi_context_unlock(context);
+        /* An absent driver says the least: any other reason is the better answer. */
+        if (status != BH_OK && (!last.message[0] || why.status != BH_NO_DEVICE))
+            last = why;
+        bh_stream_release(stream);
+    }
+    if (*out_count)
+        return BH_OK;
+    if (detail)
+        *detail = last;
+    return last.status == BH_TIMEOUT ? BH_UNAVAILABLE : last.status;
+}

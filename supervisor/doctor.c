@@ -1,0 +1,243 @@
+/* bh_doctor: what holds on this machine, each proven by trying. */
+#include "cgroup.h"
+#include "context.h"
+#include "detail.h"
+#include "fdpass.h"
+#include "futex.h"
+#include "memfd.h"
+#include "stream.h"
+#include "worker_proc.h"
+#include "zygote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#define TIMEOUT_NS (30ull * 1000000000)
+
+struct report {
+    bh_check *checks;
+    size_t capacity;
+    size_t count;
+};
+
+static void __attribute__((format(printf, 7, 8)))
+add(struct report *report, const char *group, const char *name, bool required,
+    bh_check_result result, const char *advice, const char *format, ...) {
+    if (report->count < report->capacity) {
+        bh_check *check = &report->checks[report->count];
+        memset(check, 0, sizeof *check);
+        snprintf(check->group, sizeof check->group, "%s", group);
+        snprintf(check->name, sizeof check->name, "%s", name);
+        check->required = required;
+        check->result = result;
+        va_list args;
+        va_start(args, format);
+        vsnprintf(check->text, sizeof check->text, format, args);
+        va_end(args);
+        if (result != BH_CHECK_HOLDS)
+            snprintf(check->advice, sizeof check->advice, "%s", advice);
+    }
+    report->count++;
+}
+
+/* -- the kernel's part, tried right here ------------------------------------------------------ */
+
+static void check_futex(struct report *report) {
+    _Atomic uint32_t word = 1;
+    struct bhi_futex_wait wait = {&word, 0, false};
+    int error = bhi_futex_wait_any(&wait, 1, 0);
+    add(report, "kernel", "futex_waitv", true, error == -ENOSYS ? BH_CHECK_ABSENT : BH_CHECK_HOLDS,
+        "Linux 5.16 or newer", "a wait for several words at once %s",
+        error == -ENOSYS ? "is unknown to this kernel" : "returns");
+}
+
+static void check_memfd(struct report *report) {
+    int fd = bhi_memfd_create("bulkhead-doctor", 4096, 0);
+    bool sealed = fd >= 0 && ftruncate(fd, 0) != 0 && errno == EPERM;
+    add(report, "kernel", "memfd-seals", true,
+        fd < 0   ? BH_CHECK_ABSENT
+        : sealed ? BH_CHECK_HOLDS
+                 : BH_CHECK_BROKEN,
+        "a kernel with CONFIG_MEMFD_CREATE", "shrinking a sealed memfd %s",
+        sealed ? "is refused" : "is not refused");
+    if (fd >= 0)
+        close(fd);
+}
+
+static void check_lane(struct report *report) {
+    struct bhi_lane lane;
+    int error = bhi_lane_create(&lane, 65536, 64);
+    bool refused = false;
+    if (!error) {
+        void *writable = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, lane.fd, 0);
+        refused = writable == MAP_FAILED;
+        if (!refused)
+            munmap(writable, 4096);
+        bhi_lane_destroy(&lane);
+    }
+    add(report, "kernel", "read-only-lane", true,
+        error     ? BH_CHECK_ABSENT
+        : refused ? BH_CHECK_HOLDS
+                  : BH_CHECK_BROKEN,
+        "Linux 5.1 or newer (F_SEAL_FUTURE_WRITE)", "mapping a lane writable %s",
+        refused ? "is refused" : "is not refused");
+}
+
+static void check_pidfd(struct report *report) {
+    int fd = pidfd_open(getpid(), 0);
+    bool works = fd >= 0 && pidfd_send_signal(fd, 0, NULL, 0) == 0;
+    add(report, "kernel", "pidfd", true, works ? BH_CHECK_HOLDS : BH_CHECK_ABSENT,
+        "Linux 5.3 or newer", "signalling through a pidfd %s", works ? "works" : "does not work");
+    if (fd >= 0)
+        close(fd);
+}
+
+static void check_cgroup(struct report *report, const struct bhi_zygote *zygote) {
+    const struct bhi_layer_info *info = bhi_layer_info(BHI_LAYER_MEMORY_CGROUP);
+    bool has = zygote->cgroup.version != 0;
+    add(report, "sandbox", info->name, false, has ? BH_CHECK_HOLDS : BH_CHECK_ABSENT, info->advice,
+        "%s: %s", info->what,
+        has ? zygote->cgroup.version == 1 ? "cgroup v1, each worker in one of its own"
+                                          : "cgroup v2, each worker in one of its own"
+            : zygote->cgroup_why);
+}
+
+/* -- the sandbox's part, tried by throw-away children of the zygote ---------------------------- */
+
+static void ask(struct bhi_zygote *zygote) {
+    for (uint32_t layer = 0; layer < BHI_LAYER_COUNT; layer++) {
+        if (layer == BHI_LAYER_MEMORY_CGROUP)
+            continue;
+        struct bhi_message message = {.type = BHI_MSG_PROBE, .probe = {.layer = layer}};
+        bhi_context_lock(zygote->context);
+        bool ask_now = !zygote->probes[layer].asked && zygote->state == BHI_ZYGOTE_READY;
+        zygote->probes[layer].asked = zygote->probes[layer].asked || ask_now;
+        bhi_context_unlock(zygote->context);
+        /* A seqpacket socket takes whole packets from several threads. */
+        if (ask_now)
+            (void)bhi_fdpass_send_message(zygote->socket, &message, NULL, 0);
+    }
+}
+
+static bool all_answered(struct bhi_zygote *zygote) {
+    bool all = true;
+    bhi_context_lock(zygote->context);
+    for (uint32_t layer = 0; layer < BHI_LAYER_COUNT; layer++)
+        all = all && (zygote->probes[layer].answered || layer == BHI_LAYER_MEMORY_CGROUP);
+    all = all || zygote->state == BHI_ZYGOTE_LOST;
+    bhi_context_unlock(zygote->context);
+    return all;
+}
+
+static void report_layers(struct report *report, struct bhi_zygote *zygote) {
+    ask(zygote);
+    uint64_t deadline_ns = bhi_deadline_ns(TIMEOUT_NS);
+    for (;;) {
+        uint32_t seen = atomic_load(&zygote->probe_word);
+        if (all_answered(zygote) ||
+            bhi_futex_wait(&zygote->probe_word, seen, false, deadline_ns) == -ETIMEDOUT)
+            break;
+    }
+    for (uint32_t layer = 0; layer < BHI_LAYER_COUNT; layer++) {
+        const struct bhi_layer_info *info = bhi_layer_info(layer);
+        if (layer == BHI_LAYER_MEMORY_CGROUP) {
+            check_cgroup(report, zygote);
+            continue;
+        }
+        bhi_context_lock(zygote->context);
+        struct bhi_probe_result probe = zygote->probes[layer];
+        bhi_context_unlock(zygote->context);
+        if (!probe.answered)
+            add(report, "sandbox", info->name, info->required, BH_CHECK_BROKEN,
+                "see the log; report it", "the probe did not answer");
+        else
+            add(report, "sandbox", info->name, info->required, (bh_check_result)probe.result,
+                info->advice, "%s", probe.text);
+    }
+}
+
+/* -- the driver's part --------------------------------------------------------------------------
+ */
+
+static void report_driver(struct report *report, const bh_device_info *device) {
+    static const struct {
+        const char *feature;
+        bool required;
+        const char *without;
+    } guarantees[] = {
+        {"externalMemoryHost", true, "buffers cannot be shared without a copy: another driver"},
+        {"robustBufferAccess", false, "an index outside a buffer may touch other memory"},
+        {"robustBufferAccess2", false, "an index outside a binding may touch the same buffer"},
+        {"nullDescriptor", false, "unused bindings must be bound"},
+        {"zeroInitializeWorkgroupMemory", false, "shared memory may hold another kernel's data"},
+        {"deviceFault", false, "a device loss comes without an address"},
+        {"deviceLocalHostVisible", false, "a running kernel cannot be told to stop"},
+    };
+    for (size_t i = 0; i < sizeof guarantees / sizeof guarantees[0]; i++) {
+        bool has = false;
+        for (uint32_t f = 0; f < device->feature_count; f++)
+            has = has || strcmp(device->features[f], guarantees[i].feature) == 0;
+        add(report, "driver", guarantees[i].feature, guarantees[i].required,
+            has ? BH_CHECK_HOLDS : BH_CHECK_ABSENT, guarantees[i].without, "%s %s %s",
+            device->selector, has ? "has" : "does not have", guarantees[i].feature);
+    }
+}
+
+BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t capacity,
+                           size_t *out_count, bh_detail *detail) {
+    if (!out_count || (capacity && !out_checks))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_doctor: %s is NULL",
+                        out_count ? "out_checks" : "out_count");
+    *out_count = 0;
+    bh_status status = bhi_context_check(context, detail);
+    if (status != BH_OK)
+        return status;
+    struct report report = {.checks = out_checks, .capacity = capacity};
+    check_futex(&report);
+    check_memfd(&report);
+    check_lane(&report);
+    check_pidfd(&report);
+
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.name = "doctor";
+    bh_stream *stream;
+    status = bh_stream_create(context, &options, &stream, detail);
+    if (status != BH_OK)
+        return status;
+    bh_detail why = {0};
+    status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
+    bhi_context_lock(context);
+    struct bhi_zygote *zygote = NULL;
+    if (status == BH_OK && stream->worker) {
+        zygote = stream->worker->zygote;
+        bhi_zygote_retain(zygote);
+    }
+    bhi_context_unlock(context);
+    add(&report, "sandbox", "worker", true, zygote ? BH_CHECK_HOLDS : BH_CHECK_BROKEN,
+        bh_status_advice(status), "%s",
+        zygote ? "one started; /proc says that each of its threads is filtered and has no rights"
+               : why.message);
+    if (zygote) {
+        report_layers(&report, zygote);
+        bhi_zygote_release(zygote);
+    }
+    bh_stream_release(stream);
+
+    bh_device_info devices[8];
+    size_t count = 0;
+    if (bh_devices(context, devices, 8, &count, &why) != BH_OK)
+        add(&report, "driver", "device", true, BH_CHECK_ABSENT,
+            "install a Vulkan driver: mesa-vulkan-drivers, or NVIDIA's", "%s", why.message);
+    for (size_t i = 0; i < count && i < 8; i++)
+        report_driver(&report, &devices[i]);
+    *out_count = report.count;
+    return BH_OK;
+}

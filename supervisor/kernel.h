@@ -1,0 +1,24 @@
+/* Kernels: SPIR-V in a sealed memfd, and its identity. Nothing of it is parsed here. */
+#ifndef BHI_KERNEL_H
+#define BHI_KERNEL_H
+
+#include "context.h"
+#include <bulkhead/bulkhead.h>
+
+struct bh_kernel {
+    struct bhi_doomed doomed; /* first */
+    _Atomic uint32_t refs;
+    bh_context *context; /* referenced */
+    uint64_t id;
+    uint8_t hash[32];
+    char name[64];
+    char entry[256];
+    int fd; /* code, sealed also against writing */
+    uint64_t code_size;
+    bh_specialization *specializations;
+    uint32_t specialization_count;
+};
+
+void bhi_kernel_unref_locked(struct bh_kernel *kernel); /* lock held */
+
+#endif

@@ -1,0 +1,146 @@
+#include "launch.h"
+#include "detail.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef BHI_INSTALLED_WORKER
+#error "BHI_INSTALLED_WORKER must name the installed bulkhead-worker"
+#endif
+
+/* The folder that the library (or the program it is linked into) was loaded from. */
+static bool own_folder(char folder[PATH_MAX]) {
+    Dl_info info;
+    if (!dladdr((void *)(uintptr_t)bhi_spawn_paths, &info) || !info.dli_fname)
+        return false;
+    char resolved[PATH_MAX];
+    if (!realpath(info.dli_fname, resolved))
+        return false;
+    char *slash = strrchr(resolved, '/');
+    if (!slash)
+        return false;
+    *slash = 0;
+    snprintf(folder, PATH_MAX, "%s", resolved);
+    return true;
+}
+
+static char *find_worker(const char *given) {
+    if (given)
+        return strdup(given);
+    const char *variable = secure_getenv("BULKHEAD_WORKER");
+    if (variable && variable[0])
+        return strdup(variable);
+    char folder[PATH_MAX];
+    if (own_folder(folder)) {
+        static const char *const places[] = {"%s/bulkhead-worker", "%s/../bin/bulkhead-worker",
+                                             "%s/../libexec/bulkhead/bulkhead-worker",
+                                             "%s/../../libexec/bulkhead/bulkhead-worker"};
+        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+            char path[PATH_MAX + 64];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+            snprintf(path, sizeof path, places[i], folder);
+#pragma GCC diagnostic pop
+            if (access(path, X_OK) == 0)
+                return strdup(path);
+        }
+    }
+    return strdup(BHI_INSTALLED_WORKER);
+}
+
+bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, char **out_parent,
+                          bh_detail *detail) {
+    *out_worker = find_worker(options->worker_path);
+    const char *parent = options->runtime_dir;
+    if (!parent)
+        parent = secure_getenv("XDG_RUNTIME_DIR");
+    if (!parent || !parent[0])
+        parent = "/tmp";
+    *out_parent = strdup(parent);
+    if (!*out_worker || !*out_parent)
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");
+    if (access(*out_worker, X_OK) != 0)
+        return bhi_fail(detail, BH_UNAVAILABLE, errno,
+                        "bh_context_create: the worker executable %s cannot be run (set "
+                        "options.worker_path or BULKHEAD_WORKER)",
+                        *out_worker);
+    /* The path of a Unix socket has 108 bytes, and we add about 40 of our own. */
+    if (strlen(*out_parent) > 56)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_context_create: options.runtime_dir is longer than 56 bytes: %s",
+                        *out_parent);
+    if (access(*out_parent, W_OK | X_OK) != 0)
+        return bhi_fail(detail, BH_SYSTEM, errno,
+                        "bh_context_create: the runtime folder %s cannot be written", *out_parent);
+    return BH_OK;
+}
+
+/* Only what the drivers need passes on. The strings belong to the host's environment. */
+static void clean_environment(char *out[8], char storage[4][PATH_MAX]) {
+    static const char *const names[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "LD_LIBRARY_PATH",
+                                        "BULKHEAD_TEST_FAULTS"};
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = secure_getenv(names[i]);
+        if (!value || strlen(names[i]) + strlen(value) + 2 > PATH_MAX)
+            continue;
+        snprintf(storage[i], PATH_MAX, "%s=%s", names[i], value);
+        out[count++] = storage[i];
+    }
+    out[count] = NULL;
+}
+
+int bhi_spawn_warden(const char *path, int socket, pid_t *out_pid) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error)
+        return -error;
+    error = posix_spawnattr_init(&attributes);
+    if (error) {
+        posix_spawn_file_actions_destroy(&actions);
+        return -error;
+    }
+    char *environment[8];
+    char storage[4][PATH_MAX];
+    clean_environment(environment, storage);
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    char mode[] = "warden";
+    char *argv[] = {(char *)(uintptr_t)path, mode, NULL};
+    pid_t pid = -1;
+    /* A session of its own: a Ctrl-C at the host's terminal is the host's affair. */
+    if (!(error = posix_spawn_file_actions_adddup2(&actions, socket, 3)) &&
+        !(error = posix_spawnattr_setflags(
+              &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID)) &&
+        !(error = posix_spawnattr_setsigmask(&attributes, &none)) &&
+        !(error = posix_spawnattr_setsigdefault(&attributes, &all)))
+        error = posix_spawn(&pid, path, &actions, &attributes, argv, environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error)
+        return -error;
+    int pidfd = pidfd_open(pid, 0);
+    if (pidfd < 0)
+        return -errno;
+    *out_pid = pid;
+    return pidfd;
+}
+
+void bhi_spawn_reap(int pidfd) {
+    /* ECHILD: the host reaps for itself, or ignores SIGCHLD. All the same to us. */
+    siginfo_t info;
+    while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG) != 0 && errno == EINTR)
+        ;
+}

@@ -1,0 +1,18 @@
+/* Starting the worker executable: where it is, and posix_spawn without surprises for the host. */
+#ifndef BHI_LAUNCH_H
+#define BHI_LAUNCH_H
+
+#include <bulkhead/bulkhead.h>
+#include <sys/types.h>
+
+/* Resolves the executable and the parent of the runtime folders. Both are malloced. */
+bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, char **out_parent,
+                          bh_detail *detail);
+/* Starts `<path> warden` in a session of its own, with |socket| as its descriptor 3, default
+ * signals and a clean environment. Returns its pidfd (the pid cannot have been reused: it waits
+ * for `start`) or -errno. */
+int bhi_spawn_warden(const char *path, int socket, pid_t *out_pid);
+/* Reaps it if nobody else has. Never blocks. */
+void bhi_spawn_reap(int pidfd);
+
+#endif

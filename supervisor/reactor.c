@@ -1,0 +1,413 @@
+#include "reactor.h"
+#include "check.h"
+#include "control.h"
+#include "detail.h"
+#include "futex.h"
+#include "staffing.h"
+#include "zygote.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#define EVENTS         64
+#define RETRY_NS       (2ull * 1000000)     /* a full socket is tried again after */
+#define REAP_GRACE_NS  (200ull * 1000000)   /* for the exit status, after the pidfd has fired */
+#define CLOSE_GRACE_NS (10000ull * 1000000) /* for everything to die when the context closes */
+#define MAX_SOCKETS    8192
+
+struct bhi_reactor {
+    pthread_t thread;
+    int epoll;
+    int wake;
+    void *zmq;
+    struct bhi_source wake_source;
+    bool stopping;        /* context lock */
+    uint64_t armed_ns;    /* context lock: when the sleeping reactor wakes by itself */
+    uint64_t close_by_ns; /* reactor thread */
+};
+
+void *bhi_reactor_zmq(bh_context *context) {
+    return context->reactor->zmq;
+}
+
+void bhi_reactor_wake(bh_context *context) {
+    uint64_t one = 1;
+    ssize_t ignored = write(context->reactor->wake, &one, sizeof one);
+    (void)ignored; /* EAGAIN: it is awake already */
+}
+
+void bhi_reactor_arm(bh_context *context, uint64_t when_ns) {
+    if (when_ns < context->reactor->armed_ns) {
+        context->reactor->armed_ns = when_ns;
+        context->wake_reactor = true;
+    }
+}
+
+int bhi_reactor_watch(bh_context *context, int fd, struct bhi_source *source) {
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
+    return epoll_ctl(context->reactor->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+void bhi_reactor_unwatch(bh_context *context, int fd) {
+    if (fd >= 0)
+        epoll_ctl(context->reactor->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+/* -- the dead -------------------------------------------------------------------------------- */
+
+static bool confirmed_dead(const struct bhi_worker *worker, uint64_t now_ns) {
+    if (worker->exit_known)
+        return true;
+    if (!worker->reap_deadline_ns)
+        return worker->pidfd < 0 && worker->zygote->gone; /* never born */
+    return worker->zygote->state == BHI_ZYGOTE_LOST || worker->reap_deadline_ns <= now_ns;
+}
+
+static void bury_worker(struct bhi_worker *worker) {
+    bh_context *context = worker->context;
+    /* Its last words: they may say why it could not start. */
+    bhi_control_receive(worker);
+    bhi_context_lock(context);
+    if (worker->state != BHI_RUNNING && !worker->stream && !worker->kill)
+        context->spare_at_ns = bhi_now_ns() + 1000000000ull;
+    struct bh_stream *stream = worker->stream;
+    if (stream && worker->state != BHI_RUNNING && worker->device_count) {
+        free(stream->seen_devices);
+        stream->seen_devices = worker->devices;
+        stream->seen_device_count = worker->device_count;
+        worker->devices = NULL;
+        worker->device_count = 0;
+    }
+    bhi_worker_died(worker);
+    bhi_context_unlock(context);
+    bhi_reactor_unwatch(context, worker->pidfd);
+    bhi_reactor_unwatch(context, worker->doorbell);
+    bhi_reactor_unwatch(context, worker->channel.fd);
+    bhi_channel_close(&worker->channel);
+    if (worker->memory_limit && worker->zygote->cgroup.version)
+        bhi_cgroup_remove(&worker->zygote->cgroup, worker->id);
+    bhi_worker_release(worker);
+}
+
+/* Returns when to look again. Burying is the last thing in a turn: nothing that epoll has returned
+ * points at what is freed here. */
+static uint64_t bury_workers(bh_context *context) {
+    for (;;) {
+        uint64_t now_ns = bhi_now_ns(), look_again = BH_FOREVER;
+        struct bhi_worker *dead = NULL;
+        bhi_context_lock(context);
+        BHI_LIST_EACH(node, &context->workers) {
+            struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+            if (confirmed_dead(worker, now_ns)) {
+                dead = worker;
+                break;
+            }
+            if (worker->reap_deadline_ns && worker->reap_deadline_ns < look_again)
+                look_again = worker->reap_deadline_ns;
+        }
+        bhi_context_unlock(context);
+        if (!dead)
+            return look_again;
+        bury_worker(dead);
+    }
+}
+
+static bool has_workers(bh_context *context, const struct bhi_zygote *zygote) {
+    bool found = false;
+    bhi_context_lock(context);
+    BHI_LIST_EACH(node, &context->workers)
+    found = found || BHI_CONTAINER(node, struct bhi_worker, link)->zygote == zygote;
+    bhi_context_unlock(context);
+    return found;
+}
+
+static void bury_zygotes(bh_context *context) {
+    /* Only this thread changes the list. */
+    BHI_LIST_EACH_SAFE(node, &context->zygotes) {
+        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        bool over = zygote->gone || zygote->warden_pidfd < 0;
+        if (zygote->state != BHI_ZYGOTE_LOST || !over || has_workers(context, zygote))
+            continue;
+        bhi_reactor_unwatch(context, zygote->socket);
+        bhi_reactor_unwatch(context, zygote->pidfd);
+        bhi_reactor_unwatch(context, zygote->warden_pidfd);
+        bhi_zygote_bury(zygote);
+        bhi_context_lock(context);
+        bhi_list_remove(&zygote->link);
+        bhi_context_unlock(context);
+        bhi_zygote_release(zygote);
+    }
+}
+
+static void lose_zygote(struct bhi_zygote *zygote) {
+    bh_context *context = zygote->context;
+    if (zygote->state == BHI_ZYGOTE_LOST)
+        return;
+    bhi_context_lock(context);
+    bool was_ready = zygote->state == BHI_ZYGOTE_READY;
+    zygote->state = BHI_ZYGOTE_LOST;
+    context->wake_reactor = true;
+    bhi_context_unlock(context);
+    bhi_reactor_unwatch(context, zygote->socket);
+    bhi_zygote_kill(zygote);
+    atomic_fetch_add(&zygote->probe_word, 1);
+    bhi_futex_wake(&zygote->probe_word, false, 1 << 30);
+    if (!was_ready) {
+        /* No zygote to wait for: the warden is all there is. */
+        bhi_staffing_zygote_failed(zygote);
+    }
+    bhi_context_log(context, 1, "zygote %s is lost", zygote->driver);
+}
+
+/* -- what epoll reports ------------------------------------------------------------------------ */
+
+static void on_worker_pidfd(struct bhi_worker *worker) {
+    bhi_reactor_unwatch(worker->context, worker->pidfd);
+    bhi_context_lock(worker->context);
+    if (!worker->reap_deadline_ns)
+        worker->reap_deadline_ns = bhi_now_ns() + REAP_GRACE_NS;
+    bhi_context_unlock(worker->context);
+}
+
+static void on_doorbell(struct bhi_worker *worker) {
+    uint64_t count;
+    ssize_t ignored = read(worker->doorbell, &count, sizeof count);
+    (void)ignored;
+    bhi_context_lock(worker->context);
+    bhi_worker_harvest(worker);
+    bhi_context_unlock(worker->context);
+}
+
+static void on_event(bh_context *context, const struct bhi_source *source) {
+    struct bhi_reactor *reactor = context->reactor;
+    struct bhi_zygote *zygote = source->object;
+    struct bhi_worker *worker = source->object;
+    uint64_t count;
+    switch (source->kind) {
+    case BHI_SOURCE_WAKE: {
+        ssize_t ignored = read(reactor->wake, &count, sizeof count);
+        (void)ignored;
+        break;
+    }
+    case BHI_SOURCE_WORKER_PIDFD:
+        on_worker_pidfd(worker);
+        break;
+    case BHI_SOURCE_WORKER_DOORBELL:
+        on_doorbell(worker);
+        break;
+    case BHI_SOURCE_WORKER_CHANNEL:
+        bhi_control_receive(worker);
+        break;
+    case BHI_SOURCE_ZYGOTE_SOCKET:
+        if (zygote->state != BHI_ZYGOTE_LOST && !bhi_zygote_receive(zygote))
+            lose_zygote(zygote);
+        break;
+    case BHI_SOURCE_ZYGOTE_PIDFD:
+        bhi_reactor_unwatch(context, zygote->pidfd);
+        zygote->gone = true;
+        lose_zygote(zygote);
+        break;
+    case BHI_SOURCE_WARDEN_PIDFD:
+        bhi_reactor_unwatch(context, zygote->warden_pidfd);
+        /* Before its zygote: then that one dies with it, if it was ever born. */
+        if (zygote->pidfd < 0)
+            zygote->gone = true;
+        lose_zygote(zygote);
+        break;
+    }
+}
+
+/* -- a turn ------------------------------------------------------------------------------------ */
+
+/* Deadlines of submissions, of starts, and results that were left to this thread. */
+static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
+    uint64_t look_again = BH_FOREVER;
+    bhi_context_lock(context);
+    BHI_LIST_EACH(node, &context->workers) {
+        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        if (worker->recheck) {
+            worker->recheck = false;
+            bhi_worker_harvest(worker);
+        }
+        uint64_t due = BH_FOREVER;
+        if (worker->state == BHI_RUNNING)
+            due = bhi_worker_check_deadline(worker, now_ns);
+        else if (worker->start_deadline_ns <= now_ns && worker->kill == BHI_KILL_NONE)
+            bhi_worker_kill(worker, BHI_KILL_START, 0, "worker %d was not ready in time (step %s)",
+                            worker->pid,
+                            bhi_step_name(atomic_load(&worker->progress.header->step)));
+        else if (worker->kill == BHI_KILL_NONE)
+            due = worker->start_deadline_ns;
+        if (worker->channel_more)
+            due = 0;
+        if (due < look_again)
+            look_again = due;
+    }
+    context->reactor->armed_ns = look_again;
+    bhi_context_unlock(context);
+    return look_again;
+}
+
+static uint64_t look_at_channels(bh_context *context) {
+    uint64_t look_again = BH_FOREVER;
+    /* Only this thread changes the list. */
+    BHI_LIST_EACH(node, &context->workers) {
+        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        if (worker->channel_more)
+            bhi_control_receive(worker);
+        if (bhi_control_send(worker))
+            look_again = bhi_now_ns() + RETRY_NS;
+    }
+    return look_again;
+}
+
+static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
+    uint64_t look_again = BH_FOREVER;
+    BHI_LIST_EACH_SAFE(node, &context->zygotes) {
+        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        if (zygote->state != BHI_ZYGOTE_STARTING)
+            continue;
+        if (zygote->start_deadline_ns <= now_ns) {
+            bhi_context_lock(context);
+            bhi_fail(&zygote->failure, BH_UNAVAILABLE, 0, "the zygote was not ready in time");
+            bhi_context_unlock(context);
+            lose_zygote(zygote);
+        } else if (zygote->start_deadline_ns < look_again) {
+            look_again = zygote->start_deadline_ns;
+        }
+    }
+    return look_again;
+}
+
+/* The context closes: everybody is killed, and the loop goes on until they are buried. */
+static void begin_closing(bh_context *context) {
+    struct bhi_reactor *reactor = context->reactor;
+    if (reactor->close_by_ns)
+        return;
+    reactor->close_by_ns = bhi_now_ns() + CLOSE_GRACE_NS;
+    bhi_context_lock(context);
+    BHI_LIST_EACH(node, &context->workers)
+    bhi_worker_kill(BHI_CONTAINER(node, struct bhi_worker, link), BHI_KILL_RETIRED, 0,
+                    "the context was destroyed");
+    BHI_LIST_EACH_SAFE(node, &context->streams) {
+        struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+        bhi_stream_drain(stream, BH_CONTEXT_CLOSED, "the context was destroyed before it started");
+    }
+    bhi_context_unlock(context);
+    BHI_LIST_EACH_SAFE(node, &context->zygotes)
+    lose_zygote(BHI_CONTAINER(node, struct bhi_zygote, link));
+}
+
+static uint64_t min_ns(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+static void *run(void *argument) {
+    bh_context *context = argument;
+    struct bhi_reactor *reactor = context->reactor;
+    for (;;) {
+        uint64_t wake_ns = BH_FOREVER;
+        bhi_context_lock(context);
+        bool stopping = reactor->stopping;
+        bhi_context_unlock(context);
+        if (stopping) {
+            begin_closing(context);
+            if (bhi_list_empty(&context->workers) && bhi_list_empty(&context->zygotes))
+                return NULL;
+            wake_ns = reactor->close_by_ns;
+            if (wake_ns <= bhi_now_ns())
+                return NULL; /* something will not die: not even SIGKILL helps */
+        } else {
+            wake_ns = bhi_staffing_turn(context);
+        }
+        wake_ns = min_ns(wake_ns, look_at_channels(context));
+        wake_ns = min_ns(wake_ns, bury_workers(context));
+        bury_zygotes(context);
+        uint64_t now_ns = bhi_now_ns();
+        wake_ns = min_ns(wake_ns, look_at_zygotes(context, now_ns));
+        wake_ns = min_ns(wake_ns, look_at_workers(context, now_ns));
+        if (stopping && bhi_list_empty(&context->workers) && bhi_list_empty(&context->zygotes))
+            return NULL;
+
+        struct epoll_event events[EVENTS];
+        now_ns = bhi_now_ns();
+        uint64_t sleep_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;
+        struct timespec timeout = {.tv_sec = (time_t)(sleep_ns / 1000000000),
+                                   .tv_nsec = (long)(sleep_ns % 1000000000)};
+        int count = epoll_pwait2(reactor->epoll, events, EVENTS,
+                                 wake_ns == BH_FOREVER ? NULL : &timeout, NULL);
+        for (int i = 0; i < count; i++)
+            on_event(context, events[i].data.ptr);
+    }
+}
+
+static int create(struct bhi_reactor *reactor) {
+    reactor->epoll = epoll_create1(EPOLL_CLOEXEC);
+    reactor->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    reactor->zmq = zmq_ctx_new();
+    if (reactor->epoll < 0 || reactor->wake < 0 || !reactor->zmq)
+        return errno ? -errno : -ENOMEM;
+    zmq_ctx_set(reactor->zmq, ZMQ_IO_THREADS, 1);
+    zmq_ctx_set(reactor->zmq, ZMQ_MAX_SOCKETS, MAX_SOCKETS);
+    reactor->wake_source = (struct bhi_source){BHI_SOURCE_WAKE, reactor};
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &reactor->wake_source};
+    return epoll_ctl(reactor->epoll, EPOLL_CTL_ADD, reactor->wake, &event) ? -errno : 0;
+}
+
+void bhi_reactor_free(bh_context *context) {
+    struct bhi_reactor *reactor = context->reactor;
+    if (!reactor)
+        return;
+    if (reactor->zmq)
+        zmq_ctx_term(reactor->zmq);
+    if (reactor->epoll >= 0)
+        close(reactor->epoll);
+    if (reactor->wake >= 0)
+        close(reactor->wake);
+    free(reactor);
+    context->reactor = NULL;
+}
+
+int bhi_reactor_start(bh_context *context) {
+    struct bhi_reactor *reactor = calloc(1, sizeof *reactor);
+    if (!reactor)
+        return -ENOMEM;
+    reactor->epoll = reactor->wake = -1;
+    reactor->armed_ns = BH_FOREVER;
+    context->reactor = reactor;
+    int error = create(reactor);
+    if (!error) {
+        /* The thread inherits the mask: no signal of the host's is ever delivered to it. */
+        sigset_t all, old;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+        error = -pthread_create(&reactor->thread, NULL, run, context);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+    }
+    if (error) {
+        bhi_reactor_free(context);
+        return error;
+    }
+    pthread_setname_np(reactor->thread, "bulkhead");
+    return 0;
+}
+
+void bhi_reactor_stop(bh_context *context) {
+    bhi_context_lock(context);
+    context->reactor->stopping = true;
+    context->wake_reactor = true;
+    bhi_context_unlock(context);
+    pthread_join(context->reactor->thread, NULL);
+    /* What the sockets need goes now; the eventfd stays for releases that come later. */
+    zmq_ctx_term(context->reactor->zmq);
+    context->reactor->zmq = NULL;
+    close(context->reactor->epoll);
+    context->reactor->epoll = -1;
+}

@@ -1,0 +1,190 @@
+#include "staffing.h"
+#include "detail.h"
+#include "futex.h"
+#include "selector.h"
+#include "stream.h"
+#include "worker_proc.h"
+
+#include <string.h>
+
+#define SPARE_PAUSE_NS (1000ull * 1000000) /* after a spare has died while it started */
+
+static bool serves(const struct bhi_zygote *zygote, const char *driver) {
+    return strcmp(zygote->requested, driver) == 0 ||
+           (zygote->state == BHI_ZYGOTE_READY && strcmp(zygote->driver, driver) == 0);
+}
+
+/* Lock held. */
+static struct bhi_zygote *find_zygote(bh_context *context, const char *driver) {
+    BHI_LIST_EACH(node, &context->zygotes) {
+        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        if (zygote->state != BHI_ZYGOTE_LOST && serves(zygote, driver))
+            return zygote;
+    }
+    return NULL;
+}
+
+struct bhi_zygote *bhi_staffing_zygote(bh_context *context, const char *driver) {
+    bhi_context_lock(context);
+    struct bhi_zygote *zygote = find_zygote(context, driver);
+    bhi_context_unlock(context);
+    if (!zygote) {
+        zygote = bhi_zygote_start(context, driver);
+        /* The list owns it. One that is lost at once is buried in this thread's next turn. */
+        if (zygote && zygote->state == BHI_ZYGOTE_LOST)
+            bhi_staffing_zygote_failed(zygote);
+    }
+    return zygote;
+}
+
+static bool wants(const struct bh_stream *stream) {
+    return stream->state == BHI_STREAM_WANTING && !stream->worker;
+}
+
+/* Lock held. A ready spare first, then one that is on its way. */
+static struct bhi_worker *find_unbound(bh_context *context, const struct bh_stream *stream) {
+    struct bhi_worker *starting = NULL;
+    BHI_LIST_EACH(node, &context->workers) {
+        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        if (worker->stream || worker->kill != BHI_KILL_NONE || worker->exit_known ||
+            worker->memory_limit != stream->memory_limit ||
+            strcmp(worker->device, stream->device) != 0 || worker->zygote->state == BHI_ZYGOTE_LOST)
+            continue;
+        if (worker->state == BHI_RUNNING)
+            return worker;
+        starting = worker;
+    }
+    return starting;
+}
+
+static void bind(struct bh_stream *stream, struct bhi_worker *worker) {
+    worker->stream = stream;
+    stream->worker = worker;
+    bhi_worker_retain(worker);
+    if (worker->state == BHI_RUNNING)
+        bhi_stream_served(stream);
+}
+
+/* What to do for a stream, decided under the lock and done without it. */
+struct job {
+    struct bh_stream *stream; /* NULL: a spare */
+    struct bhi_zygote *zygote;
+    char device[48];
+    char driver[BHI_DRIVER_NAME];
+    uint32_t index;
+    uint64_t memory_limit;
+};
+
+/* Lock held. Finds the next thing to do; binds what can be bound on the way. */
+static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint64_t *look_again) {
+    BHI_LIST_EACH(node, &context->streams) {
+        struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+        if (!wants(stream))
+            continue;
+        if (stream->restart_at_ns > now_ns) {
+            if (stream->restart_at_ns < *look_again)
+                *look_again = stream->restart_at_ns;
+            continue;
+        }
+        struct bhi_worker *unbound = find_unbound(context, stream);
+        if (unbound) {
+            bind(stream, unbound);
+            continue;
+        }
+        *job = (struct job){.stream = stream, .memory_limit = stream->memory_limit};
+        memcpy(job->device, stream->device, sizeof job->device);
+        bhi_selector_parse(stream->device, job->driver, &job->index);
+        job->zygote = find_zygote(context, job->driver);
+        if (job->zygote && job->zygote->state != BHI_ZYGOTE_READY)
+            continue; /* it is starting */
+        return true;
+    }
+    return false;
+}
+
+/* Lock held. A spare for the kind of worker that the newest stream uses. */
+static bool next_spare(bh_context *context, struct job *job) {
+    if (!context->settings.spares || bhi_list_empty(&context->streams))
+        return false;
+    struct bh_stream *stream = BHI_CONTAINER(context->streams.prev, struct bh_stream, link);
+    if (stream->state != BHI_STREAM_SERVED)
+        return false;
+    uint32_t unbound = 0;
+    BHI_LIST_EACH(node, &context->workers) {
+        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        unbound += !worker->stream && worker->kill == BHI_KILL_NONE;
+    }
+    if (unbound >= context->settings.spares)
+        return false;
+    *job = (struct job){.memory_limit = stream->memory_limit};
+    memcpy(job->device, stream->device, sizeof job->device);
+    bhi_selector_parse(stream->device, job->driver, &job->index);
+    job->zygote = find_zygote(context, job->driver);
+    return job->zygote && job->zygote->state == BHI_ZYGOTE_READY;
+}
+
+/* Without the lock. The stream is referenced. */
+static void start_worker(bh_context *context, const struct job *job) {
+    bh_detail detail = {0};
+    struct bhi_worker *worker =
+        bhi_worker_spawn(context, job->zygote, job->device, job->index, job->memory_limit, &detail);
+    if (!job->stream)
+        return;
+    bhi_context_lock(context);
+    if (!worker && wants(job->stream))
+        bhi_stream_lost_worker(job->stream, false, &detail);
+    else if (worker && wants(job->stream))
+        bind(job->stream, worker);
+    bhi_context_unlock(context);
+}
+
+uint64_t bhi_staffing_turn(bh_context *context) {
+    uint64_t now_ns = bhi_now_ns(), look_again = BH_FOREVER;
+    for (;;) {
+        struct job job;
+        bhi_context_lock(context);
+        bool found = !context->closed && next_job(context, &job, now_ns, &look_again);
+        if (found)
+            bh_stream_retain(job.stream);
+        else if (!context->closed && context->spare_at_ns <= now_ns)
+            found = next_spare(context, &job);
+        if (found && job.zygote)
+            bhi_zygote_retain(job.zygote);
+        bhi_context_unlock(context);
+        if (!found)
+            break;
+        if (job.zygote)
+            start_worker(context, &job);
+        else
+            bhi_staffing_zygote(context, job.driver);
+        bhi_zygote_release(job.zygote);
+        bh_stream_release(job.stream);
+    }
+    if (context->spare_at_ns > now_ns && context->spare_at_ns < look_again)
+        look_again = context->spare_at_ns;
+    return look_again;
+}
+
+void bhi_staffing_zygote_failed(struct bhi_zygote *zygote) {
+    bh_context *context = zygote->context;
+    bhi_context_lock(context);
+    bh_detail why = zygote->failure;
+    if (why.status == BH_OK)
+        bhi_fail(&why, BH_UNAVAILABLE, 0, "the zygote died while it started");
+    BHI_LIST_EACH_SAFE(node, &context->streams) {
+        struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+        char driver[BHI_DRIVER_NAME];
+        uint32_t index;
+        bhi_selector_parse(stream->device, driver, &index);
+        if (!wants(stream) || strcmp(driver, zygote->requested) != 0)
+            continue;
+        /* Draining its queue may be the end of the stream. */
+        bh_stream_retain(stream);
+        if (why.status == BH_NO_DEVICE || why.status == BH_UNSUPPORTED)
+            bhi_stream_unavailable(stream, &why);
+        else
+            bhi_stream_lost_worker(stream, false, &why);
+        bhi_stream_unref_locked(stream);
+    }
+    bhi_context_unlock(context);
+}

@@ -1,0 +1,16 @@
+/* Staffing: which stream gets which worker. Reactor thread. */
+#ifndef BHI_STAFFING_H
+#define BHI_STAFFING_H
+
+#include "context.h"
+#include "zygote.h"
+
+/* Binds spares, starts zygotes and workers where streams (or the pool of spares) want them.
+ * Returns when to look again at the latest. */
+uint64_t bhi_staffing_turn(bh_context *context);
+/* A zygote died before it was ready: its streams learn why. */
+void bhi_staffing_zygote_failed(struct bhi_zygote *zygote);
+/* Starts the zygote of |driver| unless there is one; NULL: out of memory. Referenced. */
+struct bhi_zygote *bhi_staffing_zygote(bh_context *context, const char *driver);
+
+#endif

@@ -1,0 +1,481 @@
+#include "worker_proc.h"
+#include "buffer.h"
+#include "check.h"
+#include "detail.h"
+#include "event.h"
+#include "fdpass.h"
+#include "kernel.h"
+#include "memfd.h"
+#include "reactor.h"
+#include "zygote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#define FIRST_SPIN_NS 20000u
+
+void bhi_worker_retain(struct bhi_worker *worker) {
+    atomic_fetch_add_explicit(&worker->refs, 1, memory_order_relaxed);
+}
+
+static void close_fd(int *fd) {
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void drop_outbox(struct bhi_worker *worker) {
+    BHI_LIST_EACH_SAFE(node, &worker->outbox) {
+        struct bhi_outgoing *outgoing = BHI_CONTAINER(node, struct bhi_outgoing, link);
+        bhi_list_remove(&outgoing->link);
+        close_fd(&outgoing->fd);
+        free(outgoing);
+    }
+}
+
+void bhi_worker_release(struct bhi_worker *worker) {
+    if (!worker || atomic_fetch_sub_explicit(&worker->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    BHI_CHECK(worker->state == BHI_DEAD && bhi_list_empty(&worker->inflight));
+    bh_context *context = worker->context;
+    drop_outbox(worker);
+    BHI_LIST_EACH_SAFE(node, &worker->reflections)
+    free(BHI_CONTAINER(node, struct bhi_reflection, link));
+    free(worker->reflecting);
+    free(worker->devices);
+    bhi_idset_fini(&worker->buffers);
+    bhi_idset_fini(&worker->kernels);
+    bhi_lane_destroy(&worker->lane);
+    bhi_progress_destroy(&worker->progress);
+    close_fd(&worker->fdpass);
+    close_fd(&worker->doorbell);
+    close_fd(&worker->pidfd);
+    bhi_zygote_release(worker->zygote);
+    free(worker);
+    bhi_context_unref(context);
+}
+
+/* Everything that a worker is told at its birth. */
+static int make_parts(struct bhi_worker *worker, int *out_worker_end) {
+    int error = bhi_lane_create(&worker->lane, BHI_LANE_CAPACITY, BHI_PROGRESS_RESULTS);
+    if (error)
+        return error;
+    error = bhi_progress_create(&worker->progress, BHI_PROGRESS_RESULTS);
+    if (error)
+        return error;
+    worker->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (worker->doorbell < 0)
+        return -errno;
+    int pair[2];
+    error = bhi_fdpass_pair(pair);
+    if (error)
+        return error;
+    worker->fdpass = pair[0];
+    *out_worker_end = pair[1];
+    int flags = fcntl(pair[0], F_GETFL);
+    if (flags < 0 || fcntl(pair[0], F_SETFL, flags | O_NONBLOCK) != 0)
+        return -errno;
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", worker->zygote->runtime_dir, worker->endpoint);
+    return bhi_channel_bind(&worker->channel, bhi_reactor_zmq(worker->context), path);
+}
+
+static int request_spawn(struct bhi_worker *worker, int worker_end) {
+    bool limited = worker->memory_limit != 0;
+    bool cgroup = limited && worker->zygote->cgroup.version != 0;
+    if (cgroup) {
+        int error = bhi_cgroup_add(&worker->zygote->cgroup, worker->id, worker->memory_limit);
+        if (error)
+            return error;
+    }
+    struct bhi_message message = {.type = BHI_MSG_SPAWN};
+    message.spawn = (struct bhi_msg_spawn){
+        .worker = worker->id,
+        .memory_limit = limited && !cgroup ? worker->memory_limit : 0,
+        .lane_bytes = (uint64_t)sysconf(_SC_PAGESIZE) + worker->lane.capacity,
+        .progress_bytes = worker->progress.bytes,
+        .device_index = worker->device_index,
+    };
+    memcpy(message.spawn.token, worker->token, sizeof message.spawn.token);
+    strcpy(message.spawn.endpoint, worker->endpoint);
+    int fds[] = {worker->lane.fd, worker->progress.fd, worker_end, worker->doorbell};
+    return bhi_fdpass_send_message(worker->zygote->socket, &message, fds, 4);
+}
+
+struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygote,
+                                    const char *device, uint32_t device_index,
+                                    uint64_t memory_limit, bh_detail *detail) {
+    struct bhi_worker *worker = calloc(1, sizeof *worker);
+    if (!worker) {
+        bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "starting a worker");
+        return NULL;
+    }
+    atomic_init(&worker->refs, 1);
+    worker->context = context;
+    bhi_context_retain(context);
+    worker->zygote = zygote;
+    bhi_zygote_retain(zygote);
+    snprintf(worker->device, sizeof worker->device, "%s", device);
+    worker->device_index = device_index;
+    worker->memory_limit = memory_limit;
+    atomic_init(&worker->stream_spin.budget_ns, FIRST_SPIN_NS);
+    worker->fdpass = worker->doorbell = worker->pidfd = -1;
+    worker->lane.fd = worker->progress.fd = -1;
+    worker->state = BHI_SPAWNING;
+    bhi_list_init(&worker->link);
+    bhi_list_init(&worker->inflight);
+    bhi_list_init(&worker->outbox);
+    bhi_list_init(&worker->reflections);
+    worker->pidfd_source = (struct bhi_source){BHI_SOURCE_WORKER_PIDFD, worker};
+    worker->doorbell_source = (struct bhi_source){BHI_SOURCE_WORKER_DOORBELL, worker};
+    worker->channel_source = (struct bhi_source){BHI_SOURCE_WORKER_CHANNEL, worker};
+    randombytes_buf(worker->token, sizeof worker->token);
+    bhi_context_lock(context);
+    worker->id = bhi_context_new_id(context);
+    bhi_context_unlock(context);
+    snprintf(worker->endpoint, sizeof worker->endpoint, "w%llu", (unsigned long long)worker->id);
+    worker->spawned_ns = bhi_now_ns();
+    worker->start_deadline_ns = bhi_deadline_ns(context->settings.start_timeout_ns);
+
+    int worker_end = -1;
+    int error = make_parts(worker, &worker_end);
+    if (!error)
+        error = bhi_reactor_watch(context, worker->doorbell, &worker->doorbell_source);
+    if (!error)
+        error = bhi_reactor_watch(context, worker->channel.fd, &worker->channel_source);
+    if (!error)
+        error = request_spawn(worker, worker_end);
+    close_fd(&worker_end);
+    if (error) {
+        bhi_fail(detail, BH_SYSTEM, -error, "starting a worker");
+        if (worker->channel.socket)
+            bhi_channel_close(&worker->channel);
+        worker->state = BHI_DEAD;
+        bhi_worker_release(worker);
+        return NULL;
+    }
+    bhi_context_lock(context);
+    bhi_list_append(&context->workers, &worker->link);
+    bhi_context_unlock(context);
+    return worker;
+}
+
+/* -- control messages ------------------------------------------------------------------------ */
+
+static struct bhi_outgoing *new_outgoing(enum bhi_message_type type) {
+    struct bhi_outgoing *outgoing = calloc(1, sizeof *outgoing);
+    if (outgoing) {
+        bhi_list_init(&outgoing->link);
+        outgoing->message.type = type;
+        outgoing->fd = -1;
+    }
+    return outgoing;
+}
+
+static void queue_outgoing(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
+    bhi_list_append(&worker->outbox, &outgoing->link);
+    worker->control_sent++;
+    worker->context->wake_reactor = true;
+}
+
+static bool introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer) {
+    if (bhi_idset_has(&worker->buffers, buffer->id))
+        return true;
+    struct bhi_outgoing *outgoing = new_outgoing(BHI_MSG_BUFFER_ATTACH);
+    if (!outgoing)
+        return false;
+    outgoing->message.buffer_attach.buffer = buffer->id;
+    outgoing->message.buffer_attach.size = buffer->size;
+    outgoing->fd = fcntl(buffer->fd, F_DUPFD_CLOEXEC, 0);
+    if (outgoing->fd < 0 || !bhi_idset_reserve(&worker->buffers, 1)) {
+        close_fd(&outgoing->fd);
+        free(outgoing);
+        return false;
+    }
+    bhi_idset_add(&worker->buffers, buffer->id);
+    queue_outgoing(worker, outgoing);
+    return true;
+}
+
+static bool introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *kernel) {
+    if (bhi_idset_has(&worker->kernels, kernel->id))
+        return true;
+    struct bhi_list messages;
+    bhi_list_init(&messages);
+    bool ok = bhi_idset_reserve(&worker->kernels, 1);
+    for (uint32_t i = 0; ok && i < kernel->specialization_count; i++) {
+        struct bhi_outgoing *spec = new_outgoing(BHI_MSG_KERNEL_SPEC);
+        ok = spec != NULL;
+        if (ok) {
+            spec->message.kernel_spec = (struct bhi_msg_kernel_spec){
+                .kernel = kernel->id,
+                .index = i,
+                .constant_id = kernel->specializations[i].constant_id,
+                .size = kernel->specializations[i].size,
+                .bits = kernel->specializations[i].bits,
+            };
+            bhi_list_append(&messages, &spec->link);
+        }
+    }
+    struct bhi_outgoing *create = ok ? new_outgoing(BHI_MSG_KERNEL_CREATE) : NULL;
+    if (create) {
+        create->fd = fcntl(kernel->fd, F_DUPFD_CLOEXEC, 0);
+        bhi_list_append(&messages, &create->link);
+    }
+    if (!create || create->fd < 0) {
+        BHI_LIST_EACH_SAFE(node, &messages)
+        free(BHI_CONTAINER(node, struct bhi_outgoing, link));
+        return false;
+    }
+    struct bhi_msg_kernel_create *message = &create->message.kernel_create;
+    message->kernel = kernel->id;
+    message->code_bytes = kernel->code_size;
+    message->spec_count = kernel->specialization_count;
+    memcpy(message->hash, kernel->hash, sizeof message->hash);
+    strcpy(message->entry, kernel->entry);
+    strcpy(message->name, kernel->name);
+    bhi_idset_add(&worker->kernels, kernel->id);
+    BHI_LIST_EACH_SAFE(node, &messages) {
+        bhi_list_remove(node);
+        queue_outgoing(worker, BHI_CONTAINER(node, struct bhi_outgoing, link));
+    }
+    return true;
+}
+
+/* Without memory for the message the worker keeps what it no longer needs: no harm is done. */
+void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id) {
+    struct bhi_outgoing *outgoing;
+    if (!bhi_idset_has(&worker->buffers, id) || !(outgoing = new_outgoing(BHI_MSG_BUFFER_DETACH)))
+        return;
+    bhi_idset_remove(&worker->buffers, id);
+    outgoing->message.buffer_detach.buffer = id;
+    queue_outgoing(worker, outgoing);
+}
+
+void bhi_worker_forget_kernel(struct bhi_worker *worker, uint64_t id) {
+    struct bhi_outgoing *outgoing;
+    if (!bhi_idset_has(&worker->kernels, id) || !(outgoing = new_outgoing(BHI_MSG_KERNEL_DESTROY)))
+        return;
+    bhi_idset_remove(&worker->kernels, id);
+    outgoing->message.kernel_destroy.kernel = id;
+    queue_outgoing(worker, outgoing);
+    struct bhi_reflection *reflection = bhi_worker_reflection(worker, id);
+    if (reflection) {
+        bhi_list_remove(&reflection->link);
+        free(reflection);
+    }
+}
+
+struct bhi_reflection *bhi_worker_reflection(struct bhi_worker *worker, uint64_t kernel) {
+    BHI_LIST_EACH(node, &worker->reflections) {
+        struct bhi_reflection *reflection = BHI_CONTAINER(node, struct bhi_reflection, link);
+        if (reflection->kernel == kernel)
+            return reflection;
+    }
+    return NULL;
+}
+
+/* -- the lane -------------------------------------------------------------------------------- */
+
+static uint64_t due_ns(const struct bhi_worker *worker, const struct bhi_submission *head) {
+    uint64_t due = worker->head_since_ns + head->deadline_ns;
+    return head->deadline_ns == BH_FOREVER || due < worker->head_since_ns ? BH_FOREVER : due;
+}
+
+/* Tells the worker when to ring. Before a publication it cannot be missed; after one it can. */
+static void set_notify(struct bhi_worker *worker) {
+    bool needed = worker->backlog;
+    BHI_LIST_EACH(node, &worker->inflight) {
+        if (needed)
+            break;
+        needed = BHI_CONTAINER(node, struct bhi_submission, link)->notify;
+    }
+    atomic_store_explicit(&worker->lane.header->notify_at, needed ? worker->harvested + 1 : 0,
+                          memory_order_seq_cst);
+}
+
+void bhi_worker_notify(struct bhi_worker *worker) {
+    atomic_store_explicit(&worker->lane.header->notify_at, worker->harvested + 1,
+                          memory_order_seq_cst);
+    atomic_thread_fence(memory_order_seq_cst);
+    /* It may have completed before it could see the order to ring. */
+    if (atomic_load(&worker->progress.header->completed_seq) > worker->harvested) {
+        worker->recheck = true;
+        worker->context->wake_reactor = true;
+    }
+}
+
+bool bhi_worker_publish(struct bhi_worker *worker, struct bhi_submission *submission,
+                        bool *out_no_memory) {
+    *out_no_memory = false;
+    if (worker->inflight_count >= BHI_PROGRESS_RESULTS)
+        return false;
+    int64_t space = bhi_lane_space(&worker->lane, worker->progress.seen_tail);
+    if (space < 0 || (uint64_t)space < submission->record->size)
+        return false;
+    for (uint32_t i = 0; i < submission->kernel_count; i++)
+        if (!introduce_kernel(worker, submission->kernels[i]))
+            *out_no_memory = true;
+    for (uint32_t i = 0; i < submission->use_count; i++)
+        if (!introduce_buffer(worker, submission->uses[i].buffer))
+            *out_no_memory = true;
+    if (*out_no_memory)
+        return false;
+
+    bhi_list_remove(&submission->link);
+    submission->state = BHI_RELEASED;
+    submission->worker = worker;
+    submission->released_ns = bhi_now_ns();
+    submission->record->seq = ++worker->published;
+    submission->record->control_seq = worker->control_sent;
+    bool first = bhi_list_empty(&worker->inflight);
+    bhi_list_append(&worker->inflight, &submission->link);
+    worker->inflight_count++;
+    if (first) {
+        worker->head_since_ns = submission->released_ns;
+        worker->marker_seen = worker->harvested;
+        if (submission->deadline_ns != BH_FOREVER)
+            bhi_reactor_arm(worker->context, due_ns(worker, submission));
+    }
+    if (submission->notify)
+        atomic_store_explicit(&worker->lane.header->notify_at, worker->harvested + 1,
+                              memory_order_seq_cst);
+    bhi_lane_publish(&worker->lane, submission->record);
+    /* Dekker with the worker: it says that it sleeps, fences, and looks at the lane again. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&worker->progress.header->sleeping, memory_order_relaxed))
+        bhi_lane_wake(&worker->lane);
+    return true;
+}
+
+static void liar(struct bhi_worker *worker, const char *what) {
+    worker->lied = true;
+    bhi_worker_kill(worker, BHI_KILL_PROTOCOL, 0, "%s", what);
+}
+
+/* Ends the oldest in flight with the result that the worker wrote. False: it lied. */
+static bool take_result(struct bhi_worker *worker, uint64_t seq) {
+    struct bhi_result result;
+    char text[BHI_FAULT_TEXT];
+    if (bhi_progress_read(&worker->progress, seq, &result, text) != 0) {
+        liar(worker, "it wrote a malformed result");
+        return false;
+    }
+    struct bhi_submission *submission =
+        BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
+    uint64_t started_ns = result.started_ns, ended_ns = result.ended_ns;
+    if (started_ns < submission->released_ns)
+        started_ns = submission->released_ns;
+    if (ended_ns < started_ns)
+        ended_ns = started_ns;
+    worker->head_since_ns = ended_ns;
+    worker->inflight_count--;
+    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
+    outcome.status = (bh_status)result.status;
+    outcome.executed = result.status == BH_OK ? BH_EXECUTED_YES : (bh_executed)result.executed;
+    outcome.vk_result = result.vk_result;
+    outcome.command_index = result.status == BH_OK ? BH_NO_COMMAND : result.command_index;
+    outcome.worker_pid = worker->pid;
+    outcome.started_ns = started_ns;
+    outcome.ended_ns = ended_ns;
+    outcome.message = text;
+    bhi_submission_end(submission, &outcome);
+    return true;
+}
+
+void bhi_worker_harvest(struct bhi_worker *worker) {
+    if (worker->lied || worker->state == BHI_DEAD || worker->harvested == worker->published)
+        return;
+    uint64_t completed, tail;
+    if (bhi_progress_poll(&worker->progress, worker->published, worker->lane.head, &completed,
+                          &tail) != 0) {
+        liar(worker, "it wrote an impossible progress");
+        return;
+    }
+    if (completed == worker->harvested)
+        return;
+    /* The stream may end with its last submission. */
+    struct bh_stream *stream = worker->stream;
+    if (stream)
+        atomic_fetch_add_explicit(&stream->refs, 1, memory_order_relaxed);
+    while (worker->harvested < completed && take_result(worker, worker->harvested + 1))
+        worker->harvested++;
+    atomic_store_explicit(&worker->lane.header->harvested, worker->harvested, memory_order_release);
+    worker->refused_seen = atomic_load(&worker->progress.header->refused_allocations);
+    if (!bhi_list_empty(&worker->inflight)) {
+        struct bhi_submission *head =
+            BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
+        if (worker->head_since_ns < head->released_ns)
+            worker->head_since_ns = head->released_ns;
+        if (head->cancelled)
+            bhi_reactor_arm(worker->context, 0);
+        else if (head->deadline_ns != BH_FOREVER)
+            bhi_reactor_arm(worker->context, due_ns(worker, head));
+    }
+    if (worker->backlog && stream)
+        bhi_stream_wants_release(stream);
+    if (atomic_load_explicit(&worker->lane.header->notify_at, memory_order_relaxed)) {
+        set_notify(worker);
+        if (atomic_load(&worker->lane.header->notify_at) &&
+            atomic_load(&worker->progress.header->completed_seq) > worker->harvested) {
+            worker->recheck = true;
+            worker->context->wake_reactor = true;
+        }
+    }
+    if (stream)
+        bhi_stream_unref_locked(stream);
+}
+
+uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
+    if (worker->kill != BHI_KILL_NONE || bhi_list_empty(&worker->inflight))
+        return BH_FOREVER;
+    bhi_worker_harvest(worker);
+    if (worker->kill != BHI_KILL_NONE || bhi_list_empty(&worker->inflight))
+        return BH_FOREVER;
+    struct bhi_submission *head = BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
+    if (head->cancelled) {
+        bhi_worker_kill(worker, BHI_KILL_CANCEL, head->event->id, "cancelled while it ran");
+        return BH_FOREVER;
+    }
+    uint64_t due = due_ns(worker, head);
+    if (due > now_ns)
+        return due;
+    /* Several submissions can share one queue submission; then the device's own marker says that
+     * it moves, and the one that runs now has its deadline from the moment we saw it move. */
+    uint32_t moved =
+        atomic_load(&worker->progress.markers->completed) - (uint32_t)worker->harvested;
+    uint64_t marker = worker->harvested + moved;
+    if (marker > worker->marker_seen && marker < worker->published) {
+        worker->marker_seen = marker;
+        worker->head_since_ns = now_ns;
+        return due_ns(worker, head);
+    }
+    bhi_worker_kill(worker, BHI_KILL_DEADLINE, head->event->id, "its deadline of %llu ms passed",
+                    (unsigned long long)(head->deadline_ns / 1000000));
+    return BH_FOREVER;
+}
+
+void bhi_worker_kill(struct bhi_worker *worker, enum bhi_kill reason, uint64_t event,
+                     const char *format, ...) {
+    if (worker->kill == BHI_KILL_NONE) {
+        worker->kill = reason;
+        worker->kill_event = event;
+        va_list args;
+        va_start(args, format);
+        vsnprintf(worker->kill_text, sizeof worker->kill_text, format, args);
+        va_end(args);
+    }
+    /* Without a pidfd it is not born yet: the reactor does it when it has one. */
+    if (worker->pidfd >= 0)
+        pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0);
+}

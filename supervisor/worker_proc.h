@@ -1,0 +1,161 @@
+/* A worker process as the supervisor sees it.
+ *
+ *   SPAWNING ──▶ HELD ──▶ RUNNING ──▶ DEAD
+ *       │          │                    ▲      spawned  hello+token  ready + /proc checked
+ *       └──────────┴────────────────────┘
+ *
+ * RUNNING without a stream is a spare. A kill does not change the state: what the worker completed
+ * before it is confirmed dead still counts (E11). Nothing is reused: a new worker is a new object,
+ * so a late word of a dead one has nowhere to go (E12).
+ */
+#ifndef BHI_WORKER_PROC_H
+#define BHI_WORKER_PROC_H
+
+#include "channel.h"
+#include "context.h"
+#include "futex.h"
+#include "idset.h"
+#include "lane.h"
+#include "list.h"
+#include "progress.h"
+#include "stream.h"
+#include "wire.h"
+
+struct bhi_zygote;
+
+enum bhi_worker_state { BHI_SPAWNING, BHI_HELD, BHI_RUNNING, BHI_DEAD };
+
+/* Why the supervisor killed it, if it did. */
+enum bhi_kill {
+    BHI_KILL_NONE,
+    BHI_KILL_DEADLINE,
+    BHI_KILL_CANCEL,
+    BHI_KILL_PROTOCOL,
+    BHI_KILL_START, /* too slow to start, or not isolated as it should be */
+    BHI_KILL_RETIRED,
+};
+
+enum bhi_source_kind {
+    BHI_SOURCE_WAKE,
+    BHI_SOURCE_WORKER_PIDFD,
+    BHI_SOURCE_WORKER_DOORBELL,
+    BHI_SOURCE_WORKER_CHANNEL,
+    BHI_SOURCE_ZYGOTE_SOCKET,
+    BHI_SOURCE_ZYGOTE_PIDFD,
+    BHI_SOURCE_WARDEN_PIDFD,
+};
+
+/* What epoll gives back. */
+struct bhi_source {
+    enum bhi_source_kind kind;
+    void *object;
+};
+
+/* A control message on its way to a worker. */
+struct bhi_outgoing {
+    struct bhi_list link;
+    struct bhi_message message;
+    int fd; /* owned; -1: none */
+    bool fd_sent;
+};
+
+/* What a worker said of a kernel that it has compiled. */
+struct bhi_reflection {
+    struct bhi_list link;
+    uint64_t kernel;
+    struct bh_kernel_info info;
+    bool complete;
+};
+
+struct bhi_worker {
+    _Atomic uint32_t refs;
+    bh_context *context;
+    struct bhi_zygote *zygote; /* referenced */
+    uint64_t id;
+    char device[48];
+    uint32_t device_index;
+    uint64_t memory_limit;
+    struct bhi_spin stream_spin; /* of host threads on progress.completed_word */
+
+    /* Reactor thread only. */
+    struct bhi_channel channel;
+    bool channel_more; /* messages are left: look again without waiting */
+    bool hello_seen;
+    int fdpass;
+    int doorbell;
+    uint8_t token[BHI_TOKEN_BYTES];
+    char endpoint[108];
+    struct bhi_source pidfd_source, doorbell_source, channel_source;
+    uint64_t flood_since_ns; /* control messages are counted by the second */
+    uint32_t flood_count;
+    struct bhi_reflection *reflecting; /* bindings are coming */
+    uint32_t cgroup_limit_set;
+
+    /* Lock. */
+    struct bhi_list link; /* context->workers */
+    enum bhi_worker_state state;
+    struct bh_stream *stream; /* not referenced: cleared when the stream goes */
+    struct bhi_lane lane;
+    struct bhi_progress_view progress;
+    struct bhi_list inflight; /* bhi_submission.link, RELEASED, in lane order */
+    uint32_t inflight_count;
+    uint64_t published;       /* seq of the newest in the lane */
+    uint64_t harvested;       /* seq of the newest whose result was taken */
+    bool backlog;             /* the stream's queue waits for space in the lane */
+    bool recheck;             /* the reactor shall harvest */
+    uint64_t head_since_ns;   /* the oldest in flight has been running since */
+    uint64_t marker_seen;     /* device progress at the last look at the deadline */
+    uint64_t refused_seen;    /* progress.refused_allocations at the last harvest */
+    struct bhi_idset buffers; /* attached */
+    struct bhi_idset kernels; /* created */
+    struct bhi_list outbox;   /* bhi_outgoing.link */
+    uint32_t control_sent;    /* queued so far, modulo 2^32 */
+    enum bhi_kill kill;
+    uint64_t kill_event; /* whose deadline or cancel it was */
+    char kill_text[256];
+    bool lied; /* nothing that it has written counts any more */
+    int pidfd;
+    pid_t pid;
+    bool exit_known;
+    int exit_code_kind, exit_status; /* si_code, si_status */
+    uint64_t start_deadline_ns;
+    uint64_t spawned_ns;
+    uint64_t reap_deadline_ns; /* the pidfd fired; the exit status is due by then */
+    uint64_t layers;
+    struct bhi_msg_device *devices;
+    uint32_t device_count;
+    struct bhi_list reflections; /* bhi_reflection.link */
+};
+
+/* Sends a spawn request; the worker is in context->workers then. Reactor, no lock. NULL with
+ * |detail| on failure. */
+struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygote,
+                                    const char *device, uint32_t device_index,
+                                    uint64_t memory_limit, bh_detail *detail);
+void bhi_worker_retain(struct bhi_worker *worker);
+void bhi_worker_release(struct bhi_worker *worker); /* NULL is fine */
+
+/* -- lock held from here on ------------------------------------------------------------------- */
+
+/* Publishes |submission| (the stream's next) in the lane. False: no space now, or no memory
+ * (*out_no_memory). */
+bool bhi_worker_publish(struct bhi_worker *worker, struct bhi_submission *submission,
+                        bool *out_no_memory);
+/* Takes in what the worker has completed. Any thread; not while a submission ends. */
+void bhi_worker_harvest(struct bhi_worker *worker);
+/* A submission in flight needs the reactor's notice. */
+void bhi_worker_notify(struct bhi_worker *worker);
+/* SIGKILL. The first reason is kept. */
+void bhi_worker_kill(struct bhi_worker *worker, enum bhi_kill reason, uint64_t event,
+                     const char *format, ...) __attribute__((format(printf, 4, 5)));
+void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id);
+void bhi_worker_forget_kernel(struct bhi_worker *worker, uint64_t id);
+struct bhi_reflection *bhi_worker_reflection(struct bhi_worker *worker, uint64_t kernel);
+/* It is confirmed dead: judges what it owed (obituary.c), tells its stream, leaves the context.
+ * The caller drops the context's reference. */
+void bhi_worker_died(struct bhi_worker *worker);
+/* When its oldest submission is over its deadline, at the earliest; BHI_FOREVER. Kills it when
+ * that is now. */
+uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,289 @@
+#include "zygote.h"
+#include "detail.h"
+#include "fdpass.h"
+#include "futex.h"
+#include "launch.h"
+#include "reactor.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define START_TIMEOUT_NS (20ull * 1000000000)
+#define PROTOCOL         1
+
+void bhi_zygote_retain(struct bhi_zygote *zygote) {
+    atomic_fetch_add_explicit(&zygote->refs, 1, memory_order_relaxed);
+}
+
+void bhi_zygote_release(struct bhi_zygote *zygote) {
+    if (!zygote || atomic_fetch_sub_explicit(&zygote->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    bh_context *context = zygote->context;
+    if (zygote->socket >= 0)
+        close(zygote->socket);
+    if (zygote->pidfd >= 0)
+        close(zygote->pidfd);
+    if (zygote->warden_pidfd >= 0)
+        close(zygote->warden_pidfd);
+    free(zygote);
+    bhi_context_unref(context);
+}
+
+/* A folder that only we can enter; its name is random, so that nobody can be there first. */
+static int make_runtime_dir(struct bhi_zygote *zygote) {
+    for (int attempt = 0; attempt < 16; attempt++) {
+        snprintf(zygote->runtime_dir, sizeof zygote->runtime_dir, "%s/bulkhead-%d-%08x",
+                 zygote->context->settings.runtime_parent, (int)getpid(), randombytes_random());
+        if (mkdir(zygote->runtime_dir, 0700) == 0)
+            return 0;
+        if (errno != EEXIST)
+            break;
+    }
+    int error = -errno;
+    zygote->runtime_dir[0] = 0;
+    return error;
+}
+
+/* Removes what is directly inside, then the folder. Nothing else is ever put there. */
+static void remove_runtime_dir(struct bhi_zygote *zygote) {
+    if (!zygote->runtime_dir[0])
+        return;
+    int fd = open(zygote->runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(fd, entry->d_name, 0);
+    closedir(dir);
+    rmdir(zygote->runtime_dir);
+    zygote->runtime_dir[0] = 0;
+}
+
+static int send_start(struct bhi_zygote *zygote) {
+    int self = pidfd_open(getpid(), 0);
+    if (self < 0)
+        return -errno;
+    struct bhi_message message = {.type = BHI_MSG_START};
+    message.start.protocol = PROTOCOL;
+    snprintf(message.start.driver, sizeof message.start.driver, "%s", zygote->requested);
+    snprintf(message.start.runtime_dir, sizeof message.start.runtime_dir, "%s",
+             zygote->runtime_dir);
+    snprintf(message.start.cgroup_dir, sizeof message.start.cgroup_dir, "%s", zygote->cgroup.dir);
+    int error = bhi_fdpass_send_message(zygote->socket, &message, &self, 1);
+    close(self);
+    return error;
+}
+
+static int launch(struct bhi_zygote *zygote) {
+    bh_context *context = zygote->context;
+    int error = make_runtime_dir(zygote);
+    if (error)
+        return error;
+    /* Without a usable cgroup RLIMIT_DATA serves, and bulkhead doctor says why. */
+    uint64_t serial = randombytes_random();
+    if (bhi_cgroup_open(&zygote->cgroup, serial, zygote->cgroup_why, sizeof zygote->cgroup_why))
+        zygote->cgroup = (struct bhi_cgroup){0};
+    int pair[2];
+    error = bhi_fdpass_pair(pair);
+    if (error)
+        return error;
+    zygote->socket = pair[0];
+    pid_t pid;
+    zygote->warden_pidfd = bhi_spawn_warden(context->settings.worker_path, pair[1], &pid);
+    close(pair[1]);
+    if (zygote->warden_pidfd < 0) {
+        error = zygote->warden_pidfd;
+        zygote->warden_pidfd = -1;
+        return error;
+    }
+    if ((error = send_start(zygote)) != 0 ||
+        (error = bhi_reactor_watch(context, zygote->socket, &zygote->socket_source)) != 0)
+        return error;
+    return bhi_reactor_watch(context, zygote->warden_pidfd, &zygote->warden_source);
+}
+
+struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver) {
+    struct bhi_zygote *zygote = calloc(1, sizeof *zygote);
+    if (!zygote)
+        return NULL;
+    atomic_init(&zygote->refs, 1);
+    zygote->context = context;
+    bhi_context_retain(context);
+    zygote->socket = zygote->pidfd = zygote->warden_pidfd = -1;
+    snprintf(zygote->requested, sizeof zygote->requested, "%s", driver);
+    bhi_list_init(&zygote->link);
+    zygote->socket_source = (struct bhi_source){BHI_SOURCE_ZYGOTE_SOCKET, zygote};
+    zygote->pidfd_source = (struct bhi_source){BHI_SOURCE_ZYGOTE_PIDFD, zygote};
+    zygote->warden_source = (struct bhi_source){BHI_SOURCE_WARDEN_PIDFD, zygote};
+    zygote->start_deadline_ns = bhi_deadline_ns(START_TIMEOUT_NS);
+    int error = launch(zygote);
+    if (error) {
+        bhi_fail(&zygote->failure, BH_UNAVAILABLE, -error, "starting %s",
+                 context->settings.worker_path);
+        zygote->state = BHI_ZYGOTE_LOST;
+    }
+    bhi_context_lock(context);
+    bhi_list_append(&context->zygotes, &zygote->link);
+    bhi_context_unlock(context);
+    return zygote;
+}
+
+static struct bhi_worker *find_worker(struct bhi_zygote *zygote, uint64_t id) {
+    BHI_LIST_EACH(node, &zygote->context->workers) {
+        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        if (worker->id == id && worker->zygote == zygote)
+            return worker;
+    }
+    return NULL;
+}
+
+/* A worker was forked: into its cgroup with it before it does anything of note. */
+static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pidfd) {
+    bh_context *context = zygote->context;
+    pid_t pid = bhi_pidfd_pid(pidfd);
+    int error = 0;
+    if (pid > 0 && worker->memory_limit && zygote->cgroup.version)
+        error = bhi_cgroup_enter(&zygote->cgroup, worker->id, pid);
+    bhi_context_lock(context);
+    worker->pidfd = pidfd;
+    worker->pid = pid > 0 ? pid : 0;
+    if (error && error != -ESRCH)
+        bhi_worker_kill(worker, BHI_KILL_START, 0, "it could not be put into its memory cgroup: %s",
+                        strerrorname_np(-error));
+    else if (worker->kill != BHI_KILL_NONE)
+        bhi_worker_kill(worker, worker->kill, 0, "late");
+    bhi_context_unlock(context);
+    bhi_reactor_watch(context, pidfd, &worker->pidfd_source);
+}
+
+static void ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *message,
+                  int pidfd) {
+    bhi_context_lock(zygote->context);
+    zygote->pidfd = pidfd;
+    zygote->state = BHI_ZYGOTE_READY;
+    zygote->layers = message->layers;
+    snprintf(zygote->driver, sizeof zygote->driver, "%s", message->driver);
+    snprintf(zygote->library, sizeof zygote->library, "%s", message->library);
+    bhi_context_unlock(zygote->context);
+    bhi_reactor_watch(zygote->context, pidfd, &zygote->pidfd_source);
+}
+
+static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *message, int *fd) {
+    bh_context *context = zygote->context;
+    switch (message->type) {
+    case BHI_MSG_ZYGOTE_READY:
+        if (zygote->state != BHI_ZYGOTE_STARTING)
+            return false;
+        ready(zygote, &message->zygote_ready, *fd);
+        *fd = -1;
+        return true;
+    case BHI_MSG_ZYGOTE_FAILED: {
+        const struct bhi_msg_zygote_failed *failed = &message->zygote_failed;
+        bh_status status = (bh_status)failed->status;
+        if (bh_status_classify(status) != BH_CLASS_ENVIRON)
+            status = BH_UNAVAILABLE;
+        bhi_context_lock(context);
+        bhi_fail(&zygote->failure, status, failed->error, "%s", failed->text);
+        bhi_context_unlock(context);
+        return false;
+    }
+    case BHI_MSG_PROBED: {
+        const struct bhi_msg_probed *probed = &message->probed;
+        if (probed->layer >= BHI_LAYER_COUNT)
+            return false;
+        bhi_context_lock(context);
+        struct bhi_probe_result *result = &zygote->probes[probed->layer];
+        result->answered = true;
+        result->result = probed->result;
+        memcpy(result->text, probed->text, sizeof result->text);
+        bhi_context_unlock(context);
+        atomic_fetch_add(&zygote->probe_word, 1);
+        bhi_futex_wake(&zygote->probe_word, false, INT_MAX);
+        return true;
+    }
+    default:
+        break;
+    }
+    /* The rest is about a worker, which only this thread adds and removes. */
+    uint64_t id = message->type == BHI_MSG_SPAWNED        ? message->spawned.worker
+                  : message->type == BHI_MSG_SPAWN_FAILED ? message->spawn_failed.worker
+                                                          : message->exited.worker;
+    bhi_context_lock(context);
+    struct bhi_worker *worker = find_worker(zygote, id);
+    bhi_context_unlock(context);
+    if (!worker)
+        return true; /* given up already */
+    if (message->type == BHI_MSG_SPAWNED) {
+        if (worker->pidfd >= 0)
+            return false;
+        spawned(zygote, worker, *fd);
+        *fd = -1;
+        return true;
+    }
+    bhi_context_lock(context);
+    worker->exit_known = true;
+    if (message->type == BHI_MSG_EXITED) {
+        worker->exit_code_kind = message->exited.code;
+        worker->exit_status = message->exited.status;
+    } else {
+        worker->exit_code_kind = CLD_EXITED;
+        worker->exit_status = 0;
+        snprintf(worker->kill_text, sizeof worker->kill_text, "the zygote could not fork: %s",
+                 strerrorname_np(message->spawn_failed.error)
+                     ? strerrorname_np(message->spawn_failed.error)
+                     : "?");
+        worker->kill = BHI_KILL_START;
+    }
+    bhi_context_unlock(context);
+    return true;
+}
+
+bool bhi_zygote_receive(struct bhi_zygote *zygote) {
+    struct bhi_message message;
+    int fds[BHI_FDPASS_MAX];
+    char why[256] = "";
+    int result = bhi_fdpass_recv_message(zygote->socket, BHI_Z2S, &message, fds, MSG_DONTWAIT, why,
+                                         sizeof why);
+    if (result == -EAGAIN || result == -EINTR)
+        return true;
+    if (result <= 0)
+        return false;
+    int fd = bhi_message_info(message.type)->fds ? fds[0] : -1;
+    bool ok = dispatch(zygote, &message, &fd);
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+void bhi_zygote_kill(struct bhi_zygote *zygote) {
+    if (zygote->pidfd >= 0)
+        pidfd_send_signal(zygote->pidfd, SIGKILL, NULL, 0);
+    else if (zygote->warden_pidfd >= 0)
+        pidfd_send_signal(zygote->warden_pidfd, SIGKILL, NULL, 0);
+}
+
+void bhi_zygote_bury(struct bhi_zygote *zygote) {
+    if (zygote->warden_pidfd >= 0)
+        bhi_spawn_reap(zygote->warden_pidfd);
+    /* Where the host is a subreaper, or pid 1, the zygote is its child once the warden is gone. */
+    if (zygote->pidfd >= 0)
+        bhi_spawn_reap(zygote->pidfd);
+    if (zygote->cgroup.version)
+        bhi_cgroup_close(&zygote->cgroup);
+    remove_runtime_dir(zygote);
+}

@@ -1,0 +1,65 @@
+/* A zygote (and its warden) as the supervisor sees it: one for each driver in use. Everything here
+ * is done by the reactor thread.
+ *
+ *   STARTING ──▶ READY ──▶ LOST         LOST: its workers are dying with it; a new zygote is a
+ *       └──────────────────▲            new object
+ */
+#ifndef BHI_ZYGOTE_H
+#define BHI_ZYGOTE_H
+
+#include "cgroup.h"
+#include "context.h"
+#include "layers.h"
+#include "list.h"
+#include "proc_status.h"
+#include "wire.h"
+#include "worker_proc.h"
+
+enum bhi_zygote_state { BHI_ZYGOTE_STARTING, BHI_ZYGOTE_READY, BHI_ZYGOTE_LOST };
+
+struct bhi_probe_result {
+    bool asked, answered;
+    uint32_t result;
+    char text[256];
+};
+
+struct bhi_zygote {
+    _Atomic uint32_t refs;
+    bh_context *context;
+    char requested[32]; /* driver as asked for; empty: the default */
+    char runtime_dir[96];
+    struct bhi_cgroup cgroup; /* version 0: RLIMIT_DATA serves */
+    char cgroup_why[256];
+
+    /* Reactor thread only. */
+    int socket;
+    int warden_pidfd;
+    struct bhi_source socket_source, pidfd_source, warden_source;
+    uint64_t start_deadline_ns;
+    bool gone; /* its pidfd fired */
+
+    /* Lock. */
+    struct bhi_list link; /* context->zygotes */
+    enum bhi_zygote_state state;
+    int pidfd;
+    char driver[32];
+    char library[256];
+    uint64_t layers;
+    bh_detail failure; /* LOST before it was READY: why */
+    struct bhi_probe_result probes[BHI_LAYER_COUNT];
+    _Atomic uint32_t probe_word; /* futex word: changes with each answer */
+};
+
+/* Starts warden and zygote. On failure the object exists, LOST, with |failure| filled in. NULL:
+ * out of memory. */
+struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver);
+void bhi_zygote_retain(struct bhi_zygote *zygote);
+void bhi_zygote_release(struct bhi_zygote *zygote);
+/* One message from its socket. False: end of file or a protocol violation: it is lost. */
+bool bhi_zygote_receive(struct bhi_zygote *zygote);
+/* SIGKILL to the zygote: the kernel takes its workers with it. */
+void bhi_zygote_kill(struct bhi_zygote *zygote);
+/* Its process is gone: removes folder and cgroup, reaps the warden. */
+void bhi_zygote_bury(struct bhi_zygote *zygote);
+
+#endif
