@@ -1,0 +1,218 @@
+/* The .npy header: what numpy writes is read, everything else is refused with its reason. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "npy.h"
+
+static struct bhi_complaint complaint;
+
+/* Parses |text| from memory of exactly its size, so that a sanitizer sees a read past it. */
+static bool parse(const char *text, struct bhi_array *array) {
+    size_t length = strlen(text);
+    char *copy = malloc(length ? length : 1);
+    assert_non_null(copy);
+    memcpy(copy, text, length);
+    bool good = bhi_npy_parse_header(copy, length, array, &complaint);
+    free(copy);
+    return good;
+}
+
+static void test_good_headers(void **state) {
+    static const struct {
+        const char *text;
+        enum bhi_dtype dtype;
+        uint32_t dimensions;
+        uint64_t bytes;
+    } cases[] = {
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }    \n", BHI_DTYPE_f32, 1, 12},
+        {"{'descr': '<f2', 'fortran_order': False, 'shape': (), }\n", BHI_DTYPE_f16, 0, 2},
+        {"{'descr': '<f8', 'fortran_order': True, 'shape': (3,), }\n", BHI_DTYPE_f64, 1, 24},
+        {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }\n", BHI_DTYPE_u8, 2, 6},
+        {"{'descr': '<i1', 'fortran_order': False, 'shape': (2, 3, ), }\n", BHI_DTYPE_i8, 2, 6},
+        {"{\"shape\":(0,5),\"descr\":\"<u8\",\"fortran_order\":False}", BHI_DTYPE_u64, 2, 0},
+        {"{'descr': '<i8', 'fortran_order': False, 'shape': (1, 1, 1, 2)}", BHI_DTYPE_i64, 4, 16},
+    };
+    struct bhi_array array;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (!parse(cases[i].text, &array))
+            fail_msg("%s: %s", cases[i].text, complaint.text);
+        assert_int_equal(array.dtype, cases[i].dtype);
+        assert_int_equal(array.dimensions, cases[i].dimensions);
+        assert_int_equal(array.bytes, cases[i].bytes);
+    }
+}
+
+#define DICT(descr, order, shape)                                                                  \
+    "{'descr': " descr ", 'fortran_order': " order ", 'shape': " shape ", }\n"
+
+static void test_bad_headers(void **state) {
+    static const struct {
+        const char *text, *reason;
+    } cases[] = {
+        {"", "not a dictionary"},
+        {"[]", "not a dictionary"},
+        {"{", "quoted key"},
+        {"{}", "'descr' is missing"},
+        {"{,}", "quoted key"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), } x\n", "text after"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }}\n", "text after"},
+        {"{'descr': '<f4' 'fortran_order': False, 'shape': (3,), }\n", "quoted key"},
+        {"{'descr': '<f4', 'fortran_order': False, }\n", "'shape' is missing"},
+        {"{'descr': '<f4', 'shape': (3,), }\n", "'fortran_order' is missing"},
+        {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", "twice"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), 'evil': 1}", "unknown key"},
+        {"{descr: '<f4', 'fortran_order': False, 'shape': (3,)}", "quoted key"},
+        {"{'descr' '<f4', 'fortran_order': False, 'shape': (3,)}", "no ':'"},
+        {"{'descr': '<f4", "not a string"},
+        {DICT("'<f4", "False", "(3,)"), "dtype '<f4, '"},
+        {DICT("'>f4'", "False", "(3,)"), "big-endian"},
+        {DICT("'|O'", "False", "(3,)"), "object"},
+        {DICT("'O'", "False", "(3,)"), "not supported"},
+        {DICT("'<c8'", "False", "(3,)"), "not supported"},
+        {DICT("'|b1'", "False", "(3,)"), "not supported"},
+        {DICT("'<f16'", "False", "(3,)"), "not supported"},
+        {DICT("'<U8'", "False", "(3,)"), "not supported"},
+        {DICT("'|f4'", "False", "(3,)"), "not supported"},
+        {DICT("'=f4'", "False", "(3,)"), "not supported"},
+        {DICT("'f4'", "False", "(3,)"), "not supported"},
+        {DICT("''", "False", "(3,)"), "not supported"},
+        {DICT("'<f\\x34'", "False", "(3,)"), "not a string"},
+        {DICT("[('a', '<f4')]", "False", "(3,)"), "structured"},
+        {DICT("4", "False", "(3,)"), "not a string"},
+        {DICT("'<f4'", "True", "(3, 4)"), "Fortran"},
+        {DICT("'<f4'", "0", "(3,)"), "not True or False"},
+        {DICT("'<f4'", "Falsey", "(3,)"), "quoted key"},
+        {DICT("'<f4'", "False", "3"), "not a tuple"},
+        {DICT("'<f4'", "False", "(3)"), "not a tuple"},
+        {DICT("'<f4'", "False", "[3]"), "not a tuple"},
+        {DICT("'<f4'", "False", "(,)"), "not a tuple"},
+        {DICT("'<f4'", "False", "(3 4)"), "not a tuple"},
+        {DICT("'<f4'", "False", "(3,,4)"), "not a tuple"},
+        {DICT("'<f4'", "False", "(3.0,)"), "not a tuple"},
+        {DICT("'<f4'", "False", "(0x3,)"), "not a tuple"},
+        {DICT("'<f4'", "False", "(-3,)"), "negative"},
+        {DICT("'<f4'", "False", "(18446744073709551616,)"), "64 bits"},
+        {DICT("'<f4'", "False", "(4294967296, 4294967296)"), "64 bits"},
+        {DICT("'<f8'", "False", "(2305843009213693952,)"), "64 bits"},
+        {DICT("'<f8'", "False", "(0, 4294967296, 4294967296)"), "64 bits"},
+        {DICT("'<f4'", "False",
+              "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
+              "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)"),
+         "64 dimensions"},
+    };
+    struct bhi_array array;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        complaint.text[0] = 0;
+        if (parse(cases[i].text, &array))
+            fail_msg("taken: %s", cases[i].text);
+        if (!strstr(complaint.text, cases[i].reason))
+            fail_msg("%s: '%s' does not say '%s'", cases[i].text, complaint.text, cases[i].reason);
+        assert_null(strchr(complaint.text, '\n'));
+    }
+}
+
+static void test_every_truncation(void **state) {
+    static const char whole[] = DICT("'<f4'", "False", "(12, 34)");
+    struct bhi_array array;
+    char part[sizeof whole];
+    (void)state;
+    /* All but the final "\n", which is only padding. */
+    for (size_t length = 0; length + 2 < sizeof whole; length++) {
+        memcpy(part, whole, length);
+        part[length] = 0;
+        if (parse(part, &array))
+            fail_msg("taken: %s", part);
+    }
+    assert_true(parse(whole, &array));
+}
+
+static void test_preamble(void **state) {
+    uint8_t good[12] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 118, 0, 0, 0};
+    size_t start, length;
+    (void)state;
+    assert_true(bhi_npy_parse_preamble(good, 10, &start, &length, &complaint));
+    assert_int_equal(start, 10);
+    assert_int_equal(length, 118);
+    for (size_t size = 0; size < 10; size++)
+        assert_false(bhi_npy_parse_preamble(good, size, &start, &length, &complaint));
+
+    for (uint8_t major = 2; major <= 3; major++) {
+        good[6] = major;
+        assert_true(bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
+        assert_int_equal(start, 12);
+        assert_int_equal(length, 118);
+        assert_false(bhi_npy_parse_preamble(good, 11, &start, &length, &complaint));
+    }
+    good[10] = 1; /* 65,654 bytes */
+    assert_false(bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
+    assert_non_null(strstr(complaint.text, "at most 65535"));
+    good[10] = 0;
+    good[11] = 0xFF;
+    assert_false(bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
+    good[11] = 0;
+    for (unsigned major = 0; major < 256; major++) {
+        good[6] = (uint8_t)major;
+        assert_int_equal(bhi_npy_parse_preamble(good, 12, &start, &length, &complaint),
+                         major >= 1 && major <= 3);
+    }
+    good[6] = 1;
+    good[7] = 1;
+    assert_false(bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
+    good[7] = 0;
+    for (size_t i = 0; i < 6; i++) {
+        good[i] ^= 1;
+        assert_false(bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
+        assert_non_null(strstr(complaint.text, "bad magic"));
+        good[i] ^= 1;
+    }
+}
+
+static void test_written_headers_are_read(void **state) {
+    (void)state;
+    for (int dtype = 0; dtype < BHI_DTYPE_COUNT; dtype++) {
+        for (uint32_t dimensions = 0; dimensions <= BHI_MAX_DIMENSIONS; dimensions++) {
+            struct bhi_array array = {.dtype = (enum bhi_dtype)dtype, .dimensions = dimensions};
+            struct bhi_array again;
+            uint8_t bytes[BHI_NPY_WRITE_CAPACITY];
+            size_t start, length;
+            for (uint32_t i = 0; i < dimensions; i++)
+                array.shape[i] = i == 0 ? UINT64_MAX >> 4 : i == 1 ? 0 : 1;
+            if (dimensions == 1)
+                array.shape[0] = 1000;
+            assert_true(bhi_array_measure(&array, &complaint));
+            size_t size = bhi_npy_write_header(&array, bytes, sizeof bytes);
+            assert_true(size > 0);
+            assert_int_equal(size % 64, 0);
+            assert_int_equal(bytes[size - 1], '\n');
+            assert_true(bhi_npy_parse_preamble(bytes, 12, &start, &length, &complaint));
+            assert_int_equal(start + length, size);
+            assert_true(bhi_npy_parse_header((char *)bytes + start, length, &again, &complaint));
+            assert_int_equal(again.dtype, array.dtype);
+            assert_int_equal(again.dimensions, dimensions);
+            assert_int_equal(again.bytes, array.bytes);
+            assert_memory_equal(again.shape, array.shape, dimensions * sizeof array.shape[0]);
+        }
+    }
+    struct bhi_array array = {.dtype = BHI_DTYPE_f32, .dimensions = 0, .bytes = 4};
+    uint8_t small[64];
+    assert_int_equal(bhi_npy_write_header(&array, small, sizeof small), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good_headers),
+        cmocka_unit_test(test_bad_headers),
+        cmocka_unit_test(test_every_truncation),
+        cmocka_unit_test(test_preamble),
+        cmocka_unit_test(test_written_headers_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
