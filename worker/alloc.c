@@ -1,0 +1,108 @@
+/* The interposers. glibc exports its allocator a second time as __libc_…; what these return is
+ * freed by glibc's own free(), which is not replaced. A sanitizer brings its own allocator, which
+ * is left alone. */
+#include "alloc.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static struct bhi_progress_header *watched;
+
+void bhi_alloc_watch(struct bhi_progress_header *header) {
+    watched = header;
+}
+
+#if !BHI_SANITIZED
+
+#define EXPORT __attribute__((visibility("default")))
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+
+EXPORT void *malloc(size_t size);
+EXPORT void *calloc(size_t count, size_t size);
+EXPORT void *realloc(void *old, size_t size);
+EXPORT void *memalign(size_t alignment, size_t size);
+EXPORT void *aligned_alloc(size_t alignment, size_t size);
+EXPORT int posix_memalign(void **out, size_t alignment, size_t size);
+EXPORT void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset);
+EXPORT void *mmap64(void *address, size_t length, int protection, int flags, int fd, off_t offset);
+
+static void refused(uint64_t bytes) {
+    struct bhi_progress_header *header = watched;
+    if (header != NULL) {
+        atomic_store_explicit(&header->refused_bytes, bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&header->refused_allocations, 1, memory_order_release);
+    }
+}
+
+void *malloc(size_t size) {
+    void *p = __libc_malloc(size);
+    if (p == NULL) {
+        refused(size);
+    }
+    return p;
+}
+
+void *calloc(size_t count, size_t size) {
+    void *p = __libc_calloc(count, size);
+    if (p == NULL) {
+        size_t bytes;
+        refused(__builtin_mul_overflow(count, size, &bytes) ? UINT64_MAX : bytes);
+    }
+    return p;
+}
+
+void *realloc(void *old, size_t size) {
+    void *p = __libc_realloc(old, size);
+    if (p == NULL && size != 0) {
+        refused(size);
+    }
+    return p;
+}
+
+void *memalign(size_t alignment, size_t size) {
+    void *p = __libc_memalign(alignment, size);
+    if (p == NULL && errno == ENOMEM) {
+        refused(size);
+    }
+    return p;
+}
+
+void *aligned_alloc(size_t alignment, size_t size) {
+    return memalign(alignment, size);
+}
+
+int posix_memalign(void **out, size_t alignment, size_t size) {
+    if (alignment % sizeof(void *) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0) {
+        return EINVAL;
+    }
+    const int saved = errno; /* posix_memalign does not touch it */
+    void *p = memalign(alignment, size);
+    errno = saved;
+    if (p == NULL) {
+        return ENOMEM;
+    }
+    *out = p;
+    return 0;
+}
+
+void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset) {
+    void *p = (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);
+    if (p == (void *)-1 && errno == ENOMEM) {
+        refused(length);
+    }
+    return p;
+}
+
+void *mmap64(void *address, size_t length, int protection, int flags, int fd, off_t offset) {
+    return mmap(address, length, protection, flags, fd, offset);
+}
+
+#endif

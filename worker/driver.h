@@ -1,0 +1,80 @@
+/* The drivers that a worker knows: what each needs to find, to see and to call. One table entry
+ * holds everything that differs between drivers; the rest of the sandbox is the same for all.
+ *
+ * A driver's library is loaded directly, not through the Vulkan loader: in an emptied root the
+ * loader does not find its manifests any more. */
+#ifndef BHI_DRIVER_H
+#define BHI_DRIVER_H
+
+#include "failure.h"
+#include "sandbox_rules.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <vulkan/vulkan.h>
+
+#define BHI_DRIVER_PATH 256
+
+/* What a path of the host is in the worker's root, and what Landlock lets a worker do there: one
+ * list for both, so that they cannot drift apart. */
+enum bhi_path_kind {
+    BHI_PATH_READ,   /* bound read-only, nodev, noexec */
+    BHI_PATH_LIBS,   /* bound read-only, nodev; libraries may be mapped from it */
+    BHI_PATH_DEVICE, /* a device node, or a folder of them: read, write, ioctl */
+    BHI_PATH_PROC,   /* a fresh proc of our pid namespace, else the host's, read-only */
+};
+
+struct bhi_driver_path {
+    const char *pattern; /* a glob; missing paths are skipped; NULL: end of the list */
+    enum bhi_path_kind kind;
+};
+
+struct bhi_driver_env {
+    const char *name; /* NULL: end of the list */
+    const char *value;
+};
+
+struct bhi_driver_limits {
+    uint64_t descriptors; /* RLIMIT_NOFILE */
+    uint64_t file_bytes;  /* RLIMIT_FSIZE */
+    uint64_t locked;      /* RLIMIT_MEMLOCK; UINT64_MAX: as inherited */
+};
+
+struct bhi_driver_info {
+    const char *name;
+    const char *const *libraries; /* fnmatch patterns of the library's file name; NULL-terminated */
+    const char *const *devices;   /* nodes that must exist; NULL-terminated */
+    const struct bhi_driver_env *environment;
+    const struct bhi_driver_path *paths;
+    const struct bhi_seccomp_rule *start_rules;  /* added to filter A; SYSCALL -1 ends the list */
+    const struct bhi_seccomp_rule *steady_rules; /* added to filter B */
+    struct bhi_driver_limits limits;
+};
+
+/* A driver of this machine. */
+struct bhi_driver {
+    const struct bhi_driver_info *info; /* NULL: none */
+    char library[BHI_DRIVER_PATH];      /* what to dlopen; after loading: its real path */
+    char folder[BHI_DRIVER_PATH];       /* the folder of the loaded library */
+    void *handle;
+};
+
+const struct bhi_driver_info *bhi_driver_info(const char *name);
+/* The |index|th entry in the order of preference, or NULL. */
+const struct bhi_driver_info *bhi_driver_at(unsigned index);
+/* Picks the driver called |name|, or with "" the first of the table that is present: its manifest
+ * is found and its device nodes exist. Returns 0 or -errno with |failure| (NO_DEVICE). */
+int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_failure *failure);
+/* The library that a manifest of this machine names for |info|. Searches $VK_DRIVER_FILES, else
+ * $VK_ICD_FILENAMES, else the system's folders. Returns 0 or -ENOENT. |seen| gets a line of where
+ * it looked. */
+int bhi_driver_manifest(const struct bhi_driver_info *info, char *library, size_t library_size,
+                        char *seen, size_t seen_size);
+/* Sets the driver's environment and loads its library. Single-threaded before and, checked, after:
+ * the process will fork. */
+int bhi_driver_load(struct bhi_driver *driver, struct bhi_failure *failure);
+/* Negotiates the interface and returns the entry point. It runs driver code: call it in a worker.
+ */
+PFN_vkGetInstanceProcAddr bhi_driver_entry(const struct bhi_driver *driver,
+                                           struct bhi_failure *failure);
+
+#endif

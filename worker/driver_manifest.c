@@ -1,0 +1,160 @@
+/* ICD manifests: which library the system's Vulkan driver is. */
+#include "driver.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MANIFEST_MAX 65536
+
+static const char *const folders[] = {"/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d",
+                                      "/usr/share/vulkan/icd.d", NULL};
+
+struct search {
+    const struct bhi_driver_info *info;
+    char *library;
+    size_t library_size;
+    unsigned manifests; /* read so far */
+};
+
+static bool name_matches(const struct bhi_driver_info *info, const char *library) {
+    const char *slash = strrchr(library, '/');
+    for (const char *const *pattern = info->libraries; *pattern != NULL; pattern++) {
+        if (fnmatch(*pattern, slash != NULL ? slash + 1 : library, 0) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Machines with 32-bit libraries have manifests for them too, of the same names. A bare name is
+ * left to the dynamic linker, which looks only at what fits. */
+static bool loadable(const char *library) {
+    if (strchr(library, '/') == NULL) {
+        return true;
+    }
+    unsigned char ident[EI_NIDENT];
+    int fd = open(library, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t n = read(fd, ident, sizeof ident);
+    close(fd);
+    return n == (ssize_t)sizeof ident && memcmp(ident, ELFMAG, SELFMAG) == 0 &&
+           ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32);
+}
+
+/* library_path is absolute, a bare name, or relative to the manifest. */
+static bool resolve(const char *manifest, const char *library, char *out, size_t size) {
+    const char *slash = strrchr(manifest, '/');
+    int length;
+    if (library[0] == '/' || strchr(library, '/') == NULL || slash == NULL) {
+        length = snprintf(out, size, "%s", library);
+    } else {
+        length = snprintf(out, size, "%.*s/%s", (int)(slash - manifest), manifest, library);
+    }
+    return length > 0 && (size_t)length < size;
+}
+
+static bool try_manifest(struct search *search, const char *path) {
+    char text[MANIFEST_MAX];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t n = read(fd, text, sizeof text);
+    close(fd);
+    if (n <= 0 || n == (ssize_t)sizeof text) {
+        return false;
+    }
+    json_t *root = json_loadb(text, (size_t)n, 0, NULL);
+    const char *library =
+        json_string_value(json_object_get(json_object_get(root, "ICD"), "library_path"));
+    bool found = false;
+    if (library != NULL) {
+        search->manifests++;
+        found = name_matches(search->info, library) &&
+                resolve(path, library, search->library, search->library_size) &&
+                loadable(search->library);
+    }
+    json_decref(root);
+    return found;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_manifest(const struct dirent *entry) {
+    return fnmatch("*.json", entry->d_name, 0) == 0;
+}
+
+static bool try_folder(struct search *search, const char *folder) {
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_manifest, by_name);
+    bool found = false;
+    for (int i = 0; i < count; i++) {
+        char path[PATH_MAX];
+        if (!found &&
+            snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name) < (int)sizeof path) {
+            found = try_manifest(search, path);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return found;
+}
+
+/* A colon-separated list of manifests, or of folders of them. */
+static bool try_list(struct search *search, const char *list) {
+    bool found = false;
+    char *copy = strdup(list);
+    char *state = NULL;
+    for (char *item = copy == NULL ? NULL : strtok_r(copy, ":", &state); item != NULL && !found;
+         item = strtok_r(NULL, ":", &state)) {
+        struct stat st;
+        if (stat(item, &st) == 0 && S_ISDIR(st.st_mode)) {
+            found = try_folder(search, item);
+        } else {
+            found = try_manifest(search, item);
+        }
+    }
+    free(copy);
+    return found;
+}
+
+int bhi_driver_manifest(const struct bhi_driver_info *info, char *library, size_t library_size,
+                        char *seen, size_t seen_size) {
+    struct search search = {.info = info, .library = library, .library_size = library_size};
+    const char *where = "VK_DRIVER_FILES";
+    const char *list = getenv(where);
+    if (list == NULL || list[0] == '\0') {
+        where = "VK_ICD_FILENAMES";
+        list = getenv(where);
+    }
+    bool found = false;
+    if (list != NULL && list[0] != '\0') {
+        found = try_list(&search, list);
+    } else {
+        where = "the system's vulkan/icd.d folders";
+        for (const char *const *folder = folders; *folder != NULL && !found; folder++) {
+            found = try_folder(&search, *folder);
+        }
+    }
+    if (!found) {
+        snprintf(seen, seen_size, "%s: none of %u manifests of %s names %s", info->name,
+                 search.manifests, where, info->libraries[0]);
+        library[0] = '\0';
+        return -ENOENT;
+    }
+    return 0;
+}

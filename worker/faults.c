@@ -1,0 +1,196 @@
+/* See faults.h. Compiled into bulkhead-worker-faulty only. */
+#include "faults.h"
+
+#if BHI_FAULTS
+
+#include "channel.h"
+#include "progress.h"
+
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MAX_RULES 16
+#define ANY       0u
+
+enum action {
+    ACT_SEGV,
+    ACT_ABORT,
+    ACT_KILL,
+    ACT_STOP,
+    ACT_SIGSYS,
+    ACT_EXIT0,
+    ACT_EXIT7,
+    ACT_HANG,
+    ACT_FLOOD,
+    ACT_GARBAGE,
+    ACT_FAIL,
+    ACTIONS,
+};
+
+static const char *const action_names[ACTIONS] = {
+    "segv", "abort", "kill", "stop", "sigsys", "exit0", "exit7", "hang", "flood", "garbage", "fail",
+};
+
+struct rule {
+    unsigned worker; /* ANY: each */
+    unsigned nth;    /* ANY: each time */
+    unsigned passed; /* how often this worker has passed the point */
+    enum action action;
+    char point[24];
+};
+
+static struct {
+    struct rule rules[MAX_RULES];
+    size_t count;
+    unsigned worker;
+    struct bhi_progress *progress;
+    struct bhi_channel *channel;
+} faults;
+
+static bool parse_number(const char *text, unsigned *out) {
+    if (strcmp(text, "*") == 0) {
+        *out = ANY;
+        return true;
+    }
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    *out = (unsigned)value;
+    return *text != '\0' && *end == '\0' && value > 0 && value <= 1000000;
+}
+
+static bool parse_action(const char *text, enum action *out) {
+    for (unsigned i = 0; i < ACTIONS; i++) {
+        if (strcmp(text, action_names[i]) == 0) {
+            *out = (enum action)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* WORKER:POINT:NTH=ACTION */
+static bool parse_rule(char *text, struct rule *rule) {
+    char *state = NULL;
+    const char *worker = strtok_r(text, ":", &state);
+    const char *point = strtok_r(NULL, ":", &state);
+    const char *nth = strtok_r(NULL, "=", &state);
+    const char *action = strtok_r(NULL, "", &state);
+    if (worker == NULL || point == NULL || nth == NULL || action == NULL ||
+        !parse_number(worker, &rule->worker) || !parse_number(nth, &rule->nth) ||
+        !parse_action(action, &rule->action)) {
+        return false;
+    }
+    int length = snprintf(rule->point, sizeof rule->point, "%s", point);
+    return length > 0 && (size_t)length < sizeof rule->point;
+}
+
+void bhi_faults_init(void) {
+    const char *list = getenv("BULKHEAD_TEST_FAULTS");
+    char *copy = list == NULL ? NULL : strdup(list);
+    char *state = NULL;
+    for (char *item = copy == NULL ? NULL : strtok_r(copy, ",", &state); item != NULL;
+         item = strtok_r(NULL, ",", &state)) {
+        /* A test with a typo in it must not pass. */
+        if (faults.count == MAX_RULES || !parse_rule(item, &faults.rules[faults.count])) {
+            abort();
+        }
+        faults.count++;
+    }
+    free(copy);
+}
+
+void bhi_faults_worker(unsigned ordinal) {
+    faults.worker = ordinal;
+}
+
+void bhi_faults_targets(struct bhi_progress *progress, struct bhi_channel *channel) {
+    faults.progress = progress;
+    faults.channel = channel;
+}
+
+static void flood(void) {
+    struct bhi_message message = {.type = BHI_MSG_LOG};
+    message.log.level = 2;
+    snprintf(message.log.text, sizeof message.log.text, "flood");
+    for (;;) {
+        (void)bhi_channel_send(faults.channel, &message);
+    }
+}
+
+static void garbage(void) {
+    uint64_t state = 0x9e3779b97f4a7c15u;
+    uint64_t *words = (uint64_t *)(void *)faults.progress->header;
+    for (size_t i = 0; i < faults.progress->bytes / sizeof *words; i++) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        ((volatile uint64_t *)words)[i] = state;
+    }
+}
+
+static void act(enum action action) {
+    char *none[] = {NULL};
+    switch (action) {
+    case ACT_SEGV:
+        *(volatile int *)(uintptr_t)8 = 0;
+        break;
+    case ACT_ABORT:
+        abort();
+    case ACT_KILL:
+        syscall(SYS_kill, getpid(), SIGKILL);
+        break;
+    case ACT_STOP:
+        syscall(SYS_kill, getpid(), SIGSTOP);
+        break;
+    case ACT_SIGSYS:
+        execve("/", none, none);
+        break;
+    case ACT_EXIT0:
+        _exit(0);
+    case ACT_EXIT7:
+        _exit(7);
+    case ACT_HANG:
+        for (volatile int forever = 1; forever;) {
+        }
+        break;
+    case ACT_FLOOD:
+        if (faults.channel != NULL) {
+            flood();
+        }
+        break;
+    case ACT_GARBAGE:
+        garbage();
+        break;
+    case ACT_FAIL:
+    case ACTIONS:
+        break;
+    }
+}
+
+bool bhi_fault_point(const char *name) {
+    bool fails = false;
+    for (size_t i = 0; i < faults.count; i++) {
+        struct rule *rule = &faults.rules[i];
+        if ((rule->worker != ANY && rule->worker != faults.worker) ||
+            strcmp(rule->point, name) != 0) {
+            continue;
+        }
+        rule->passed++;
+        if (rule->nth != ANY && rule->nth != rule->passed) {
+            continue;
+        }
+        if (rule->action == ACT_FAIL) {
+            fails = true;
+        } else {
+            act(rule->action);
+        }
+    }
+    return fails;
+}
+
+#endif

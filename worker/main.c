@@ -1,0 +1,51 @@
+/* bulkhead-worker: the warden, the zygote and the workers of one context. Started by libbulkhead,
+ * never by hand.
+ *
+ *   host (libbulkhead)
+ *     └─ posix_spawn ─▶ bulkhead-worker warden      host's privileges, watches the host
+ *                         └─ clone ─▶ zygote        all namespaces, driver loaded, pid 1 in there
+ *                                       ├─ fork ─▶ worker   one for each stream: sandbox, filters,
+ *                                       ├─ fork ─▶ worker   a Vulkan device
+ *                                       └─ fork ─▶ prober   proves a layer, then ends
+ *
+ *   warden.c → zygote.c → worker.c → session.c; sandbox_*.c one file for each mechanism; driver.c
+ *   what differs between drivers. docs/sandbox.md explains order and reasons. */
+#include "warden.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char help[] =
+    "bulkhead-worker runs GPU kernels for a program that uses libbulkhead.\n"
+    "\n"
+    "It is started by the library, with a socket as descriptor 3:\n"
+    "    bulkhead-worker warden\n"
+    "There is nothing to be done with it by hand. To run a kernel: bulkhead run --help.\n"
+    "To see what its sandbox does on this machine: bulkhead doctor.\n";
+
+#if BHI_SANITIZED && defined(__SANITIZE_ADDRESS__)
+/* A worker has no files, no /proc, no exec: the runtime has to do without, and a crash has to look
+ * like one. Leaks of a process that ends with _exit() are the kernel's to clear. */
+const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void) {
+    return "detect_leaks=0:symbolize=0:handle_segv=0:handle_sigbus=0:handle_abort=0:"
+           "handle_sigfpe=0:handle_sigill=0:use_sigaltstack=0:abort_on_error=1:"
+           "allocator_may_return_null=1";
+}
+#endif
+
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "warden") == 0) {
+        return bhi_warden_run();
+    }
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        fputs(help, stdout);
+        return 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        puts("bulkhead-worker " BHI_VERSION);
+        return 0;
+    }
+    fprintf(stderr, "bulkhead-worker: it is started by libbulkhead; see bulkhead-worker --help\n");
+    return 2;
+}

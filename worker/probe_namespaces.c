@@ -1,0 +1,199 @@
+/* Probes of the namespaces and the root. A namespace is proven twice: its identity is not the
+ * host's, and what it hides cannot be reached. */
+#include "probe_victim.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static const char *outcome_text(int r) {
+    return r == 0 ? "worked" : strerrorname_np(errno);
+}
+
+/* Identity, then the attempt. */
+static enum bhi_probe_result judge(const struct bhi_probe_context *context, enum bhi_layer layer,
+                                   enum bhi_stage stage, bhi_victim_fn fn, char *text,
+                                   size_t size) {
+    if ((context->layers & 1ull << layer) == 0) {
+        snprintf(text, size, "this kernel has no such namespace");
+        return BHI_PROBE_ABSENT;
+    }
+    for (unsigned i = 0; i < BHI_NAMESPACES; i++) {
+        if (bhi_namespace_layer(i) != layer) {
+            continue;
+        }
+        if (context->inside.inode[i] == 0 ||
+            context->inside.inode[i] == context->outside.inode[i]) {
+            snprintf(text, size, "it is the host's namespace (%llu)",
+                     (unsigned long long)context->inside.inode[i]);
+            return BHI_PROBE_BROKEN;
+        }
+        int n = snprintf(text, size, "not the host's namespace (%llu, %llu); ",
+                         (unsigned long long)context->inside.inode[i],
+                         (unsigned long long)context->outside.inode[i]);
+        text += n;
+        size -= (size_t)n;
+    }
+    const struct bhi_victim_plan plan = {.stage = stage, .fn = fn};
+    return bhi_victim_judge(context, &plan, text, size);
+}
+
+static void try_user(struct bhi_victim *victim) {
+    int set = setresuid(0, 0, 0);
+    const char *set_text = outcome_text(set);
+    int nested = unshare(CLONE_NEWUSER);
+    const char *nested_text = outcome_text(nested);
+    /* A nested one is forbidden by the filters too; here it shows whether the limit took. */
+    bhi_victim_says(victim, set != 0 && getuid() == BHI_SANDBOX_ID,
+                    "uid %d; setresuid(0): %s; a user namespace below: %s", (int)getuid(), set_text,
+                    nested_text);
+}
+
+enum bhi_probe_result bhi_probe_userns(const struct bhi_probe_context *context, char *text,
+                                       size_t size) {
+    return judge(context, BHI_LAYER_USERNS, BHI_STAGE_LAYERS, try_user, text, size);
+}
+
+static void try_pids(struct bhi_victim *victim) {
+    const pid_t outsider = victim->context->warden;
+    int r = kill(outsider, 0);
+    /* A number as small as ours may be taken by a neighbour of ours. */
+    const bool holds = (r != 0 && errno == ESRCH) || outsider <= getpid();
+    bhi_victim_says(victim, holds, "our pid is %d; a signal to the outside's %d: %s", (int)getpid(),
+                    (int)outsider, outcome_text(r));
+}
+
+enum bhi_probe_result bhi_probe_pidns(const struct bhi_probe_context *context, char *text,
+                                      size_t size) {
+    return judge(context, BHI_LAYER_PIDNS, BHI_STAGE_LAYERS, try_pids, text, size);
+}
+
+static void try_network(struct bhi_victim *victim) {
+    struct if_nameindex *interfaces = if_nameindex();
+    unsigned others = 0;
+    for (const struct if_nameindex *i = interfaces; i != NULL && i->if_index != 0; i++) {
+        others += strcmp(i->if_name, "lo") != 0;
+    }
+    if_freenameindex(interfaces);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(53)};
+    address.sin_addr.s_addr = htonl(0xc0000201); /* 192.0.2.1, of the documentation range */
+    int r = fd < 0 ? -1 : connect(fd, (struct sockaddr *)&address, sizeof address);
+    bhi_victim_says(victim, others == 0 && r != 0, "interfaces but lo: %u; a route out: %s", others,
+                    outcome_text(r));
+}
+
+enum bhi_probe_result bhi_probe_netns(const struct bhi_probe_context *context, char *text,
+                                      size_t size) {
+    return judge(context, BHI_LAYER_NETNS, BHI_STAGE_LAYERS, try_network, text, size);
+}
+
+static void try_ipc(struct bhi_victim *victim) {
+    struct shm_info info = {0};
+    int r = shmctl(0, SHM_INFO, (struct shmid_ds *)(void *)&info);
+    bhi_victim_says(victim, r < 0 || info.used_ids == 0, "shared memory segments to be seen: %d",
+                    r < 0 ? 0 : info.used_ids);
+}
+
+enum bhi_probe_result bhi_probe_ipcns(const struct bhi_probe_context *context, char *text,
+                                      size_t size) {
+    return judge(context, BHI_LAYER_IPCNS, BHI_STAGE_LAYERS, try_ipc, text, size);
+}
+
+static void try_host_name(struct bhi_victim *victim) {
+    struct utsname name;
+    uname(&name);
+    int r = sethostname("x", 1);
+    bhi_victim_says(victim, strcmp(name.nodename, BHI_SANDBOX_HOST) == 0 && r != 0,
+                    "the host is called '%.64s' in here; sethostname: %s", name.nodename,
+                    outcome_text(r));
+}
+
+enum bhi_probe_result bhi_probe_utsns(const struct bhi_probe_context *context, char *text,
+                                      size_t size) {
+    return judge(context, BHI_LAYER_UTSNS, BHI_STAGE_LAYERS, try_host_name, text, size);
+}
+
+static void try_mounts(struct bhi_victim *victim) {
+    int added = mount("none", BHI_SANDBOX_RUN, "tmpfs", 0, NULL);
+    const char *added_text = outcome_text(added);
+    int removed = umount2(BHI_SANDBOX_RUN, MNT_DETACH);
+    bhi_victim_says(victim, added != 0 && removed != 0, "mount: %s; umount: %s", added_text,
+                    outcome_text(removed));
+}
+
+enum bhi_probe_result bhi_probe_mountns(const struct bhi_probe_context *context, char *text,
+                                        size_t size) {
+    return judge(context, BHI_LAYER_MOUNTNS, BHI_STAGE_LAYERS, try_mounts, text, size);
+}
+
+static void try_cgroups(struct bhi_victim *victim) {
+    int fd = open("/sys/fs/cgroup/cgroup.procs", O_WRONLY | O_CLOEXEC);
+    bhi_victim_says(victim, fd < 0, "moving to another cgroup: %s",
+                    fd < 0 ? strerrorname_np(errno) : "worked");
+}
+
+enum bhi_probe_result bhi_probe_cgroupns(const struct bhi_probe_context *context, char *text,
+                                         size_t size) {
+    return judge(context, BHI_LAYER_CGROUPNS, BHI_STAGE_LAYERS, try_cgroups, text, size);
+}
+
+/* -- the root ------------------------------------------------------------------------------- */
+
+/* Whether |name| is the first part of a path that the driver's table has. */
+static bool in_table(const struct bhi_driver *driver, const char *name) {
+    if (strcmp(name, BHI_SANDBOX_RUN + 1) == 0) {
+        return true;
+    }
+    const size_t length = strlen(name);
+    for (const struct bhi_driver_path *path = driver->info->paths; path->pattern != NULL; path++) {
+        if (strncmp(path->pattern + 1, name, length) == 0 &&
+            (path->pattern[1 + length] == '\0' || path->pattern[1 + length] == '/')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* With every capability over its namespaces still: the root has to hold by itself. */
+static void try_root(struct bhi_victim *victim) {
+    static const char *const hidden[] = {"/etc/passwd", "/etc/shadow", "/root", "/home", "/var"};
+    DIR *root = opendir("/");
+    unsigned entries = 0;
+    unsigned foreign = 0;
+    for (const struct dirent *e; root != NULL && (e = readdir(root)) != NULL;) {
+        if (e->d_name[0] != '.') {
+            entries++;
+            foreign += !in_table(victim->context->driver, e->d_name);
+        }
+    }
+    unsigned seen = 0;
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+        seen += access(hidden[i], F_OK) == 0;
+    }
+    int escaped = chdir("/..") == 0 && access("etc/passwd", F_OK) == 0;
+    int fd = open("/x", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    const char *created = fd < 0 ? strerrorname_np(errno) : "worked";
+    bhi_victim_says(victim,
+                    root != NULL && entries > 0 && foreign == 0 && seen == 0 && !escaped && fd < 0,
+                    "%u entries in /, %u of them not the driver's; host files seen: %u; creating a "
+                    "file: %s",
+                    entries, foreign, seen, created);
+}
+
+enum bhi_probe_result bhi_probe_root(const struct bhi_probe_context *context, char *text,
+                                     size_t size) {
+    const struct bhi_victim_plan plan = {.stage = BHI_STAGE_FORKED, .fn = try_root};
+    return bhi_victim_judge(context, &plan, text, size);
+}

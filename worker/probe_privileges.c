@@ -1,0 +1,195 @@
+/* Probes of descriptors, capabilities, no_new_privs, dumpable, Landlock and limits. */
+#include "probe_victim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define EXTRA_DESCRIPTORS 16
+#define EXTRA_FIRST       200
+#define LAST_OWN          4 /* 0 to 2, the side channel, the doorbell */
+#define LOOK_UP_TO        65536
+#define MEMORY_LIMIT      (256ull << 20)
+
+static const char *outcome_text(int r) {
+    return r >= 0 ? "worked" : strerrorname_np(errno);
+}
+
+static void try_descriptors(struct bhi_victim *victim) {
+    unsigned own = 0;
+    unsigned foreign = 0;
+    for (int fd = 0; fd < LOOK_UP_TO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0) {
+            own += fd <= LAST_OWN;
+            foreign += fd > LAST_OWN;
+        }
+    }
+    bhi_victim_says(victim, own == LAST_OWN + 1 && foreign == 0,
+                    "own descriptors: %u; foreign ones, of %d left open on purpose: %u", own,
+                    EXTRA_DESCRIPTORS, foreign);
+}
+
+enum bhi_probe_result bhi_probe_descriptors(const struct bhi_probe_context *context, char *text,
+                                            size_t size) {
+    for (int i = 0; i < EXTRA_DESCRIPTORS; i++) {
+        if (fcntl(STDIN_FILENO, F_DUPFD, EXTRA_FIRST + 3 * i) < 0) {
+            snprintf(text, size, "cannot open descriptors to be closed: %s", strerror(errno));
+            return BHI_PROBE_BROKEN;
+        }
+    }
+    const struct bhi_victim_plan plan = {.stage = BHI_STAGE_LAYERS, .fn = try_descriptors};
+    return bhi_victim_judge(context, &plan, text, size);
+}
+
+static void try_capabilities(struct bhi_victim *victim) {
+    cap_t now = cap_get_proc();
+    cap_t none = cap_init();
+    const bool empty = now != NULL && none != NULL && cap_compare(now, none) == 0;
+    unsigned bounding = 0;
+    unsigned ambient = 0;
+    for (unsigned long cap = 0; cap < 64; cap++) {
+        bounding += prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1;
+        ambient += prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, cap, 0, 0) == 1;
+    }
+    int r = chroot("/");
+    bhi_victim_says(victim, empty && bounding == 0 && ambient == 0 && r != 0,
+                    "sets %s; bounding %u, ambient %u; chroot: %s", empty ? "empty" : "not empty",
+                    bounding, ambient, outcome_text(r));
+}
+
+enum bhi_probe_result bhi_probe_capabilities(const struct bhi_probe_context *context, char *text,
+                                             size_t size) {
+    const struct bhi_victim_plan plan = {.stage = BHI_STAGE_LAYERS, .fn = try_capabilities};
+    return bhi_victim_judge(context, &plan, text, size);
+}
+
+static void try_no_new_privs(struct bhi_victim *victim) {
+    int value = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
+    int r = prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0);
+    bhi_victim_says(victim, value == 1 && r != 0, "it is %d; taking it back: %s", value,
+                    outcome_text(r));
+}
+
+enum bhi_probe_result bhi_probe_no_new_privs(const struct bhi_probe_context *context, char *text,
+                                             size_t size) {
+    const struct bhi_victim_plan plan = {.stage = BHI_STAGE_LAYERS, .fn = try_no_new_privs};
+    return bhi_victim_judge(context, &plan, text, size);
+}
+
+static void sit(struct bhi_victim *victim) {
+    (void)victim;
+    for (;;) {
+        pause(); /* until it is killed */
+    }
+}
+
+static void try_trace(struct bhi_victim *victim) {
+    const int dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
+    long r = ptrace(PTRACE_ATTACH, (pid_t)victim->argument, NULL, NULL);
+    bhi_victim_says(victim, dumpable == 0 && r != 0, "dumpable is %d; tracing a neighbour: %s",
+                    dumpable, outcome_text((int)r));
+}
+
+enum bhi_probe_result bhi_probe_not_dumpable(const struct bhi_probe_context *context, char *text,
+                                             size_t size) {
+    struct bhi_victim_page *page = NULL;
+    const struct bhi_victim_plan sitting = {.stage = BHI_STAGE_LAYERS, .fn = sit};
+    pid_t neighbour = bhi_victim_start(context, &sitting, &page);
+    if (neighbour < 0) {
+        snprintf(text, size, "cannot start a neighbour: %s", strerror((int)-neighbour));
+        return BHI_PROBE_BROKEN;
+    }
+    const struct bhi_victim_plan plan = {
+        .stage = BHI_STAGE_LAYERS, .fn = try_trace, .argument = (uintptr_t)neighbour};
+    enum bhi_probe_result result = bhi_victim_judge(context, &plan, text, size);
+    bhi_victim_end(neighbour, page);
+    return result;
+}
+
+/* The runtime folder is in the root, but in no rule: it can be opened before, and not after. */
+static void try_open(struct bhi_victim *victim) {
+    int fd = open(BHI_SANDBOX_RUN, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool wanted = victim->argument != 0;
+    bhi_victim_says(victim, (fd >= 0) == wanted && (wanted || errno == EACCES), "opening %s: %s",
+                    BHI_SANDBOX_RUN, outcome_text(fd));
+}
+
+enum bhi_probe_result bhi_probe_landlock(const struct bhi_probe_context *context, char *text,
+                                         size_t size) {
+    if (bhi_sandbox_landlock_abi() == 0) {
+        snprintf(text, size, "this kernel has no Landlock");
+        return BHI_PROBE_ABSENT;
+    }
+    const struct bhi_victim_plan before = {
+        .stage = BHI_STAGE_FORKED, .fn = try_open, .argument = 1};
+    if (bhi_victim_judge(context, &before, text, size) != BHI_PROBE_HOLDS) {
+        return BHI_PROBE_BROKEN;
+    }
+    int n = snprintf(text, size, "ABI %d; without it the folder opens; with it, ",
+                     bhi_sandbox_landlock_abi());
+    const struct bhi_victim_plan after = {.stage = BHI_STAGE_LAYERS, .fn = try_open};
+    return bhi_victim_judge(context, &after, text + n, size - (size_t)n);
+}
+
+static void try_limits(struct bhi_victim *victim) {
+    const struct bhi_driver_limits *limits = &victim->context->driver->info->limits;
+    struct rlimit core = {0};
+    struct rlimit files = {0};
+    getrlimit(RLIMIT_CORE, &core);
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_max += 1;
+    int raised = setrlimit(RLIMIT_NOFILE, &files);
+    const char *raised_text = outcome_text(raised);
+    signal(SIGXFSZ, SIG_IGN);
+    int fd = memfd_create("probe", MFD_CLOEXEC);
+    int grown = fd < 0 ? 0 : ftruncate(fd, (off_t)limits->file_bytes + 4096);
+    const char *grown_text = outcome_text(grown);
+    unsigned opened = 0;
+    while (dup(STDIN_FILENO) >= 0 && opened <= limits->descriptors) {
+        opened++;
+    }
+    bhi_victim_says(victim,
+                    core.rlim_max == 0 && raised != 0 && grown != 0 && opened < limits->descriptors,
+                    "core %llu; raising a limit: %s; a file too big: %s; %u more descriptors",
+                    (unsigned long long)core.rlim_max, raised_text, grown_text, opened);
+}
+
+enum bhi_probe_result bhi_probe_rlimits(const struct bhi_probe_context *context, char *text,
+                                        size_t size) {
+    const struct bhi_victim_plan plan = {.stage = BHI_STAGE_LAYERS, .fn = try_limits};
+    return bhi_victim_judge(context, &plan, text, size);
+}
+
+static void try_memory(struct bhi_victim *victim) {
+    void *small = malloc(MEMORY_LIMIT / 16);
+    void *large = malloc(MEMORY_LIMIT * 2);
+    bhi_victim_says(victim, small != NULL && large == NULL,
+                    "limit %llu MiB; allocating %llu MiB: %s; %llu MiB: %s", MEMORY_LIMIT >> 20,
+                    MEMORY_LIMIT / 16 >> 20, small != NULL ? "worked" : "refused",
+                    MEMORY_LIMIT * 2 >> 20, large != NULL ? "worked" : "refused");
+    free(small);
+    free(large);
+}
+
+enum bhi_probe_result bhi_probe_memory_rlimit(const struct bhi_probe_context *context, char *text,
+                                              size_t size) {
+#if BHI_SANITIZED
+    (void)context;
+    (void)try_memory;
+    snprintf(text, size, "a sanitizer's shadow memory is over any limit: not set in this build");
+    return BHI_PROBE_ABSENT;
+#else
+    const struct bhi_victim_plan plan = {
+        .stage = BHI_STAGE_LAYERS, .fn = try_memory, .memory_limit = MEMORY_LIMIT};
+    return bhi_victim_judge(context, &plan, text, size);
+#endif
+}

@@ -1,0 +1,152 @@
+/* Probes of the filters: each forbidden call is tried by a victim of its own, which has to die of
+ * it, and an allowed one has to work. Pointers are bad on purpose: a call that were let through
+ * would come back with EFAULT. */
+#include "probe_victim.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct forbidden {
+    const char *name;
+    long number;
+};
+
+/* Beyond x86-64's own table: another entry, and another table. */
+#define INT80  (-1)
+#define X32    (-2)
+#define THREAD (-3)
+
+static const struct forbidden of_start[] = {
+    {"socket", SYS_socket},
+    {"connect", SYS_connect},
+    {"execve", SYS_execve},
+    {"fork", SYS_fork},
+    {"kill", SYS_kill},
+    {"ptrace", SYS_ptrace},
+    {"mount", SYS_mount},
+    {"unshare", SYS_unshare},
+    {"setns", SYS_setns},
+    {"bpf", SYS_bpf},
+    {"io_uring_setup", SYS_io_uring_setup},
+    {"userfaultfd", SYS_userfaultfd},
+    {"perf_event_open", SYS_perf_event_open},
+    {"keyctl", SYS_keyctl},
+    {"process_vm_readv", SYS_process_vm_readv},
+#ifdef __x86_64__
+    {"int 0x80", INT80},
+    {"x32", X32},
+#endif
+};
+
+static const struct forbidden of_steady[] = {
+    {"socket", SYS_socket},
+    {"execve", SYS_execve},
+    {"clone", SYS_clone},
+    {"kill", SYS_kill},
+    {"ptrace", SYS_ptrace},
+    {"seccomp", SYS_seccomp},
+    {"memfd_create", SYS_memfd_create},
+    {"sendmsg", SYS_sendmsg},
+    {"io_uring_setup", SYS_io_uring_setup},
+    {"pidfd_getfd", SYS_pidfd_getfd},
+#ifdef __x86_64__
+    {"int 0x80", INT80},
+    {"x32", X32},
+#endif
+    {"socket in an older thread", THREAD},
+};
+
+static void *socket_in_thread(void *go) {
+    pthread_mutex_lock(go);
+    syscall(SYS_socket, 1, 1, 0);
+    return NULL;
+}
+
+/* A thread that is older than filter B has to be behind it as well. */
+static void try_thread(struct bhi_victim *victim) {
+    struct bhi_failure failure;
+    pthread_mutex_t go = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t thread;
+    pthread_mutex_lock(&go);
+    if (pthread_create(&thread, NULL, socket_in_thread, &go) != 0) {
+        bhi_victim_says(victim, false, "cannot create a thread");
+        return;
+    }
+    if (bhi_sandbox_filter(&victim->sandbox, BHI_FILTER_STEADY, &failure) != 0) {
+        bhi_victim_says(victim, false, "%.200s", failure.text);
+        return;
+    }
+    pthread_mutex_unlock(&go);
+    pthread_join(thread, NULL);
+}
+
+static void try_call(struct bhi_victim *victim) {
+    const struct forbidden *call = (const struct forbidden *)victim->argument;
+    const long bad = -1;
+    long r = 0;
+    switch (call->number) {
+#ifdef __x86_64__
+    case INT80:
+        __asm__ volatile("int $0x80" : "=a"(r) : "a"(20L) : "memory"); /* its getpid */
+        break;
+    case X32:
+        r = syscall(0x40000000 | SYS_getpid);
+        break;
+#endif
+    default:
+        r = syscall(call->number, bad, bad, bad, bad, bad, bad);
+    }
+    bhi_victim_says(victim, false, "came back with %ld", r);
+}
+
+static void try_allowed(struct bhi_victim *victim) {
+    long pid = syscall(SYS_getpid);
+    bhi_victim_says(victim, pid > 0, "getpid() works");
+}
+
+static enum bhi_probe_result try_all(const struct bhi_probe_context *context, enum bhi_stage stage,
+                                     const struct forbidden *calls, size_t count, char *text,
+                                     size_t size) {
+    const struct bhi_victim_plan allowed = {.stage = stage, .fn = try_allowed};
+    if (bhi_victim_judge(context, &allowed, text, size) != BHI_PROBE_HOLDS) {
+        return BHI_PROBE_BROKEN;
+    }
+    char names[BHI_PROBE_TEXT] = "";
+    for (size_t i = 0; i < count; i++) {
+        const bool thread = calls[i].number == THREAD;
+        const struct bhi_victim_plan plan = {.stage = thread ? BHI_STAGE_START : stage,
+                                             .fn = thread ? try_thread : try_call,
+                                             .argument = (uintptr_t)&calls[i]};
+        struct bhi_outcome outcome;
+        bhi_victim_run(context, &plan, &outcome);
+        /* Without IA32 emulation int 0x80 is a general protection fault. */
+        const bool died =
+            outcome.signal == SIGSYS || (calls[i].number == INT80 && outcome.signal == SIGSEGV);
+        if (!outcome.entered || outcome.timed_out || !died) {
+            snprintf(text, size, "%s did not end in SIGSYS: %s (signal %d)", calls[i].name,
+                     outcome.timed_out ? "it did not end" : outcome.text, outcome.signal);
+            return BHI_PROBE_BROKEN;
+        }
+        size_t length = strlen(names);
+        snprintf(names + length, sizeof names - length, "%s%s", i == 0 ? "" : ", ", calls[i].name);
+    }
+    snprintf(text, size, "SIGSYS for each of %.220s", names);
+    return BHI_PROBE_HOLDS;
+}
+
+enum bhi_probe_result bhi_probe_seccomp_start(const struct bhi_probe_context *context, char *text,
+                                              size_t size) {
+    return try_all(context, BHI_STAGE_START, of_start, sizeof of_start / sizeof of_start[0], text,
+                   size);
+}
+
+enum bhi_probe_result bhi_probe_seccomp_steady(const struct bhi_probe_context *context, char *text,
+                                               size_t size) {
+    return try_all(context, BHI_STAGE_STEADY, of_steady, sizeof of_steady / sizeof of_steady[0],
+                   text, size);
+}

@@ -1,0 +1,173 @@
+#include "probe_victim.h"
+#include "fdpass.h"
+#include "futex.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define VICTIM_TIMEOUT_MS 2000
+#define PAUSE_NS          500000
+
+void bhi_victim_says(struct bhi_victim *victim, bool holds, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(victim->page->text, sizeof victim->page->text, format, args);
+    va_end(args);
+    victim->page->holds = holds;
+    victim->page->done = 1;
+}
+
+/* What a worker has when it starts, so that the same code finds the same things. */
+static int descriptors(struct bhi_failure *failure) {
+    int pair[2];
+    int r = bhi_fdpass_pair(pair);
+    if (r != 0) {
+        return bhi_fail(failure, BH_SYSTEM, -r, "cannot create a socket pair");
+    }
+    int kept[] = {pair[0], eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    if (kept[1] < 0) {
+        return bhi_fail(failure, BH_SYSTEM, errno, "cannot create an eventfd");
+    }
+    return bhi_sandbox_descriptors(kept, 2, failure);
+}
+
+static int enter(struct bhi_victim *victim, enum bhi_stage stage, struct bhi_failure *failure) {
+    int r = descriptors(failure);
+    if (r == 0 && stage >= BHI_STAGE_LAYERS) {
+        r = bhi_sandbox_enter(&victim->sandbox, failure);
+    }
+    if (r == 0 && stage >= BHI_STAGE_START) {
+        r = bhi_sandbox_filter(&victim->sandbox, BHI_FILTER_START, failure);
+    }
+    if (r == 0 && stage >= BHI_STAGE_STEADY) {
+        r = bhi_sandbox_filter(&victim->sandbox, BHI_FILTER_STEADY, failure);
+    }
+    return r;
+}
+
+static _Noreturn void be_victim(const struct bhi_probe_context *context,
+                                const struct bhi_victim_plan *plan, struct bhi_victim_page *page) {
+    struct bhi_failure failure = {.status = BH_OK};
+    struct bhi_victim victim = {
+        .context = context,
+        .page = page,
+        .sandbox = {.driver = context->driver, .memory_limit = plan->memory_limit},
+        .argument = plan->argument,
+    };
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() == 1) {
+        _exit(1); /* the prober is gone already */
+    }
+    if (enter(&victim, plan->stage, &failure) != 0) {
+        snprintf(page->text, sizeof page->text, "cannot enter the sandbox: %.200s", failure.text);
+        _exit(1);
+    }
+    atomic_store(&page->entered, 1);
+    plan->fn(&victim);
+    _exit(0);
+}
+
+static pid_t fork_victim(const struct bhi_probe_context *context,
+                         const struct bhi_victim_plan *plan, struct bhi_victim_page **out_page) {
+    struct bhi_victim_page *page =
+        mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) {
+        return -errno;
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        be_victim(context, plan, page);
+    }
+    if (pid < 0) {
+        int error = errno;
+        munmap(page, sizeof *page);
+        return -error;
+    }
+    *out_page = page;
+    return pid;
+}
+
+/* Waits for the end of |pid|, which is killed when its time is up. */
+static void await(pid_t pid, struct bhi_outcome *out) {
+    struct pollfd ended = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+    if (ended.fd < 0 || poll(&ended, 1, VICTIM_TIMEOUT_MS) != 1) {
+        out->timed_out = true;
+        kill(pid, SIGKILL);
+    }
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED) == 0 && info.si_code != CLD_EXITED) {
+        out->signal = info.si_status;
+    }
+    if (ended.fd >= 0) {
+        close(ended.fd);
+    }
+}
+
+void bhi_victim_run(const struct bhi_probe_context *context, const struct bhi_victim_plan *plan,
+                    struct bhi_outcome *out) {
+    struct bhi_victim_page *page = NULL;
+    memset(out, 0, sizeof *out);
+    pid_t pid = fork_victim(context, plan, &page);
+    if (pid < 0) {
+        snprintf(out->text, sizeof out->text, "cannot fork a victim: %s", strerror((int)-pid));
+        return;
+    }
+    await(pid, out);
+    out->entered = atomic_load(&page->entered) != 0;
+    out->done = page->done != 0;
+    out->holds = out->done && page->holds != 0;
+    snprintf(out->text, sizeof out->text, "%s", page->text);
+    munmap(page, sizeof *page);
+}
+
+pid_t bhi_victim_start(const struct bhi_probe_context *context, const struct bhi_victim_plan *plan,
+                       struct bhi_victim_page **out_page) {
+    pid_t pid = fork_victim(context, plan, out_page);
+    if (pid < 0) {
+        return pid;
+    }
+    const uint64_t deadline = bhi_deadline_ns(VICTIM_TIMEOUT_MS * 1000000ull);
+    while (atomic_load(&(*out_page)->entered) == 0) {
+        if (bhi_now_ns() >= deadline) {
+            bhi_victim_end(pid, *out_page);
+            return -ETIMEDOUT;
+        }
+        const struct timespec pause = {.tv_nsec = PAUSE_NS};
+        nanosleep(&pause, NULL);
+    }
+    return pid;
+}
+
+void bhi_victim_end(pid_t pid, struct bhi_victim_page *page) {
+    kill(pid, SIGKILL);
+    waitid(P_PID, (id_t)pid, NULL, WEXITED);
+    munmap(page, sizeof *page);
+}
+
+enum bhi_probe_result bhi_victim_judge(const struct bhi_probe_context *context,
+                                       const struct bhi_victim_plan *plan, char *text,
+                                       size_t size) {
+    struct bhi_outcome outcome;
+    bhi_victim_run(context, plan, &outcome);
+    if (outcome.done) {
+        snprintf(text, size, "%s", outcome.text);
+    } else if (!outcome.entered) {
+        snprintf(text, size, "%s",
+                 outcome.text[0] != '\0' ? outcome.text : "it died on its way in");
+    } else if (outcome.timed_out) {
+        snprintf(text, size, "the attempt did not end");
+    } else {
+        snprintf(text, size, "the attempt was killed by signal %d", outcome.signal);
+    }
+    return outcome.done && outcome.holds ? BHI_PROBE_HOLDS : BHI_PROBE_BROKEN;
+}

@@ -1,0 +1,87 @@
+/* Victims: what a prober sends into the sandbox. Used by the probe_*.c files. */
+#ifndef BHI_PROBE_VICTIM_H
+#define BHI_PROBE_VICTIM_H
+
+#include "probe.h"
+
+/* How far a victim goes in before it tries something. Each stage includes the ones before. */
+enum bhi_stage {
+    BHI_STAGE_FORKED, /* namespaces, root, descriptors; still all capabilities over them */
+    BHI_STAGE_LAYERS, /* bhi_sandbox_enter() */
+    BHI_STAGE_START,  /* filter A */
+    BHI_STAGE_STEADY, /* filter B */
+};
+
+struct bhi_victim_page {
+    _Atomic uint32_t entered; /* it is inside, and tries now */
+    uint32_t done;            /* it came back */
+    uint32_t holds;
+    char text[BHI_PROBE_TEXT];
+};
+
+/* A victim inside. */
+struct bhi_victim {
+    const struct bhi_probe_context *context;
+    struct bhi_victim_page *page;
+    struct bhi_sandbox sandbox;
+    uintptr_t argument;
+};
+
+/* Tries what the layer takes away; bhi_victim_says() is its last act. It may die trying. */
+typedef void (*bhi_victim_fn)(struct bhi_victim *victim);
+
+/* Once: whether it holds, and what was seen. */
+void bhi_victim_says(struct bhi_victim *victim, bool holds, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+struct bhi_outcome {
+    bool entered;
+    bool done;
+    bool holds;
+    bool timed_out;
+    int signal; /* that killed it; 0: none */
+    char text[BHI_PROBE_TEXT];
+};
+
+struct bhi_victim_plan {
+    enum bhi_stage stage;
+    bhi_victim_fn fn;
+    uintptr_t argument;
+    uint64_t memory_limit;
+};
+
+/* Runs one victim to its end, 2 s at most. */
+void bhi_victim_run(const struct bhi_probe_context *context, const struct bhi_victim_plan *plan,
+                    struct bhi_outcome *out);
+/* Two parts of the same, for a victim that another one is set on: start returns once it is inside
+ * (its pid, or -errno), end kills and reaps it. */
+pid_t bhi_victim_start(const struct bhi_probe_context *context, const struct bhi_victim_plan *plan,
+                       struct bhi_victim_page **out_page);
+void bhi_victim_end(pid_t pid, struct bhi_victim_page *page);
+
+/* A victim that should come back, as an answer. */
+enum bhi_probe_result bhi_victim_judge(const struct bhi_probe_context *context,
+                                       const struct bhi_victim_plan *plan, char *text, size_t size);
+
+/* The probes: result and text. probe_namespaces.c, probe_privileges.c, probe_seccomp.c. */
+typedef enum bhi_probe_result (*bhi_probe_fn)(const struct bhi_probe_context *context, char *text,
+                                              size_t size);
+enum bhi_probe_result bhi_probe_userns(const struct bhi_probe_context *, char *, size_t);
+enum bhi_probe_result bhi_probe_pidns(const struct bhi_probe_context *, char *, size_t);
+enum bhi_probe_result bhi_probe_netns(const struct bhi_probe_context *, char *, size_t);
+enum bhi_probe_result bhi_probe_ipcns(const struct bhi_probe_context *, char *, size_t);
+enum bhi_probe_result bhi_probe_utsns(const struct bhi_probe_context *, char *, size_t);
+enum bhi_probe_result bhi_probe_mountns(const struct bhi_probe_context *, char *, size_t);
+enum bhi_probe_result bhi_probe_cgroupns(const struct bhi_probe_context *, char *, size_t);
+enum bhi_probe_result bhi_probe_root(const struct bhi_probe_context *, char *, size_t);
+enum bhi_probe_result bhi_probe_descriptors(const struct bhi_probe_context *, char *, size_t);
+enum bhi_probe_result bhi_probe_capabilities(const struct bhi_probe_context *, char *, size_t);
+enum bhi_probe_result bhi_probe_no_new_privs(const struct bhi_probe_context *, char *, size_t);
+enum bhi_probe_result bhi_probe_not_dumpable(const struct bhi_probe_context *, char *, size_t);
+enum bhi_probe_result bhi_probe_landlock(const struct bhi_probe_context *, char *, size_t);
+enum bhi_probe_result bhi_probe_rlimits(const struct bhi_probe_context *, char *, size_t);
+enum bhi_probe_result bhi_probe_memory_rlimit(const struct bhi_probe_context *, char *, size_t);
+enum bhi_probe_result bhi_probe_seccomp_start(const struct bhi_probe_context *, char *, size_t);
+enum bhi_probe_result bhi_probe_seccomp_steady(const struct bhi_probe_context *, char *, size_t);
+
+#endif

@@ -1,0 +1,106 @@
+/* The sandbox: one file per mechanism, each behind one or two functions. The order in which they
+ * are applied is in bhi_sandbox_enter() and worker.c, with the reasons; docs/sandbox.md has the
+ * picture. Every function returns 0 or -errno and fills |failure|; a layer that layers.def calls
+ * optional may report itself absent instead.
+ *
+ * Landlock, capabilities, no_new_privs and namespaces act on the calling thread only: all of them
+ * come before the first thread. Only the filters are set on all threads at once (TSYNC). */
+#ifndef BHI_SANDBOX_H
+#define BHI_SANDBOX_H
+
+#include "driver.h"
+#include "failure.h"
+#include "layers.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define BHI_LAYER_BIT(NAME) (1ull << BHI_LAYER_##NAME)
+
+/* The runtime folder of the context, in the worker's root. */
+#define BHI_SANDBOX_RUN "/run"
+/* The only user and group id of the user namespace. Not 0: nothing in here is special. */
+#define BHI_SANDBOX_ID   1000
+#define BHI_SANDBOX_HOST "bulkhead"
+
+/* -- sandbox_namespaces.c ------------------------------------------------------------------- */
+
+/* Which namespaces a process is in: the inode numbers of /proc/self/ns, in the order of
+ * bhi_namespace_layer(). 0: unknown. */
+#define BHI_NAMESPACES 7
+struct bhi_namespaces {
+    uint64_t inode[BHI_NAMESPACES];
+};
+enum bhi_layer bhi_namespace_layer(unsigned index);
+void bhi_namespaces_read(struct bhi_namespaces *out);
+/* Forks a child into new namespaces of every kind. Returns its pid to the parent (with a pidfd), 0
+ * to the child, or -errno. The child must wait for bhi_sandbox_map_ids() before it does anything.
+ * |out_layers| gets the namespaces' bits. */
+pid_t bhi_sandbox_clone(int *out_pidfd, uint64_t *out_layers, struct bhi_failure *failure);
+/* Parent: gives |pid|'s user namespace its one user and group. */
+int bhi_sandbox_map_ids(pid_t pid, struct bhi_failure *failure);
+/* Child, first thing after the ids are mapped: host name, and no user namespaces below ours. */
+int bhi_sandbox_namespaces_fini(struct bhi_failure *failure);
+
+/* -- sandbox_root.c ------------------------------------------------------------------------- */
+
+/* Replaces the root of this mount namespace by a read-only tmpfs that has what the driver's table
+ * lists and, at /run, the context's runtime folder. */
+int bhi_sandbox_root(const struct bhi_driver *driver, const char *runtime_dir,
+                     struct bhi_failure *failure);
+
+/* -- sandbox_descriptors.c ------------------------------------------------------------------ */
+
+/* Moves |fds| to 3, 4, 5 … (the array is updated) and closes everything else but 0, 1 and 2. */
+int bhi_sandbox_descriptors(int *fds, size_t count, struct bhi_failure *failure);
+/* Opens /dev/null as 0, 1 and (except in sanitizer builds, which report there) 2. */
+int bhi_sandbox_standard_streams(struct bhi_failure *failure);
+
+/* -- sandbox_privileges.c ------------------------------------------------------------------- */
+
+int bhi_sandbox_capabilities(struct bhi_failure *failure);
+int bhi_sandbox_no_new_privs(struct bhi_failure *failure);
+int bhi_sandbox_not_dumpable(struct bhi_failure *failure);
+
+/* -- sandbox_landlock.c --------------------------------------------------------------------- */
+
+/* The ABI of this kernel's Landlock, 0 where there is none. */
+int bhi_sandbox_landlock_abi(void);
+/* *out_applied is false where the kernel has no Landlock. */
+int bhi_sandbox_landlock(const struct bhi_driver *driver, bool *out_applied,
+                         struct bhi_failure *failure);
+
+/* -- sandbox_rlimits.c ---------------------------------------------------------------------- */
+
+/* |memory_limit|: RLIMIT_DATA in bytes, 0: none. *out_memory: whether it is in force. */
+int bhi_sandbox_rlimits(const struct bhi_driver *driver, uint64_t memory_limit, bool *out_memory,
+                        struct bhi_failure *failure);
+
+/* -- sandbox_seccomp.c ---------------------------------------------------------------------- */
+
+enum bhi_filter {
+    BHI_FILTER_START,  /* A: what starting a driver needs */
+    BHI_FILTER_STEADY, /* B: what running kernels needs; on top of A */
+};
+
+/* Installs the filter on all threads (TSYNC). Violations and foreign architectures kill the
+ * process. Filter B knows the descriptors that are open when it is built. */
+int bhi_sandbox_seccomp(enum bhi_filter filter, const struct bhi_driver *driver,
+                        struct bhi_failure *failure);
+
+/* -- sandbox.c ------------------------------------------------------------------------------ */
+
+struct bhi_sandbox {
+    const struct bhi_driver *driver;
+    uint64_t memory_limit;
+    uint64_t layers; /* bits of what holds so far; the namespaces' and the root's come from above */
+};
+
+/* A worker's way in, after its descriptors: capabilities, no_new_privs, dumpable, Landlock,
+ * rlimits. Single-threaded. */
+int bhi_sandbox_enter(struct bhi_sandbox *sandbox, struct bhi_failure *failure);
+/* Filters A and B, with their bits. */
+int bhi_sandbox_filter(struct bhi_sandbox *sandbox, enum bhi_filter filter,
+                       struct bhi_failure *failure);
+
+#endif

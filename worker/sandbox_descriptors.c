@@ -1,0 +1,52 @@
+/* Descriptors: a worker keeps what it was given and nothing that its parents had open. */
+#include "sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#define FIRST 3
+
+int bhi_sandbox_descriptors(int *fds, size_t count, struct bhi_failure *failure) {
+    /* First above the target range, so that moving one down never hits another. */
+    for (size_t i = 0; i < count; i++) {
+        int high = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST + (int)count);
+        if (high < 0) {
+            return bhi_fail(failure, BH_SYSTEM, errno, "cannot move descriptor %d", fds[i]);
+        }
+        fds[i] = high;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int target = FIRST + (int)i;
+        if (dup3(fds[i], target, O_CLOEXEC) < 0) {
+            return bhi_fail(failure, BH_SYSTEM, errno, "cannot move descriptor %d", fds[i]);
+        }
+        fds[i] = target;
+    }
+    if (close_range(FIRST + (unsigned)count, ~0u, 0) != 0) {
+        return bhi_fail(failure, BH_SYSTEM, errno, "cannot close foreign descriptors");
+    }
+    return 0;
+}
+
+int bhi_sandbox_standard_streams(struct bhi_failure *failure) {
+#if BHI_SANITIZED
+    const int last = 1;
+#else
+    const int last = 2;
+#endif
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0) {
+        return bhi_fail(failure, BH_SYSTEM, errno, "cannot open /dev/null");
+    }
+    for (int fd = 0; fd <= last; fd++) {
+        if (null != fd && dup2(null, fd) < 0) {
+            return bhi_fail(failure, BH_SYSTEM, errno, "cannot replace descriptor %d", fd);
+        }
+    }
+    if (null > 2) {
+        close(null);
+    }
+    return 0;
+}

@@ -1,0 +1,115 @@
+/* Landlock: on top of the emptied root, what may be opened and how. Paths are the driver table's.
+ * The numbers are the kernel's ABI, spelled out because the build machine's headers may be older
+ * than the kernel that runs this. */
+#include "sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct ruleset_attr {
+    uint64_t handled_access_fs;
+    uint64_t handled_access_net; /* since ABI 4 */
+    uint64_t scoped;             /* since ABI 6 */
+};
+
+struct path_beneath_attr {
+    uint64_t allowed_access;
+    int32_t parent_fd;
+} __attribute__((packed));
+
+#define CREATE_RULESET_VERSION 1u
+#define RULE_PATH_BENEATH      1
+
+#define FS_WRITE_FILE (1ull << 1)
+#define FS_READ_FILE  (1ull << 2)
+#define FS_READ_DIR   (1ull << 3)
+#define FS_IOCTL_DEV  (1ull << 15) /* since ABI 5 */
+
+#define NET_ALL   3ull /* bind and connect of TCP */
+#define SCOPE_ALL 3ull /* abstract Unix sockets, signals: not beyond this worker */
+
+/* How many access rights each ABI knows. */
+static uint64_t fs_rights(int abi) {
+    unsigned bits = abi >= 5 ? 16 : abi >= 3 ? 15 : abi >= 2 ? 14 : 13;
+    return (1ull << bits) - 1;
+}
+
+int bhi_sandbox_landlock_abi(void) {
+    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
+    return abi < 0 ? 0 : (int)abi;
+}
+
+static int add_path(int ruleset, const char *path, uint64_t access, struct bhi_failure *failure) {
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    if (fd < 0) {
+        return errno == ENOENT ? 0
+                               : bhi_fail(failure, BH_UNSUPPORTED, errno,
+                                          "cannot open %s for a Landlock rule", path);
+    }
+    struct stat st;
+    if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        access &= ~FS_READ_DIR; /* refused on a file */
+    }
+    struct path_beneath_attr attr = {.allowed_access = access, .parent_fd = fd};
+    int r = 0;
+    if (syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &attr, 0) != 0) {
+        r = bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot add a Landlock rule for %s", path);
+    }
+    close(fd);
+    return r;
+}
+
+static int add_rules(int ruleset, const struct bhi_driver *driver, uint64_t handled,
+                     struct bhi_failure *failure) {
+    int r = 0;
+    for (const struct bhi_driver_path *p = driver->info->paths; p->pattern != NULL && r == 0; p++) {
+        uint64_t access = FS_READ_FILE | FS_READ_DIR;
+        if (p->kind == BHI_PATH_DEVICE) {
+            access |= FS_WRITE_FILE | FS_IOCTL_DEV;
+        }
+        glob_t found;
+        if (glob(p->pattern, GLOB_NOSORT, NULL, &found) != 0) {
+            continue; /* not on this machine, so not in this root */
+        }
+        for (size_t i = 0; i < found.gl_pathc && r == 0; i++) {
+            r = add_path(ruleset, found.gl_pathv[i], access & handled, failure);
+        }
+        globfree(&found);
+    }
+    return r;
+}
+
+int bhi_sandbox_landlock(const struct bhi_driver *driver, bool *out_applied,
+                         struct bhi_failure *failure) {
+    *out_applied = false;
+    int abi = bhi_sandbox_landlock_abi();
+    if (abi < 1) {
+        return 0;
+    }
+    struct ruleset_attr attr = {.handled_access_fs = fs_rights(abi)};
+    size_t size = sizeof attr.handled_access_fs;
+    if (abi >= 4) {
+        attr.handled_access_net = NET_ALL;
+        size += sizeof attr.handled_access_net;
+    }
+    if (abi >= 6) {
+        attr.scoped = SCOPE_ALL;
+        size += sizeof attr.scoped;
+    }
+    int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
+    if (ruleset < 0) {
+        return bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot create a Landlock ruleset");
+    }
+    int r = add_rules(ruleset, driver, attr.handled_access_fs, failure);
+    if (r == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) != 0) {
+        r = bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot enter the Landlock ruleset");
+    }
+    close(ruleset);
+    *out_applied = r == 0;
+    return r;
+}

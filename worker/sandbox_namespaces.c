@@ -1,0 +1,108 @@
+/* Namespaces: user, pid, network, System V IPC, host name, mounts, cgroups, all at once. */
+#include "sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const struct {
+    enum bhi_layer layer;
+    unsigned long flag;
+    const char *file;
+} namespaces[BHI_NAMESPACES] = {
+    {BHI_LAYER_USERNS, CLONE_NEWUSER, "/proc/self/ns/user"},
+    {BHI_LAYER_PIDNS, CLONE_NEWPID, "/proc/self/ns/pid"},
+    {BHI_LAYER_NETNS, CLONE_NEWNET, "/proc/self/ns/net"},
+    {BHI_LAYER_IPCNS, CLONE_NEWIPC, "/proc/self/ns/ipc"},
+    {BHI_LAYER_UTSNS, CLONE_NEWUTS, "/proc/self/ns/uts"},
+    {BHI_LAYER_MOUNTNS, CLONE_NEWNS, "/proc/self/ns/mnt"},
+    {BHI_LAYER_CGROUPNS, CLONE_NEWCGROUP, "/proc/self/ns/cgroup"},
+};
+
+enum bhi_layer bhi_namespace_layer(unsigned index) {
+    return namespaces[index].layer;
+}
+
+void bhi_namespaces_read(struct bhi_namespaces *out) {
+    for (unsigned i = 0; i < BHI_NAMESPACES; i++) {
+        struct stat st;
+        out->inode[i] = stat(namespaces[i].file, &st) == 0 ? st.st_ino : 0;
+    }
+}
+
+pid_t bhi_sandbox_clone(int *out_pidfd, uint64_t *out_layers, struct bhi_failure *failure) {
+    unsigned long flags = CLONE_PIDFD | SIGCHLD;
+    uint64_t layers = 0;
+    for (unsigned i = 0; i < BHI_NAMESPACES; i++) {
+        flags |= namespaces[i].flag;
+        layers |= 1ull << namespaces[i].layer;
+    }
+    /* The raw call: glibc's fork() cannot ask for namespaces, and its clone() wants a stack. */
+    int pidfd = -1;
+    pid_t pid = (pid_t)syscall(SYS_clone, flags, 0, &pidfd, 0, 0);
+    if (pid < 0 && errno == EINVAL) {
+        flags &= ~(unsigned long)CLONE_NEWCGROUP; /* optional in layers.def */
+        layers &= ~BHI_LAYER_BIT(CGROUPNS);
+        pid = (pid_t)syscall(SYS_clone, flags, 0, &pidfd, 0, 0);
+    }
+    if (pid < 0) {
+        return bhi_fail(failure, BH_UNSUPPORTED, errno,
+                        "cannot create namespaces (allow user namespaces: "
+                        "user.max_user_namespaces > 0, kernel.unprivileged_userns_clone = 1, no "
+                        "AppArmor restriction of user namespaces)");
+    }
+    *out_pidfd = pid == 0 ? -1 : pidfd;
+    *out_layers = layers;
+    return pid;
+}
+
+static int write_file(const char *path, const char *text) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return -errno;
+    }
+    ssize_t n = write(fd, text, strlen(text));
+    int r = n == (ssize_t)strlen(text) ? 0 : n < 0 ? -errno : -EIO;
+    close(fd);
+    return r;
+}
+
+int bhi_sandbox_map_ids(pid_t pid, struct bhi_failure *failure) {
+    /* setgroups has to be denied before an ordinary user may map a group; root does the same, so
+     * that there is one case. */
+    const struct {
+        const char *file;
+        unsigned outer;
+    } steps[] = {{"setgroups", 0}, {"uid_map", geteuid()}, {"gid_map", getegid()}};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        char path[64];
+        char text[64] = "deny";
+        snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, steps[i].file);
+        if (i != 0) {
+            snprintf(text, sizeof text, "%d %u 1", BHI_SANDBOX_ID, steps[i].outer);
+        }
+        int r = write_file(path, text);
+        if (r != 0) {
+            return bhi_fail(failure, BH_UNSUPPORTED, -r, "cannot write '%s' to %s of the zygote",
+                            text, steps[i].file);
+        }
+    }
+    return 0;
+}
+
+int bhi_sandbox_namespaces_fini(struct bhi_failure *failure) {
+    if (sethostname(BHI_SANDBOX_HOST, strlen(BHI_SANDBOX_HOST)) != 0) {
+        return bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot set the host name");
+    }
+    /* A user namespace of its own would give a worker every capability again, if only over itself:
+     * a large part of the kernel becomes reachable. The filters forbid it too; a /proc/sys that
+     * cannot be written is therefore no failure. */
+    (void)write_file("/proc/sys/user/max_user_namespaces", "0");
+    return 0;
+}

@@ -1,0 +1,56 @@
+/* Resource limits. RLIMIT_AS is not among them: GPU drivers reserve huge ranges of addresses. */
+#include "sandbox.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+
+/* RLIMIT_NPROC counts every thread of the user namespace, so of all workers together. */
+#define THREADS 4096
+
+static int lower(int resource, const char *name, uint64_t value, struct bhi_failure *failure) {
+    struct rlimit limit;
+    if (getrlimit((__rlimit_resource_t)resource, &limit) != 0) {
+        return bhi_fail(failure, BH_SYSTEM, errno, "cannot read %s", name);
+    }
+    rlim_t wanted = (rlim_t)value;
+    if (limit.rlim_max == RLIM_INFINITY || wanted < limit.rlim_max) {
+        limit.rlim_max = wanted;
+    }
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit((__rlimit_resource_t)resource, &limit) != 0) {
+        return bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot set %s", name);
+    }
+    return 0;
+}
+
+int bhi_sandbox_rlimits(const struct bhi_driver *driver, uint64_t memory_limit, bool *out_memory,
+                        struct bhi_failure *failure) {
+    const struct bhi_driver_limits *limits = &driver->info->limits;
+    int r;
+    if ((r = lower(RLIMIT_CORE, "RLIMIT_CORE", 0, failure)) != 0 ||
+        (r = lower(RLIMIT_NOFILE, "RLIMIT_NOFILE", limits->descriptors, failure)) != 0 ||
+        (r = lower(RLIMIT_FSIZE, "RLIMIT_FSIZE", limits->file_bytes, failure)) != 0 ||
+        (r = lower(RLIMIT_NPROC, "RLIMIT_NPROC", THREADS, failure)) != 0 ||
+        (r = lower(RLIMIT_MSGQUEUE, "RLIMIT_MSGQUEUE", 0, failure)) != 0 ||
+        (r = lower(RLIMIT_SIGPENDING, "RLIMIT_SIGPENDING", 64, failure)) != 0 ||
+        (r = lower(RLIMIT_RTPRIO, "RLIMIT_RTPRIO", 0, failure)) != 0 ||
+        (r = lower(RLIMIT_NICE, "RLIMIT_NICE", 0, failure)) != 0) {
+        return r;
+    }
+    if (limits->locked != UINT64_MAX &&
+        (r = lower(RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK", limits->locked, failure)) != 0) {
+        return r;
+    }
+    *out_memory = false;
+#if !BHI_SANITIZED /* the sanitizers' shadow memory is private and writable: over any limit */
+    if (memory_limit != 0) {
+        if ((r = lower(RLIMIT_DATA, "RLIMIT_DATA", memory_limit, failure)) != 0) {
+            return r;
+        }
+        *out_memory = true;
+    }
+#else
+    (void)memory_limit;
+#endif
+    return 0;
+}

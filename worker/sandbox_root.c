@@ -1,0 +1,177 @@
+/* The root: a small read-only tmpfs in place of the host's file system.
+ *
+ *   /run      the context's runtime folder, read-only (connecting to a socket needs no more)
+ *   …         what the driver's table lists, each at its own path
+ *
+ * Made in the zygote, once for all workers, after the driver's library has been loaded. */
+#include "sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ROOT_OPTIONS "mode=0755,size=256k,nr_inodes=1024"
+
+struct root {
+    const char *base; /* where the new root is being built */
+    struct bhi_failure *failure;
+};
+
+/* Makes the folders above |path| (which begins with base), and |path| itself if |leaf|. */
+static int make_folders(const char *base, const char *path, bool leaf) {
+    char part[PATH_MAX];
+    snprintf(part, sizeof part, "%s", path);
+    for (char *slash = part + strlen(base) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+        *slash = '\0';
+        if (mkdir(part, 0755) != 0 && errno != EEXIST) {
+            return -errno;
+        }
+        *slash = '/';
+    }
+    return leaf && mkdir(part, 0755) != 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* mount_setattr changes what it is told to and leaves the locked flags of the host's mounts alone,
+ * which a remount would have to repeat. */
+static int restrict_mount(const char *path, bool recursive, uint64_t attributes) {
+    struct mount_attr attr = {.attr_set = attributes};
+    return mount_setattr(AT_FDCWD, path, recursive ? AT_RECURSIVE : 0, &attr, sizeof attr) == 0
+               ? 0
+               : -errno;
+}
+
+static uint64_t attributes_of(enum bhi_path_kind kind) {
+    switch (kind) {
+    case BHI_PATH_READ:
+    case BHI_PATH_PROC:
+        return MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+    case BHI_PATH_LIBS:
+        return MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+    case BHI_PATH_DEVICE:
+        return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
+    }
+    return 0;
+}
+
+static int add_proc(const char *target) {
+    /* A fresh one shows only our own processes. Where parts of the host's proc are covered (in a
+     * container) the kernel refuses a fresh one: then the host's, whose process folders are of no
+     * use to somebody without privileges, and are closed by Landlock as far as it goes. */
+    if (mount("proc", target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) == 0) {
+        return 0;
+    }
+    return mount("/proc", target, NULL, MS_BIND | MS_REC, NULL) == 0 ? 0 : -errno;
+}
+
+static int add_path(const struct root *root, const char *path, enum bhi_path_kind kind) {
+    char target[PATH_MAX];
+    struct stat st;
+    if (lstat(path, &st) != 0) {
+        return errno == ENOENT ? 0
+                               : bhi_fail(root->failure, BH_UNSUPPORTED, errno,
+                                          "cannot look at %s for the worker's root", path);
+    }
+    if (snprintf(target, sizeof target, "%s%s", root->base, path) >= (int)sizeof target) {
+        return bhi_fail(root->failure, BH_UNSUPPORTED, ENAMETOOLONG, "cannot bind %s", path);
+    }
+    int r = make_folders(root->base, target, S_ISDIR(st.st_mode));
+    if (r == 0 && S_ISLNK(st.st_mode)) {
+        /* /lib → usr/lib: the same link. Its target has an entry of its own. */
+        char link[PATH_MAX];
+        ssize_t length = readlink(path, link, sizeof link - 1);
+        if (length < 0) {
+            r = -errno;
+        } else {
+            link[length] = '\0';
+            r = symlink(link, target) == 0 || errno == EEXIST ? 0 : -errno;
+        }
+    } else if (r == 0) {
+        if (!S_ISDIR(st.st_mode)) {
+            r = mknod(target, S_IFREG | 0644, 0) == 0 || errno == EEXIST ? 0 : -errno;
+        }
+        if (r == 0 && kind == BHI_PATH_PROC) {
+            r = add_proc(target);
+        } else if (r == 0) {
+            r = mount(path, target, NULL, MS_BIND | MS_REC, NULL) == 0 ? 0 : -errno;
+        }
+        if (r == 0) {
+            r = restrict_mount(target, true, attributes_of(kind));
+        }
+    }
+    return r == 0 ? 0
+                  : bhi_fail(root->failure, BH_UNSUPPORTED, -r,
+                             "cannot put %s into the worker's root", path);
+}
+
+static int add_paths(const struct root *root, const struct bhi_driver_path *paths) {
+    int r = 0;
+    for (; paths->pattern != NULL && r == 0; paths++) {
+        glob_t found;
+        if (glob(paths->pattern, 0, NULL, &found) != 0) {
+            continue;
+        }
+        for (size_t i = 0; i < found.gl_pathc && r == 0; i++) {
+            r = add_path(root, found.gl_pathv[i], paths->kind);
+        }
+        globfree(&found);
+    }
+    return r;
+}
+
+/* The tmpfs is mounted over the runtime folder: the one folder that is known to be there and to be
+ * ours. What it covers has been picked up before, as a detached mount. */
+static int build(const struct root *root, const struct bhi_driver *driver) {
+    struct bhi_failure *failure = root->failure;
+    char run[PATH_MAX];
+    int tree = open_tree(AT_FDCWD, root->base, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (tree < 0) {
+        return bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot bind the runtime folder %s",
+                        root->base);
+    }
+    int r = 0;
+    snprintf(run, sizeof run, "%s%s", root->base, BHI_SANDBOX_RUN);
+    if (mount("bulkhead", root->base, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, ROOT_OPTIONS) !=
+        0) {
+        r = bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot mount a tmpfs for the worker's root");
+    } else if (mkdir(run, 0755) != 0 ||
+               move_mount(tree, "", AT_FDCWD, run, MOVE_MOUNT_F_EMPTY_PATH) != 0) {
+        r = bhi_fail(failure, BH_UNSUPPORTED, errno,
+                     "cannot put the runtime folder into the worker's root");
+    } else if ((r = restrict_mount(run, false, attributes_of(BHI_PATH_READ))) != 0) {
+        r = bhi_fail(failure, BH_UNSUPPORTED, -r, "cannot make the runtime folder read-only");
+    }
+    close(tree);
+    return r != 0 ? r : add_paths(root, driver->info->paths);
+}
+
+int bhi_sandbox_root(const struct bhi_driver *driver, const char *runtime_dir,
+                     struct bhi_failure *failure) {
+    const struct root root = {.base = runtime_dir, .failure = failure};
+    /* Nothing that is mounted here may show outside, nor the other way round. */
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
+        return bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot make the mounts private");
+    }
+    umask(0);
+    int r = build(&root, driver);
+    umask(077);
+    if (r != 0) {
+        return r;
+    }
+    /* pivot_root(".", "."): the old root ends up on top of the new one, and is taken off there. */
+    if (chdir(runtime_dir) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ||
+        umount2(".", MNT_DETACH) != 0 || chdir("/") != 0) {
+        return bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot change the root");
+    }
+    r = restrict_mount("/", false, attributes_of(BHI_PATH_READ));
+    if (r != 0) {
+        return bhi_fail(failure, BH_UNSUPPORTED, -r, "cannot make the root read-only");
+    }
+    return 0;
+}

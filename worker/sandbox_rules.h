@@ -1,0 +1,75 @@
+/* Seccomp rules as tables. A rule allows a system call (or answers it with an errno) where all of
+ * its comparisons hold; anything that no rule mentions kills the process. */
+#ifndef BHI_SANDBOX_RULES_H
+#define BHI_SANDBOX_RULES_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <seccomp.h>
+#include <stdint.h>
+
+#define BHI_RULE_ARGS 3
+
+struct bhi_seccomp_rule {
+    int syscall; /* BHI_RULES_END: end of the table */
+    int error;   /* 0: allow; otherwise the errno it is answered with */
+    unsigned arg_count;
+    struct scmp_arg_cmp args[BHI_RULE_ARGS];
+};
+
+#define BHI_RULES_END (-10000)
+
+/* The kernel takes an int argument from the low half of its register: compare only that. */
+#define BHI_INT(arg, value)                                                                        \
+    { arg, SCMP_CMP_MASKED_EQ, 0xffffffffu, value }
+#define BHI_BITS(arg, mask, value)                                                                 \
+    { arg, SCMP_CMP_MASKED_EQ, (uint64_t)(mask), value }
+#define BHI_NOT(arg, value)                                                                        \
+    { arg, SCMP_CMP_NE, value, 0 }
+
+#define BHI_ALLOW(name)                                                                            \
+    {                                                                                              \
+        SCMP_SYS(name), 0, 0, {                                                                    \
+            { 0 }                                                                                  \
+        }                                                                                          \
+    }
+#define BHI_ALLOW1(name, a)                                                                        \
+    {                                                                                              \
+        SCMP_SYS(name), 0, 1, {                                                                    \
+            a                                                                                      \
+        }                                                                                          \
+    }
+#define BHI_ALLOW2(name, a, b)                                                                     \
+    {                                                                                              \
+        SCMP_SYS(name), 0, 2, {                                                                    \
+            a, b                                                                                   \
+        }                                                                                          \
+    }
+#define BHI_ANSWER(name, error)                                                                    \
+    {                                                                                              \
+        SCMP_SYS(name), error, 0, {                                                                \
+            { 0 }                                                                                  \
+        }                                                                                          \
+    }
+#define BHI_ANSWER1(name, error, a)                                                                \
+    {                                                                                              \
+        SCMP_SYS(name), error, 1, {                                                                \
+            a                                                                                      \
+        }                                                                                          \
+    }
+/* Looking for files: nothing is found. glibc's trimming of the heap opens
+ * /proc/sys/vm/overcommit_memory; killing it for that would fail most long runs. */
+#define BHI_ANSWER_PATHS                                                                           \
+    BHI_ANSWER(openat, ENOENT), BHI_ANSWER(access, ENOENT), BHI_ANSWER(faccessat, ENOENT),         \
+        BHI_ANSWER(faccessat2, ENOENT), BHI_ANSWER(readlink, ENOENT), BHI_ANSWER(stat, ENOENT),    \
+        BHI_ANSWER(statfs, ENOENT), BHI_ANSWER(lseek, ESPIPE),                                     \
+        BHI_ANSWER1(newfstatat, ENOENT, BHI_NOT(3, AT_EMPTY_PATH))
+
+#define BHI_END_OF_RULES                                                                           \
+    {                                                                                              \
+        BHI_RULES_END, 0, 0, {                                                                     \
+            { 0 }                                                                                  \
+        }                                                                                          \
+    }
+
+#endif

@@ -1,0 +1,17 @@
+/* The rules that hold for every driver. Filter A = both + start + the driver's start rules;
+ * filter B = both + steady + the driver's steady rules + reads and writes of open descriptors.
+ * Filters add up: behind B a call has to pass A as well. */
+#ifndef BHI_SANDBOX_SECCOMP_H
+#define BHI_SANDBOX_SECCOMP_H
+
+#include "sandbox_rules.h"
+
+/* Where bhi_sandbox_descriptors() puts a worker's descriptors. */
+#define BHI_FDPASS_DESCRIPTOR   3
+#define BHI_DOORBELL_DESCRIPTOR 4
+
+extern const struct bhi_seccomp_rule bhi_rules_both[];
+extern const struct bhi_seccomp_rule bhi_rules_start[];
+extern const struct bhi_seccomp_rule bhi_rules_steady[];
+
+#endif

@@ -1,0 +1,117 @@
+/* What a worker may call. See the table's comments for who needs each of them; what no rule allows
+ * kills the process (SIGSYS). docs/sandbox.md, "Filters". */
+#include "sandbox_seccomp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+/* PI futexes have a long history of kernel bugs and nobody here uses them. */
+#define FUTEX_FLAGS      (FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME)
+#define ALLOW_FUTEX(op)  BHI_ALLOW1(futex, BHI_BITS(1, 0xffffffffu & ~FUTEX_FLAGS, op))
+#define NO_EXEC          BHI_BITS(2, ~(PROT_READ | PROT_WRITE), 0)
+#define ALLOW_MADVISE(a) BHI_ALLOW1(madvise, BHI_INT(2, a))
+
+/* glibc's pthread_create, and nothing else: a thread, never a process or a namespace. */
+#define PTHREAD_FLAGS                                                                              \
+    (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |            \
+     CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
+
+const struct bhi_seccomp_rule bhi_rules_both[] = {
+    /* Waiting: locks, condition variables, the lane's doorbell. */
+    ALLOW_FUTEX(FUTEX_WAIT),
+    ALLOW_FUTEX(FUTEX_WAKE),
+    ALLOW_FUTEX(FUTEX_REQUEUE),
+    ALLOW_FUTEX(FUTEX_CMP_REQUEUE),
+    ALLOW_FUTEX(FUTEX_WAKE_OP),
+    ALLOW_FUTEX(FUTEX_WAIT_BITSET),
+    ALLOW_FUTEX(FUTEX_WAKE_BITSET),
+    BHI_ALLOW(poll),
+    BHI_ALLOW(ppoll),
+    BHI_ALLOW(sched_yield),
+    BHI_ALLOW(clock_gettime), /* where the vDSO falls back */
+    BHI_ALLOW(clock_getres),
+    BHI_ALLOW(gettimeofday),
+    BHI_ALLOW(clock_nanosleep),
+    BHI_ALLOW(nanosleep),
+    BHI_ALLOW(restart_syscall),
+    /* ZeroMQ's I/O thread, on the connection that exists. Its mailboxes ask getpid() to notice a
+     * fork. No address may be named in a send. */
+    BHI_ALLOW(epoll_wait),
+    BHI_ALLOW(epoll_ctl),
+    BHI_ALLOW(recvfrom),
+    BHI_ALLOW1(sendto, BHI_BITS(4, UINT64_MAX, 0)),
+    BHI_ALLOW(getpid),
+    BHI_ALLOW(gettid),
+    BHI_ALLOW(close),
+    /* The side channel, and the verification of what came through it. */
+    BHI_ALLOW1(recvmsg, BHI_INT(0, BHI_FDPASS_DESCRIPTOR)),
+    BHI_ALLOW1(fcntl, BHI_INT(1, F_GET_SEALS)),
+    BHI_ALLOW1(fcntl, BHI_INT(1, F_GETFL)),
+    BHI_ALLOW1(fcntl, BHI_INT(1, F_GETFD)),
+    BHI_ALLOW(fstat),
+    BHI_ALLOW1(newfstatat, BHI_INT(3, AT_EMPTY_PATH)), /* glibc's fstat() */
+    /* Memory: never writable and executable at once by one call. LLVM maps read-write and then
+     * protects to read-execute. MADV_REMOVE would zero shared memory that the host is reading. */
+    BHI_ALLOW1(mmap, NO_EXEC),
+    BHI_ALLOW1(mprotect, NO_EXEC),
+    BHI_ALLOW1(mprotect, BHI_INT(2, PROT_READ | PROT_EXEC)),
+    BHI_ALLOW(munmap),
+    BHI_ALLOW(mremap),
+    BHI_ALLOW(brk),
+    ALLOW_MADVISE(MADV_DONTNEED),
+    ALLOW_MADVISE(MADV_FREE),
+    ALLOW_MADVISE(MADV_HUGEPAGE),
+    ALLOW_MADVISE(MADV_NOHUGEPAGE),
+    /* Threads: what a new one still calls after the filter is on, names, and their end. */
+    BHI_ALLOW(rseq),
+    BHI_ALLOW(set_robust_list),
+    BHI_ALLOW(rt_sigprocmask),
+    BHI_ALLOW(rt_sigreturn),
+    BHI_ALLOW(sigaltstack),
+    BHI_ALLOW1(prctl, BHI_INT(0, PR_SET_NAME)),
+    BHI_ALLOW(sched_getaffinity),
+    BHI_ALLOW(getcpu),
+    BHI_ALLOW(exit),
+    BHI_ALLOW(exit_group),
+    /* Facts about the machine and itself that cost nothing. */
+    BHI_ALLOW(getuid),
+    BHI_ALLOW(geteuid),
+    BHI_ALLOW(getgid),
+    BHI_ALLOW(getegid),
+    BHI_ALLOW(getrandom),
+    BHI_ALLOW(sysinfo),
+    BHI_ALLOW(uname),
+    BHI_ALLOW(getrusage),
+    BHI_ALLOW1(prlimit64, BHI_BITS(2, UINT64_MAX, 0)), /* reading a limit, not setting one */
+    /* Wishes that are refused without killing the one who utters them. */
+    BHI_ANSWER(sched_setaffinity, EPERM),
+    BHI_ANSWER(sched_setscheduler, EPERM),
+    BHI_ANSWER(sched_setparam, EPERM),
+    BHI_ANSWER(sched_getscheduler, EPERM),
+    BHI_ANSWER(sched_getparam, EPERM),
+    BHI_ANSWER(setpriority, EPERM),
+    BHI_ANSWER(clone3, ENOSYS), /* glibc then uses clone, whose flags a filter can see */
+    BHI_END_OF_RULES,
+};
+
+const struct bhi_seccomp_rule bhi_rules_start[] = {
+    BHI_ALLOW(read),
+    BHI_ALLOW(write),
+    BHI_ALLOW1(writev, BHI_INT(0, 2)), /* glibc's last words */
+    BHI_ALLOW1(clone, BHI_BITS(0, UINT64_MAX, PTHREAD_FLAGS)),
+    BHI_ALLOW(rt_sigaction),
+    /* Installing filter B. */
+    BHI_ALLOW(seccomp),
+    BHI_ALLOW1(prctl, BHI_INT(0, PR_SET_NO_NEW_PRIVS)),
+    BHI_ALLOW1(prctl, BHI_INT(0, PR_GET_NO_NEW_PRIVS)),
+    BHI_END_OF_RULES,
+};
+
+const struct bhi_seccomp_rule bhi_rules_steady[] = {
+    BHI_ALLOW1(writev, BHI_INT(0, 2)),
+    BHI_END_OF_RULES,
+};

@@ -1,0 +1,284 @@
+#include "warden.h"
+#include "fd.h"
+#include "fdpass.h"
+#include "futex.h"
+#include "sandbox.h"
+#include "session.h"
+#include "warden_remove.h"
+#include "zygote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define START_TIMEOUT_MS  10000 /* for the host's first message */
+#define ANSWER_TIMEOUT_MS 2000  /* for a full socket to drain */
+#define KILL_TIMEOUT_MS   15000 /* a GPU driver may keep a dying process for seconds */
+#define CGROUP_PATIENCE   1000000000ull
+
+struct warden {
+    int host;  /* pidfd */
+    int child; /* pidfd of the zygote */
+    pid_t pid;
+    struct bhi_msg_start start;
+    struct bhi_zygote_stage *stage;
+};
+
+/* -- being nobody in particular ------------------------------------------------------------- */
+
+/* Signal dispositions, mask, group and folder come from the host; none of them is ours. An ignored
+ * SIGCHLD, for one, would have the kernel reap the zygote behind our back. */
+static void forget_the_host(void) {
+    for (int signal_number = 1; signal_number < NSIG; signal_number++) {
+        (void)signal(signal_number, SIG_DFL);
+    }
+    (void)signal(SIGPIPE, SIG_IGN);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)setsid(); /* a terminal's Ctrl-C is for the host, which ends us in its own way */
+    if (chdir("/") != 0) {
+        /* Staying in the host's folder only pins a mount. */
+    }
+    umask(077);
+}
+
+/* Drivers read dozens of variables. They get those that the host passes on, and no other. */
+static int clean_environment(void) {
+    static const char *const kept[] = {
+        "VK_DRIVER_FILES",
+        "VK_ICD_FILENAMES",
+        "LD_LIBRARY_PATH",
+#if BHI_FAULTS
+        "BULKHEAD_TEST_FAULTS",
+#endif
+        NULL
+    };
+    char *values[sizeof kept / sizeof kept[0]] = {NULL};
+    int r = 0;
+    for (size_t i = 0; kept[i] != NULL; i++) {
+        const char *value = getenv(kept[i]);
+        values[i] = value == NULL ? NULL : strdup(value);
+        r = value != NULL && values[i] == NULL ? -ENOMEM : r;
+    }
+    clearenv();
+    for (size_t i = 0; kept[i] != NULL; i++) {
+        if (values[i] != NULL && r == 0 && setenv(kept[i], values[i], 1) != 0) {
+            r = -errno;
+        }
+        free(values[i]);
+    }
+    return r;
+}
+
+/* -- the conversation ----------------------------------------------------------------------- */
+
+static int answer(const struct bhi_failure *failure) {
+    struct bhi_message message = {.type = BHI_MSG_ZYGOTE_FAILED};
+    message.zygote_failed.status = (uint32_t)failure->status;
+    message.zygote_failed.error = failure->error;
+    bhi_text_sanitise(message.zygote_failed.text, sizeof message.zygote_failed.text, failure->text,
+                      strlen(failure->text));
+    struct pollfd ready = {.fd = BHI_WARDEN_SOCKET, .events = POLLOUT};
+    if (poll(&ready, 1, ANSWER_TIMEOUT_MS) == 1) {
+        (void)bhi_fdpass_send_message(BHI_WARDEN_SOCKET, &message, NULL, 0);
+    }
+    return BHI_EXIT_START_FAILED;
+}
+
+/* Reads `start`. Returns 1, 0 where the host has gone, or -errno with |failure|. */
+static int read_start(struct warden *warden, struct bhi_failure *failure) {
+    struct pollfd ready = {.fd = BHI_WARDEN_SOCKET, .events = POLLIN};
+    int n = poll(&ready, 1, START_TIMEOUT_MS);
+    if (n <= 0) {
+        return bhi_fail(failure, BH_SYSTEM, n == 0 ? ETIMEDOUT : errno, "no start message");
+    }
+    struct bhi_message message;
+    int fds[BHI_FDPASS_MAX];
+    char why[200] = "";
+    int r = bhi_fdpass_recv_message(BHI_WARDEN_SOCKET, BHI_S2Z, &message, fds, MSG_DONTWAIT, why,
+                                    sizeof why);
+    if (r == 0) {
+        return 0;
+    }
+    if (r < 0) {
+        return bhi_fail(failure, BH_SYSTEM, -r, "malformed start message (%s)", why);
+    }
+    if (message.type != BHI_MSG_START) {
+        for (uint32_t i = 0; i < bhi_message_info(message.type)->fds; i++) {
+            close(fds[i]);
+        }
+        return bhi_fail(failure, BH_SYSTEM, EPROTO, "the first message was %s, not start",
+                        bhi_message_info(message.type)->name);
+    }
+    warden->host = fds[0];
+    warden->start = message.start;
+    if (warden->start.runtime_dir[0] != '/') {
+        return bhi_fail(failure, BH_SYSTEM, EINVAL, "the runtime folder '%s' is not absolute",
+                        warden->start.runtime_dir);
+    }
+    struct pollfd host = {.fd = warden->host, .events = POLLIN};
+    if (poll(&host, 1, 0) == 1 && (host.revents & (POLLERR | POLLNVAL)) != 0) {
+        return bhi_fail(failure, BH_SYSTEM, EINVAL, "start came without a pidfd of the host");
+    }
+    return 1;
+}
+
+/* -- the zygote's life ---------------------------------------------------------------------- */
+
+static int clone_zygote(struct warden *warden, struct bhi_zygote_config *config,
+                        struct bhi_failure *failure) {
+    int go[2];
+    if (pipe2(go, O_CLOEXEC) != 0) {
+        return bhi_fail(failure, BH_SYSTEM, errno, "cannot create a pipe");
+    }
+    config->go = go[0];
+    config->warden = getpid();
+    bhi_namespaces_read(&config->outside);
+    warden->pid = bhi_sandbox_clone(&warden->child, &config->layers, failure);
+    if (warden->pid == 0) {
+        close(go[1]);
+        close(warden->host);
+        bhi_zygote_run(config);
+    }
+    close(go[0]);
+    if (warden->pid < 0) {
+        close(go[1]);
+        return warden->pid;
+    }
+    int r = bhi_sandbox_map_ids(warden->pid, failure);
+    if (r == 0 && write(go[1], "g", 1) != 1) {
+        r = bhi_fail(failure, BH_SYSTEM, errno, "the zygote died at once");
+    }
+    /* go[1] stays open: its end of file tells a zygote whose PDEATHSIG came too late. */
+    return r;
+}
+
+/* True once it is reaped. */
+static bool reap(const struct warden *warden, int timeout_ms, siginfo_t *info) {
+    struct pollfd ended = {.fd = warden->child, .events = POLLIN};
+    int n;
+    const uint64_t deadline = bhi_deadline_ns((uint64_t)timeout_ms * 1000000u);
+    do {
+        n = poll(&ended, 1, timeout_ms);
+    } while (n < 0 && errno == EINTR && bhi_now_ns() < deadline);
+    return n == 1 && waitid(P_PIDFD, (id_t)warden->child, info, WEXITED | WNOHANG) == 0;
+}
+
+static void host_is_gone(const struct warden *warden) {
+    siginfo_t info;
+    (void)pidfd_send_signal(warden->child, SIGKILL, NULL, 0);
+    /* The folder at once: even a driver that keeps the zygote for a while does not keep it. */
+    (void)bhi_remove_runtime_dir(warden->start.runtime_dir);
+    (void)reap(warden, KILL_TIMEOUT_MS, &info);
+    if (warden->start.cgroup_dir[0] != '\0') {
+        (void)bhi_remove_cgroup(warden->start.cgroup_dir, CGROUP_PATIENCE);
+    }
+}
+
+static const char *stage_text(uint32_t stage) {
+    switch (stage) {
+    case BHI_ZYGOTE_CLONED:
+        return "before it had done anything";
+    case BHI_ZYGOTE_LOADING:
+        return "while it loaded the driver";
+    case BHI_ZYGOTE_ROOTING:
+        return "while it made the worker's root";
+    default:
+        return "while it served";
+    }
+}
+
+/* A zygote that died before it could say why. */
+static int zygote_is_gone(const struct warden *warden, const struct bhi_driver *driver,
+                          const siginfo_t *info) {
+    if (atomic_load(&warden->stage->answered) != 0) {
+        return BHI_EXIT_OK;
+    }
+    struct bhi_failure failure;
+    bhi_fail(&failure, BH_UNSUPPORTED, 0, "the zygote %s %d %s (%s)",
+             info->si_code == CLD_EXITED ? "exited with" : "was killed by signal", info->si_status,
+             stage_text(atomic_load(&warden->stage->stage)), driver->library);
+    return answer(&failure);
+}
+
+static int watch(const struct warden *warden, const struct bhi_driver *driver) {
+    enum { HOST, ZYGOTE };
+    for (;;) {
+        struct pollfd fds[2] = {[HOST] = {.fd = warden->host, .events = POLLIN},
+                                [ZYGOTE] = {.fd = warden->child, .events = POLLIN}};
+        if (poll(fds, 2, -1) < 0 && errno != EINTR) {
+            fds[HOST].revents = POLLIN; /* blind: the safe assumption */
+        }
+        if (fds[HOST].revents != 0) {
+            host_is_gone(warden);
+            return BHI_EXIT_OK;
+        }
+        siginfo_t info = {0};
+        if (fds[ZYGOTE].revents != 0 && reap(warden, 0, &info)) {
+            return zygote_is_gone(warden, driver, &info);
+        }
+    }
+}
+
+/* From `start` to a cloned zygote. Returns 1, 0 where the host has gone, or -errno. */
+static int begin(struct warden *warden, struct bhi_zygote_config *config,
+                 struct bhi_failure *failure) {
+    int r = read_start(warden, failure);
+    if (r <= 0) {
+        return r;
+    }
+    warden->stage = mmap(NULL, sizeof *warden->stage, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (warden->stage == MAP_FAILED) {
+        return bhi_fail(failure, BH_SYSTEM, errno, "cannot map a page");
+    }
+    if ((r = clean_environment()) != 0) {
+        return bhi_fail(failure, BH_SYSTEM, -r, "cannot set the environment");
+    }
+    if ((r = bhi_sandbox_standard_streams(failure)) != 0 ||
+        (r = bhi_driver_pick(&config->driver, warden->start.driver, failure)) != 0) {
+        return r;
+    }
+    config->socket = BHI_WARDEN_SOCKET;
+    config->start = warden->start;
+    config->stage = warden->stage;
+    r = clone_zygote(warden, config, failure);
+    return r == 0 ? 1 : r;
+}
+
+int bhi_warden_run(void) {
+    static struct bhi_zygote_config config; /* large, and the zygote goes on using it */
+    struct warden warden = {.host = -1, .child = -1};
+    struct bhi_failure failure = {0};
+
+    forget_the_host();
+    if (close_range(BHI_WARDEN_SOCKET + 1, ~0u, 0) != 0 ||
+        fcntl(BHI_WARDEN_SOCKET, F_SETFL, O_NONBLOCK) != 0 ||
+        fcntl(BHI_WARDEN_SOCKET, F_SETFD, FD_CLOEXEC) != 0) {
+        return BHI_EXIT_START_FAILED; /* descriptor 3 is no socket: there is nobody to tell */
+    }
+    int r = begin(&warden, &config, &failure);
+    if (r == 0) {
+        return BHI_EXIT_OK;
+    }
+    if (r < 0) {
+        if (warden.child >= 0) {
+            siginfo_t info;
+            (void)pidfd_send_signal(warden.child, SIGKILL, NULL, 0);
+            (void)reap(&warden, KILL_TIMEOUT_MS, &info);
+        }
+        return answer(&failure);
+    }
+    return watch(&warden, &config.driver);
+}

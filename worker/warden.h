@@ -1,0 +1,21 @@
+/* The warden: the process between the host and the zygote. It has the host's privileges and none
+ * of its threads.
+ *
+ *   host ──posix_spawn──▶ warden ──clone(namespaces)──▶ zygote ──fork──▶ workers
+ *     ▲   seqpacket, fd 3   │  └─ picks the driver          ▲
+ *     └──── pidfd ──────────┘     pidfd, PDEATHSIG ─────────┘
+ *
+ * Host gone, however it died → the zygote is killed (and the kernel kills all its workers), the
+ * runtime folder and the cgroups are removed. Zygote gone → it is reaped. Warden gone → the zygote
+ * dies by its PDEATHSIG. It waits only in poll(), for descriptors that the kernel must end, and
+ * with a time limit wherever it waits for something that a peer owes it. */
+#ifndef BHI_WARDEN_H
+#define BHI_WARDEN_H
+
+/* The socket to the host. */
+#define BHI_WARDEN_SOCKET 3
+
+/* Returns an exit code (BHI_EXIT_*, session.h). */
+int bhi_warden_run(void);
+
+#endif

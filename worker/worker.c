@@ -1,0 +1,153 @@
+#include "worker.h"
+#include "alloc.h"
+#include "channel.h"
+#include "faults.h"
+#include "futex.h"
+#include "lane.h"
+#include "progress.h"
+#include "sandbox.h"
+#include "session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+struct worker {
+    struct bhi_worker_config *config;
+    struct bhi_sandbox sandbox;
+    struct bhi_lane_view lane;
+    struct bhi_progress progress;
+    struct bhi_channel channel;
+    PFN_vkGetInstanceProcAddr entry;
+};
+
+/* In the order of the steps; each returns 0 or -errno with |failure|. */
+
+static int enter_sandbox(struct worker *worker, struct bhi_failure *failure) {
+    struct bhi_worker_config *config = worker->config;
+    const int *fds = config->fds;
+    int r = bhi_lane_view_map(&worker->lane, fds[BHI_SPAWN_LANE], config->spawn->lane_bytes);
+    if (r != 0) {
+        return bhi_fail(failure, BH_SYSTEM, -r, "the lane is not a sealed memfd of %llu bytes",
+                        (unsigned long long)config->spawn->lane_bytes);
+    }
+    /* Lane and progress are mapped: their descriptors go with everything else. */
+    int kept[] = {fds[BHI_SPAWN_FDPASS], fds[BHI_SPAWN_DOORBELL]};
+    if ((r = bhi_sandbox_descriptors(kept, 2, failure)) != 0) {
+        return r;
+    }
+    config->fds[BHI_SPAWN_FDPASS] = kept[0];
+    config->fds[BHI_SPAWN_DOORBELL] = kept[1];
+    worker->sandbox.layers |= BHI_LAYER_BIT(DESCRIPTORS);
+    if (BHI_FAULT_FAILS("sandbox")) {
+        return bhi_fail(failure, BH_UNSUPPORTED, EPERM, "injected fault");
+    }
+    return bhi_sandbox_enter(&worker->sandbox, failure);
+}
+
+static int connect_channel(struct worker *worker, struct bhi_failure *failure) {
+    const struct bhi_msg_spawn *spawn = worker->config->spawn;
+    char path[sizeof BHI_SANDBOX_RUN + sizeof spawn->endpoint];
+    snprintf(path, sizeof path, "%s/%s", BHI_SANDBOX_RUN, spawn->endpoint);
+    /* Waits until it is connected: afterwards ZeroMQ's threads open no socket any more. */
+    int r =
+        BHI_FAULT_FAILS("connect") ? -ECONNREFUSED : bhi_channel_connect(&worker->channel, path);
+    if (r != 0) {
+        return bhi_fail(failure, BH_SYSTEM, -r, "cannot connect to %s", path);
+    }
+    return 0;
+}
+
+static int say_hello(struct worker *worker, struct bhi_failure *failure) {
+    struct bhi_msg_spawn *spawn = worker->config->spawn;
+    struct bhi_message message = {.type = BHI_MSG_HELLO};
+    message.hello.protocol = BHI_WIRE_VERSION;
+    message.hello.worker = spawn->worker;
+    memcpy(message.hello.token, spawn->token, sizeof spawn->token);
+    int r = BHI_FAULT_FAILS("hello") ? -EPIPE : bhi_channel_send(&worker->channel, &message);
+    explicit_bzero(spawn->token, sizeof spawn->token);
+    explicit_bzero(&message, sizeof message);
+    if (r != 0) {
+        return bhi_fail(failure, BH_SYSTEM, -r, "cannot send hello");
+    }
+    return 0;
+}
+
+static int start_filter(struct worker *worker, struct bhi_failure *failure) {
+    return bhi_sandbox_filter(&worker->sandbox, BHI_FILTER_START, failure);
+}
+
+static int find_entry(struct worker *worker, struct bhi_failure *failure) {
+    worker->entry = bhi_driver_entry(worker->config->driver, failure);
+    return worker->entry == NULL ? -ENODEV : 0;
+}
+
+static int lock_down(struct worker *worker, struct bhi_failure *failure) {
+    if (BHI_FAULT_FAILS("lock_down")) {
+        return bhi_fail(failure, BH_UNSUPPORTED, EPERM, "injected fault");
+    }
+    return bhi_sandbox_filter(&worker->sandbox, BHI_FILTER_STEADY, failure);
+}
+
+static void run_step(struct worker *worker, enum bhi_step step,
+                     int (*call)(struct worker *, struct bhi_failure *)) {
+    struct bhi_failure failure = {.status = BH_OK};
+    bhi_progress_step(&worker->progress, step);
+    if (call(worker, &failure) != 0) {
+        bhi_progress_step_failed(&worker->progress, (uint32_t)failure.status, failure.error,
+                                 failure.text);
+        _exit(BHI_EXIT_START_FAILED);
+    }
+}
+
+_Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
+    static struct worker worker;
+    worker.config = config;
+    worker.sandbox = (struct bhi_sandbox){.driver = config->driver,
+                                          .memory_limit = config->spawn->memory_limit,
+                                          .layers = config->layers};
+    sigset_t none; /* the zygote blocks SIGCHLD */
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    /* Pid 1 of our namespace is the zygote, whose end is ours anyway; this is the second rope. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != 1 ||
+        bhi_progress_map(&worker.progress, config->fds[BHI_SPAWN_PROGRESS],
+                         config->spawn->progress_bytes) != 0) {
+        _exit(BHI_EXIT_START_FAILED); /* nowhere to say why */
+    }
+    bhi_alloc_watch(worker.progress.header);
+#if BHI_FAULTS
+    bhi_faults_worker(config->ordinal);
+    bhi_faults_targets(&worker.progress, NULL);
+#endif
+    bhi_progress_step(&worker.progress, BHI_STEP_FORKED);
+    run_step(&worker, BHI_STEP_SANDBOX, enter_sandbox);
+    run_step(&worker, BHI_STEP_CONTROL, connect_channel);
+#if BHI_FAULTS
+    bhi_faults_targets(&worker.progress, &worker.channel);
+#endif
+    run_step(&worker, BHI_STEP_CONTROL, say_hello);
+    run_step(&worker, BHI_STEP_CONTROL, start_filter);
+    run_step(&worker, BHI_STEP_DEVICE, find_entry);
+
+    const struct bhi_session_config session_config = {
+        .lane = &worker.lane,
+        .progress = &worker.progress,
+        .channel = &worker.channel,
+        .fdpass = config->fds[BHI_SPAWN_FDPASS],
+        .doorbell = config->fds[BHI_SPAWN_DOORBELL],
+        .get_instance_proc_addr = worker.entry,
+        .device_index = config->spawn->device_index,
+    };
+    struct bhi_session *session = bhi_session_start(&session_config);
+    if (session == NULL) {
+        _exit(BHI_EXIT_START_FAILED); /* it has said which step */
+    }
+    run_step(&worker, BHI_STEP_LOCK_DOWN, lock_down);
+    bhi_progress_step(&worker.progress, BHI_STEP_RUNNING);
+    /* _exit: the kernel takes the device down more surely than the driver's destructors. */
+    _exit(bhi_session_run(session, worker.sandbox.layers, bhi_now_ns() - config->forked_ns));
+}

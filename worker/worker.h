@@ -1,0 +1,36 @@
+/* A worker, from fork to its session. Each step that fails says so in progress and ends the worker
+ * with BHI_EXIT_START_FAILED.
+ *
+ *   progress, lane mapped → descriptors → capabilities, no_new_privs, dumpable, Landlock, rlimits
+ *   → channel, hello → filter A → session start (device, threads, warm-up) → filter B → session
+ *
+ * What acts on one thread only comes before the channel, whose threads are the first. The channel
+ * comes before filter A, which knows no socket() and no connect(). */
+#ifndef BHI_WORKER_H
+#define BHI_WORKER_H
+
+#include "driver.h"
+#include "wire.h"
+#include <stdint.h>
+
+enum bhi_spawn_fd {
+    BHI_SPAWN_LANE,
+    BHI_SPAWN_PROGRESS,
+    BHI_SPAWN_FDPASS,
+    BHI_SPAWN_DOORBELL,
+    BHI_SPAWN_FDS,
+};
+
+struct bhi_worker_config {
+    const struct bhi_driver *driver;
+    uint64_t layers;             /* bits that hold in the zygote */
+    uint64_t forked_ns;          /* when it was forked */
+    unsigned ordinal;            /* 1, 2, … in its zygote */
+    struct bhi_msg_spawn *spawn; /* the token in it is wiped once it is sent */
+    int fds[BHI_SPAWN_FDS];
+};
+
+/* In the forked child. */
+_Noreturn void bhi_worker_run(struct bhi_worker_config *config);
+
+#endif

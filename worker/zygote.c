@@ -1,0 +1,376 @@
+#include "zygote.h"
+#include "faults.h"
+#include "fdpass.h"
+#include "futex.h"
+#include "probe.h"
+#include "session.h"
+#include "text.h"
+#include "worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_CHILDREN 4096
+#define MAX_PROBES   8
+
+/* A child that somebody waits to hear of: a worker, or a prober (report is not NULL). */
+struct child {
+    pid_t pid; /* 0: free */
+    uint32_t layer;
+    uint64_t worker;
+    uint64_t deadline_ns;
+    bool killed;
+    struct bhi_probe_report *report;
+};
+
+static struct zygote {
+    struct bhi_zygote_config *config;
+    struct bhi_probe_context probes;
+    int signals; /* signalfd: SIGCHLD */
+    unsigned spawned;
+    struct child children[MAX_CHILDREN];
+} zygote;
+
+/* -- talking to the host -------------------------------------------------------------------- */
+
+/* Waits while the host does not read: the warden ends us with the host, so this ends. */
+static void say(const struct bhi_message *message, const int *fds, size_t fd_count) {
+    for (;;) {
+        int r = bhi_fdpass_send_message(zygote.config->socket, message, fds, fd_count);
+        if (r == 0) {
+            return;
+        }
+        struct pollfd ready = {.fd = zygote.config->socket, .events = POLLOUT};
+        if (r != -EAGAIN || (poll(&ready, 1, -1) < 0 && errno != EINTR)) {
+            _exit(BHI_EXIT_SUPERVISOR);
+        }
+    }
+}
+
+static _Noreturn void fail(const struct bhi_failure *failure) {
+    struct bhi_message message = {.type = BHI_MSG_ZYGOTE_FAILED};
+    message.zygote_failed.status = (uint32_t)failure->status;
+    message.zygote_failed.error = failure->error;
+    bhi_text_sanitise(message.zygote_failed.text, sizeof message.zygote_failed.text, failure->text,
+                      strlen(failure->text));
+    atomic_store(&zygote.config->stage->answered, 1);
+    say(&message, NULL, 0);
+    _exit(BHI_EXIT_START_FAILED);
+}
+
+/* -- children ------------------------------------------------------------------------------- */
+
+static struct child *free_child(void) {
+    for (size_t i = 0; i < MAX_CHILDREN; i++) {
+        if (zygote.children[i].pid == 0) {
+            return &zygote.children[i];
+        }
+    }
+    return NULL;
+}
+
+static bool worker_exists(uint64_t id) {
+    for (size_t i = 0; i < MAX_CHILDREN; i++) {
+        if (zygote.children[i].pid != 0 && zygote.children[i].report == NULL &&
+            zygote.children[i].worker == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void child_ended(struct child *child, const siginfo_t *info) {
+    struct bhi_message message = {0};
+    if (child->report != NULL) {
+        message.type = BHI_MSG_PROBED;
+        bhi_probe_finish(child->report, child->layer, child->killed, &message.probed);
+    } else {
+        message.type = BHI_MSG_EXITED;
+        message.exited.worker = child->worker;
+        message.exited.code = info->si_code;
+        message.exited.status = info->si_status;
+    }
+    *child = (struct child){0};
+    say(&message, NULL, 0);
+}
+
+/* Reaps all that has ended. Strangers (children of our children) are reaped and forgotten. */
+static void reap(void) {
+    struct signalfd_siginfo drained;
+    while (read(zygote.signals, &drained, sizeof drained) == (ssize_t)sizeof drained) {
+    }
+    for (;;) {
+        siginfo_t info = {0};
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) {
+            return;
+        }
+        for (size_t i = 0; i < MAX_CHILDREN; i++) {
+            if (zygote.children[i].pid == info.si_pid) {
+                child_ended(&zygote.children[i], &info);
+                break;
+            }
+        }
+    }
+}
+
+/* Kills probers that have used up their time; their end is reported when they are reaped.
+ * Returns how long poll() may sleep. */
+static int check_deadlines(void) {
+    const uint64_t now = bhi_now_ns();
+    uint64_t next = BHI_FOREVER;
+    for (size_t i = 0; i < MAX_CHILDREN; i++) {
+        struct child *child = &zygote.children[i];
+        if (child->pid == 0 || child->report == NULL || child->killed) {
+            continue;
+        }
+        if (now >= child->deadline_ns) {
+            child->killed = true;
+            kill(child->pid, SIGKILL);
+        } else if (child->deadline_ns < next) {
+            next = child->deadline_ns;
+        }
+    }
+    return next == BHI_FOREVER ? -1 : (int)((next - now) / 1000000u) + 1;
+}
+
+/* -- requests ------------------------------------------------------------------------------- */
+
+/* A name, not a path: it is looked up in the runtime folder and nowhere else. */
+static bool is_file_name(const char *name) {
+    return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
+}
+
+static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd) {
+    struct child *child = free_child();
+    if (child == NULL) {
+        return -EAGAIN;
+    }
+    if (worker_exists(spawn->worker)) {
+        return -EEXIST;
+    }
+    if (!is_file_name(spawn->endpoint)) {
+        return -EINVAL;
+    }
+    struct bhi_worker_config config = {.driver = &zygote.config->driver,
+                                       .layers = zygote.probes.layers,
+                                       .forked_ns = bhi_now_ns(),
+                                       .ordinal = ++zygote.spawned,
+                                       .spawn = spawn};
+    memcpy(config.fds, fds, sizeof config.fds);
+    /* fork(), not the raw call: drivers may have registered handlers. */
+    pid_t pid = fork();
+    if (pid < 0) {
+        return -errno;
+    }
+    if (pid == 0) {
+        bhi_worker_run(&config);
+    }
+    /* Nobody but us reaps it: the pid is still its own. */
+    int pidfd = pidfd_open(pid, 0);
+    if (pidfd < 0) {
+        int error = errno;
+        kill(pid, SIGKILL); /* a stranger now */
+        return -error;
+    }
+    *child = (struct child){.pid = pid, .worker = spawn->worker};
+    *out_pidfd = pidfd;
+    return 0;
+}
+
+static void spawn(struct bhi_msg_spawn *request, const int *fds) {
+    int pidfd = -1;
+    int r = try_spawn(request, fds, &pidfd);
+    explicit_bzero(request->token, sizeof request->token); /* the next worker inherits our memory */
+    for (size_t i = 0; i < BHI_SPAWN_FDS; i++) {
+        close(fds[i]);
+    }
+    struct bhi_message message = {0};
+    if (r == 0) {
+        message.type = BHI_MSG_SPAWNED;
+        message.spawned.worker = request->worker;
+        say(&message, &pidfd, 1);
+        close(pidfd);
+    } else {
+        message.type = BHI_MSG_SPAWN_FAILED;
+        message.spawn_failed.worker = request->worker;
+        message.spawn_failed.error = -r;
+        say(&message, NULL, 0);
+    }
+}
+
+static void refuse_probe(uint32_t layer, const char *text, int error) {
+    struct bhi_message message = {.type = BHI_MSG_PROBED};
+    message.probed.layer = layer;
+    message.probed.result = BHI_PROBE_BROKEN;
+    snprintf(message.probed.text, sizeof message.probed.text, "%s%s%s", text,
+             error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
+    say(&message, NULL, 0);
+}
+
+static void probe(uint32_t layer) {
+    unsigned running = 0;
+    for (size_t i = 0; i < MAX_CHILDREN; i++) {
+        running += zygote.children[i].report != NULL;
+    }
+    struct child *child = free_child();
+    if (child == NULL || running >= MAX_PROBES) {
+        refuse_probe(layer, "not probed: too many probes at once", 0);
+        return;
+    }
+    struct bhi_probe_report *report = NULL;
+    pid_t pid = bhi_probe_start(&zygote.probes, layer, &report);
+    if (pid < 0) {
+        refuse_probe(layer, "not probed: cannot fork", (int)-pid);
+        return;
+    }
+    *child = (struct child){.pid = pid,
+                            .layer = layer,
+                            .deadline_ns = bhi_deadline_ns(BHI_PROBE_TIMEOUT_NS),
+                            .report = report};
+}
+
+/* One request. Whatever is wrong with it is the host's fault, and nobody is left to serve. */
+static void serve(void) {
+    static struct bhi_message message;
+    int fds[BHI_FDPASS_MAX];
+    int r = bhi_fdpass_recv_message(zygote.config->socket, BHI_S2Z, &message, fds, MSG_DONTWAIT,
+                                    NULL, 0);
+    if (r == -EAGAIN) {
+        return;
+    }
+    if (r == 0) {
+        _exit(BHI_EXIT_OK);
+    }
+    if (r < 0) {
+        _exit(BHI_EXIT_SUPERVISOR);
+    }
+    switch (message.type) {
+    case BHI_MSG_SPAWN:
+        spawn(&message.spawn, fds);
+        break;
+    case BHI_MSG_PROBE:
+        probe(message.probe.layer);
+        break;
+    default: /* a second start */
+        _exit(BHI_EXIT_SUPERVISOR);
+    }
+}
+
+/* -- starting ------------------------------------------------------------------------------- */
+
+/* Until the warden has mapped our ids nothing here has an owner. */
+static void await_warden(int go) {
+    char byte;
+    ssize_t n;
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+        _exit(BHI_EXIT_START_FAILED);
+    }
+    do {
+        n = read(go, &byte, 1);
+    } while (n < 0 && errno == EINTR);
+    /* It may have died before PDEATHSIG was set; then its end of the pipe is closed. */
+    struct pollfd end = {.fd = go, .events = 0};
+    if (n != 1 || poll(&end, 1, 0) != 0) {
+        _exit(BHI_EXIT_START_FAILED);
+    }
+    close(go);
+}
+
+static int watch_children(struct bhi_failure *failure) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    zygote.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (zygote.signals < 0) {
+        return bhi_fail(failure, BH_SYSTEM, errno, "cannot create a signalfd");
+    }
+    return 0;
+}
+
+static int begin(struct bhi_failure *failure) {
+    struct bhi_zygote_config *config = zygote.config;
+    struct utsname host;
+    int r;
+    uname(&host); /* before it has a name of its own */
+    snprintf(zygote.probes.host_name, sizeof zygote.probes.host_name, "%s", host.nodename);
+    if ((r = bhi_sandbox_namespaces_fini(failure)) != 0) {
+        return r;
+    }
+#if BHI_FAULTS
+    bhi_faults_init();
+#endif
+    /* The library first: once the root is emptied it cannot be found. */
+    atomic_store(&config->stage->stage, BHI_ZYGOTE_LOADING);
+    if ((r = bhi_driver_load(&config->driver, failure)) != 0) {
+        return r;
+    }
+    bhi_namespaces_read(&zygote.probes.inside);
+    atomic_store(&config->stage->stage, BHI_ZYGOTE_ROOTING);
+    if ((r = bhi_sandbox_root(&config->driver, config->start.runtime_dir, failure)) != 0 ||
+        (r = bhi_sandbox_not_dumpable(failure)) != 0) {
+        return r;
+    }
+    zygote.probes.driver = &config->driver;
+    zygote.probes.layers = config->layers | BHI_LAYER_BIT(ROOT);
+    zygote.probes.outside = config->outside;
+    zygote.probes.warden = config->warden;
+    return watch_children(failure);
+}
+
+static void announce(void) {
+    const struct bhi_driver *driver = &zygote.config->driver;
+    struct bhi_message message = {.type = BHI_MSG_ZYGOTE_READY};
+    message.zygote_ready.layers = zygote.probes.layers;
+    snprintf(message.zygote_ready.driver, sizeof message.zygote_ready.driver, "%s",
+             driver->info->name);
+    bhi_text_sanitise(message.zygote_ready.library, sizeof message.zygote_ready.library,
+                      driver->library, strlen(driver->library));
+    int self = pidfd_open(getpid(), 0);
+    if (self < 0) {
+        struct bhi_failure failure;
+        bhi_fail(&failure, BH_SYSTEM, errno, "cannot open a pidfd of the zygote");
+        fail(&failure);
+    }
+    atomic_store(&zygote.config->stage->stage, BHI_ZYGOTE_SERVING);
+    atomic_store(&zygote.config->stage->answered, 1);
+    say(&message, &self, 1);
+    close(self);
+}
+
+_Noreturn void bhi_zygote_run(struct bhi_zygote_config *config) {
+    struct bhi_failure failure = {.status = BH_OK};
+    zygote.config = config;
+    await_warden(config->go);
+    if (begin(&failure) != 0) {
+        fail(&failure);
+    }
+    announce();
+    for (;;) {
+        enum { HOST, CHILDREN };
+        struct pollfd fds[2] = {[HOST] = {.fd = config->socket, .events = POLLIN},
+                                [CHILDREN] = {.fd = zygote.signals, .events = POLLIN}};
+        if (poll(fds, 2, check_deadlines()) < 0 && errno != EINTR) {
+            _exit(BHI_EXIT_START_FAILED);
+        }
+        if (fds[CHILDREN].revents != 0) {
+            reap();
+        }
+        if (fds[HOST].revents != 0) {
+            serve();
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/* The zygote: pid 1 of the sandbox's namespaces. It has the driver's library loaded, no thread, and
+ * forks workers on request.
+ *
+ * State:
+ *
+ *   (cloned) ──ids mapped──▶ loading ──▶ rooting ──zygote_ready──▶ serving ──end of file──▶ exit
+ *       │                       │           │                        │ spawn   → spawned(pidfd)
+ *       └────────── zygote_failed, exit ────┘                        │          | spawn_failed
+ *                                                                    │ probe   → probed
+ *                                                                    └ SIGCHLD → exited, once each
+ *
+ * Its end is the end of every worker: they are in its pid namespace. */
+#ifndef BHI_ZYGOTE_H
+#define BHI_ZYGOTE_H
+
+#include "driver.h"
+#include "sandbox.h"
+#include "wire.h"
+#include <stdint.h>
+
+/* Shared between warden and zygote (written by the zygote), so that a death in mid-start has a
+ * name: a driver's constructor can crash. */
+struct bhi_zygote_stage {
+    _Atomic uint32_t answered; /* zygote_ready or zygote_failed is on its way */
+    _Atomic uint32_t stage;    /* enum bhi_zygote_stages */
+};
+enum bhi_zygote_stages {
+    BHI_ZYGOTE_CLONED,
+    BHI_ZYGOTE_LOADING,
+    BHI_ZYGOTE_ROOTING,
+    BHI_ZYGOTE_SERVING,
+};
+
+struct bhi_zygote_config {
+    int socket;      /* to the host */
+    int go;          /* pipe: a byte once the ids are mapped; its other end dies with the warden */
+    pid_t warden;    /* pid outside, for probes */
+    uint64_t layers; /* the namespaces' bits */
+    struct bhi_driver driver;
+    struct bhi_namespaces outside;
+    struct bhi_zygote_stage *stage;
+    struct bhi_msg_start start;
+};
+
+/* Never returns. */
+_Noreturn void bhi_zygote_run(struct bhi_zygote_config *config);
+
+#endif
