@@ -5,6 +5,7 @@
  * what was given; only then it runs. Each step returns an exit status, BHI_EXIT_READY to go on.
  */
 #include <bulkhead/bulkhead.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,11 @@ static int refused(const struct bhi_complaint *complaint) {
         return interrupted();
     bhi_complain("run", "%s", complaint->text);
     return BHI_EXIT_USAGE;
+}
+
+static int out_of_memory(void) {
+    bhi_complain("run", "out of memory");
+    return BHI_EXIT_ENVIRON;
 }
 
 /* -- the stream ---------------------------------------------------------------------------------
@@ -177,28 +183,80 @@ static int conclude_compile(struct run *run, bh_status status, const bh_detail *
     return conclude(run);
 }
 
-static int compile(struct run *run) {
-    struct bhi_complaint complaint;
-    bh_detail detail = {0};
+/* bh_kernel_reflect blocks as long as the compile takes. It has a thread of its own, so that the
+ * program goes on looking at signals. */
+struct compilation {
+    pthread_mutex_t lock; /* guards done */
+    pthread_cond_t ended;
+    bool done;
+    bh_kernel *kernel;
+    bh_stream *stream;
+    bh_kernel_info info; /* this and below: the thread's until done */
+    bh_detail detail;
     bh_status status;
-    int exit_status = BHI_EXIT_READY;
-    bh_kernel_info *info = calloc(1, sizeof *info);
-    if (!info) {
-        bhi_complain("run", "out of memory");
-        return BHI_EXIT_ENVIRON;
+};
+
+static void *reflect(void *argument) {
+    struct compilation *compilation = argument;
+    /* Bounded by the stream's deadline; --deadline none waits as long as it takes. */
+    compilation->status = bh_kernel_reflect(compilation->kernel, compilation->stream, BH_FOREVER,
+                                            &compilation->info, &compilation->detail);
+    pthread_mutex_lock(&compilation->lock);
+    compilation->done = true;
+    pthread_cond_signal(&compilation->ended);
+    pthread_mutex_unlock(&compilation->lock);
+    return NULL;
+}
+
+/* Returns true when it has ended, false when a signal came first. */
+static bool await_compilation(struct compilation *compilation) {
+    pthread_mutex_lock(&compilation->lock);
+    while (!compilation->done && !bhi_interrupt_signal()) {
+        uint64_t until = now_ns() + slice_ns;
+        struct timespec time = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
+        pthread_cond_clockwait(&compilation->ended, &compilation->lock, CLOCK_MONOTONIC, &time);
     }
-    /* The stream's deadline bounds each compile; --deadline none waits as long as it takes. */
-    do
-        status = bh_kernel_reflect(run->kernel, run->stream, slice_ns, info, &detail);
-    while (status == BH_TIMEOUT && !bhi_interrupt_signal());
-    if (status == BH_TIMEOUT) {
-        exit_status = interrupted();
-    } else if (status != BH_OK) {
-        exit_status = conclude_compile(run, status, &detail);
-    } else if (!bhi_run_match(&run->request, info, &complaint)) {
-        exit_status = refused(&complaint);
+    bool done = compilation->done;
+    pthread_mutex_unlock(&compilation->lock);
+    return done;
+}
+
+static int check_compilation(struct run *run, const struct compilation *compilation) {
+    struct bhi_complaint complaint;
+    if (bhi_interrupt_signal())
+        return interrupted();
+    if (compilation->status != BH_OK)
+        return conclude_compile(run, compilation->status, &compilation->detail);
+    if (!bhi_run_match(&run->request, &compilation->info, &complaint))
+        return refused(&complaint);
+    return BHI_EXIT_READY;
+}
+
+static int compile(struct run *run) {
+    pthread_t thread;
+    struct compilation *compilation = calloc(1, sizeof *compilation);
+    if (!compilation)
+        return out_of_memory();
+    pthread_mutex_init(&compilation->lock, NULL);
+    pthread_cond_init(&compilation->ended, NULL);
+    compilation->kernel = run->kernel;
+    compilation->stream = run->stream;
+    int error = pthread_create(&thread, NULL, reflect, compilation);
+    int exit_status = BHI_EXIT_ENVIRON;
+    if (error != 0) {
+        bhi_complain("run", "pthread_create: %s", strerror(error));
+    } else {
+        if (!await_compilation(compilation)) {
+            /* Nothing else ends a compile: the context goes, and its worker with it. */
+            bh_context_destroy(run->context);
+            run->context = NULL;
+        }
+        pthread_join(thread, NULL);
+        exit_status = check_compilation(run, compilation);
     }
-    free(info);
+    pthread_cond_destroy(&compilation->ended);
+    pthread_mutex_destroy(&compilation->lock);
+    free(compilation);
     return exit_status;
 }
 
@@ -280,10 +338,8 @@ static int submit_all(struct run *run) {
         .commands = &command, .command_count = 1, .deadline_ns = request->deadline_ns};
 
     uint64_t *times = calloc(request->repeat, sizeof *times);
-    if (!times) {
-        bhi_complain("run", "out of memory");
-        return BHI_EXIT_ENVIRON;
-    }
+    if (!times)
+        return out_of_memory();
     for (uint64_t i = 0; i < request->repeat && exit_status == BHI_EXIT_READY; i++)
         exit_status = submit_one(run, &info, &times[i]);
     measure(&run->outcome, times);
@@ -348,10 +404,8 @@ int bhi_run_main(const struct bhi_args *args) {
     struct run *run = calloc(1, sizeof *run);
     int exit_status;
 
-    if (!run) {
-        bhi_complain("run", "out of memory");
-        return BHI_EXIT_ENVIRON;
-    }
+    if (!run)
+        return out_of_memory();
     if (!bhi_run_request_parse(args, &run->request, &complaint)) {
         bhi_complain("run", "%s; see bulkhead run --help", complaint.text);
         free(run);
