@@ -16,6 +16,8 @@
 #define MAX_PIECE      8192 /* libzmq reads at most this much at once from a raw connection */
 #define MAX_PEER_ID    32
 #define MAX_STRANGERS  64 /* pieces from others than the peer that one call looks at */
+/* "Never" in earnest, -1, makes libzmq drop what the peer sent last, and the news that it went. */
+#define NEVER_MS       (1 << 30)
 #define NS_PER_MS      1000000u
 #define ENDPOINT_BYTES (sizeof(struct sockaddr_un) + 8)
 
@@ -49,8 +51,8 @@ static int set_options(void *socket) {
         {ZMQ_SNDHWM, BHI_CHANNEL_HWM},
         {ZMQ_RCVHWM, BHI_CHANNEL_HWM},
         {ZMQ_LINGER, 0},
-        {ZMQ_RECONNECT_IVL, -1},
-        {ZMQ_IMMEDIATE, 1},
+        {ZMQ_RECONNECT_IVL, NEVER_MS},
+        {ZMQ_IMMEDIATE, 0},
         {ZMQ_BACKLOG, 1},
         {ZMQ_IPV6, 0},
         {ZMQ_STREAM_NOTIFY, 1},
