@@ -40,9 +40,11 @@ struct bhi_backend_config {
 struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
                                        struct bhi_fault *fault);
 void bhi_backend_destroy(struct bhi_backend *backend);
-/* All physical devices of the driver, as `device` messages (chosen = 1 on ours). Returns how many
- * were written. |config| alone is enough: also used when no device can be created. */
-size_t bhi_backend_devices(struct bhi_backend *backend, struct bhi_msg_device *out,
+/* All physical devices of the driver, as `device` messages (chosen = 1 on the backend's). Returns
+ * how many were written. |backend| may be NULL: where none can be created, an instance is made for
+ * the purpose. */
+size_t bhi_backend_devices(const struct bhi_backend_config *config,
+                           const struct bhi_backend *backend, struct bhi_msg_device *out,
                            size_t capacity);
 /* One trivial dispatch, so that the driver has started every thread and JIT it will need. */
 bool bhi_backend_warm_up(struct bhi_backend *backend, struct bhi_fault *fault);
@@ -72,16 +74,21 @@ void bhi_backend_kernel_destroy(struct bhi_backend *backend, uint64_t id);
 bool bhi_backend_next_reflection(struct bhi_backend *backend, struct bhi_msg_kernel_info *out,
                                  struct bhi_msg_kernel_binding *bindings);
 
-/* Runs |count| checked records, in order, and blocks until the device has finished them. It may
- * merge several into one vkQueueSubmit (with markers around each); it puts barriers between
- * commands that depend on each other through a buffer (also across records), and none between
- * those that do not; a record whose commands cannot be recorded fails alone and completely: none
+/* Runs |count| checked records, in order, and blocks until the device has finished them. Up to 64
+ * share one vkQueueSubmit, with markers between them: each record begins after the one before has
+ * ended, so that the markers tell which one a death belongs to. Inside a record there are barriers
+ * between commands that depend on each other through a buffer, and none between those that do not.
+ * A record whose commands cannot be recorded fails alone and completely: none
  * of its commands runs. |results| and |faults| have |count| entries; started_ns, ended_ns, status,
  * vk_result, command_index, executed are filled in. Returns false when the device is lost: then
  * the results up to the loss are right, the rest say DEVICE_LOST, and the backend is only good for
  * destruction. */
 bool bhi_backend_run(struct bhi_backend *backend, const struct bhi_lane_record *const *records,
                      size_t count, struct bhi_result *results, struct bhi_fault *faults);
+
+/* Will |record| run without compiling anything first? Only such records should share a call of
+ * bhi_backend_run: a compile holds up those before it, and its crash would be theirs too. */
+bool bhi_backend_warm(const struct bhi_backend *backend, const struct bhi_lane_record *record);
 
 void bhi_backend_metrics(const struct bhi_backend *backend, struct bhi_msg_metrics *out);
 

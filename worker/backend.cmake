@@ -1,0 +1,42 @@
+# The Vulkan backend and the session: bhi_backend, and bhi_backend_faulty with fault points in it.
+# Vulkan headers only: the driver's library, or in tests the loader, is found at run time.
+find_library(SPIRV_TOOLS_LIBRARY NAMES libSPIRV-Tools.a REQUIRED)
+set(spirv_cross_libraries "")
+foreach(part c hlsl msl cpp reflect glsl util core)
+    find_library(SPIRV_CROSS_${part}_LIBRARY NAMES libspirv-cross-${part}.a REQUIRED)
+    list(APPEND spirv_cross_libraries ${SPIRV_CROSS_${part}_LIBRARY})
+endforeach()
+
+set(backend_sources
+    module.c
+    module_access.c
+    reflect.c
+    session.c
+    session_control.c
+    validate.c
+    vk_api.c
+    vk_backend.c
+    vk_buffer.c
+    vk_device.c
+    vk_fault.c
+    vk_features.c
+    vk_groups.c
+    vk_hazards.c
+    vk_kernel.c
+    vk_map.c
+    vk_markers.c
+    vk_record.c
+    vk_recordings.c
+    vk_run.c)
+list(TRANSFORM backend_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+
+foreach(variant bhi_backend bhi_backend_faulty)
+    add_library(${variant} STATIC ${backend_sources})
+    target_include_directories(${variant} PUBLIC ${CMAKE_CURRENT_LIST_DIR})
+    target_compile_definitions(${variant} PRIVATE VK_NO_PROTOTYPES)
+    target_link_libraries(${variant} PUBLIC bhi_ipc PRIVATE bulkhead_flags
+        ${SPIRV_TOOLS_LIBRARY} ${spirv_cross_libraries})
+    # The archives are C++: whoever links this one needs that language's linker.
+    set_target_properties(${variant} PROPERTIES LINKER_LANGUAGE CXX)
+endforeach()
+target_compile_definitions(bhi_backend_faulty PRIVATE BHI_FAULTS=1)

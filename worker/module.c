@@ -1,0 +1,408 @@
+#define SPV_ENABLE_UTILITY_CODE /* SpvHasResultAndType */
+#include "module.h"
+
+#include "module_access.h"
+#include "vk_fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static SpvOp opcode(const uint32_t *at) {
+    return (SpvOp)(at[0] & SpvOpCodeMask);
+}
+
+static const uint32_t *definition(const struct bhi_module *module, uint32_t id) {
+    if (id >= module->bound || module->definitions[id] == 0) {
+        return NULL;
+    }
+    return &module->code[module->definitions[id]];
+}
+
+/* Indexes one instruction. */
+static void index_instruction(struct bhi_module *module, size_t offset, const char *entry) {
+    const uint32_t *at = &module->code[offset];
+    bool has_result = false, has_type = false;
+    SpvHasResultAndType(opcode(at), &has_result, &has_type);
+    size_t length = at[0] >> SpvWordCountShift;
+    if (has_result && length > (has_type ? 2u : 1u)) {
+        uint32_t id = at[has_type ? 2 : 1];
+        if (id < module->bound) {
+            module->definitions[id] = (uint32_t)offset;
+        }
+    }
+    if (opcode(at) == SpvOpDecorate && length >= 4 && at[1] < module->bound) {
+        if (at[2] == SpvDecorationSpecId) {
+            module->spec_ids[at[1]] = at[3] + 1;
+        } else if (at[2] == SpvDecorationBuiltIn && at[3] == SpvBuiltInWorkgroupSize) {
+            module->work_group_size = at[1];
+        }
+    } else if (opcode(at) == SpvOpEntryPoint && at[1] == SpvExecutionModelGLCompute &&
+               strcmp((const char *)&at[3], entry) == 0) {
+        module->entry = (uint32_t)offset;
+    }
+}
+
+bool bhi_module_init(struct bhi_module *module, const uint32_t *code, size_t words,
+                     const char *entry, const struct bhi_spec_constant *constants,
+                     uint32_t constant_count, struct bhi_fault *fault) {
+    memset(module, 0, sizeof *module);
+    module->code = code;
+    module->words = words;
+    module->bound = code[3];
+    module->constants = constants;
+    module->constant_count = constant_count;
+    module->definitions = calloc(module->bound, sizeof *module->definitions);
+    module->spec_ids = calloc(module->bound, sizeof *module->spec_ids);
+    module->uses = calloc(module->bound, sizeof *module->uses);
+    if (module->definitions == NULL || module->spec_ids == NULL || module->uses == NULL) {
+        bhi_module_fini(module);
+        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
+        return false;
+    }
+    for (size_t i = 5; i < words; i += code[i] >> SpvWordCountShift) {
+        index_instruction(module, i, entry);
+    }
+    if (!bhi_module_find_accesses(module)) {
+        bhi_module_fini(module);
+        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
+        return false;
+    }
+    return true;
+}
+
+void bhi_module_fini(struct bhi_module *module) {
+    free(module->definitions);
+    free(module->spec_ids);
+    free(module->uses);
+    memset(module, 0, sizeof *module);
+}
+
+uint32_t bhi_module_uses(const struct bhi_module *module, uint32_t id) {
+    return id < module->bound ? module->uses[id] : 0;
+}
+
+/* Bits of a scalar type; booleans count 32 (what a specialization entry of one has). 0: none. */
+static uint32_t scalar_bits(const struct bhi_module *module, uint32_t type) {
+    const uint32_t *at = definition(module, type);
+    if (at == NULL) {
+        return 0;
+    }
+    switch (opcode(at)) {
+    case SpvOpTypeInt:
+    case SpvOpTypeFloat:
+        return at[2];
+    case SpvOpTypeBool:
+        return 32;
+    default:
+        return 0;
+    }
+}
+
+static const struct bhi_spec_constant * override(const struct bhi_module *module, uint32_t id) {
+    uint32_t spec_id = module->spec_ids[id];
+    for (uint32_t i = 0; spec_id != 0 && i < module->constant_count; i++) {
+        if (module->constants[i].constant_id == spec_id - 1) {
+            return &module->constants[i];
+        }
+    }
+    return NULL;
+}
+
+static uint64_t truncate_to(uint64_t value, uint32_t bits) {
+    return bits >= 64 ? value : value & ((UINT64_C(1) << bits) - 1);
+}
+
+static int64_t sign_extend(uint64_t value, uint32_t bits) {
+    if (bits < 64 && (value >> (bits - 1)) & 1) {
+        value |= ~UINT64_C(0) << bits;
+    }
+    return (int64_t)value;
+}
+
+static bool evaluate(const struct bhi_module *module, uint32_t id, unsigned depth,
+                     uint64_t *out_value);
+
+/* OpSpecConstantOp on integers: what compilers emit for sizes. */
+static bool evaluate_op(const struct bhi_module *module, const uint32_t *at, unsigned depth,
+                        uint64_t *out_value) {
+    const uint32_t bits = scalar_bits(module, at[1]);
+    const size_t operands = (at[0] >> SpvWordCountShift) - 4;
+    uint64_t v[3] = {0};
+    if (bits == 0 || operands == 0 || operands > 3) {
+        return false;
+    }
+    for (size_t i = 0; i < operands; i++) {
+        if (!evaluate(module, at[4 + i], depth + 1, &v[i])) {
+            return false;
+        }
+    }
+    const uint32_t *first = definition(module, at[4]);
+    const uint32_t in_bits = scalar_bits(module, first[1]);
+    const int64_t a = sign_extend(v[0], in_bits), b = sign_extend(v[1], in_bits);
+    uint64_t r;
+    switch ((SpvOp)at[3]) {
+    case SpvOpUConvert:
+        r = v[0];
+        break;
+    case SpvOpSConvert:
+        r = (uint64_t)a;
+        break;
+    case SpvOpSNegate:
+        r = 0 - v[0];
+        break;
+    case SpvOpNot:
+        r = ~v[0];
+        break;
+    case SpvOpIAdd:
+        r = v[0] + v[1];
+        break;
+    case SpvOpISub:
+        r = v[0] - v[1];
+        break;
+    case SpvOpIMul:
+        r = v[0] * v[1];
+        break;
+    case SpvOpUDiv:
+        if (v[1] == 0)
+            return false;
+        r = v[0] / v[1];
+        break;
+    case SpvOpUMod:
+        if (v[1] == 0)
+            return false;
+        r = v[0] % v[1];
+        break;
+    case SpvOpSDiv:
+        if (b == 0 || b == -1)
+            return false;
+        r = (uint64_t)(a / b);
+        break;
+    case SpvOpSRem:
+        if (b == 0 || b == -1)
+            return false;
+        r = (uint64_t)(a % b);
+        break;
+    case SpvOpShiftLeftLogical:
+        if (v[1] >= bits)
+            return false;
+        r = v[0] << v[1];
+        break;
+    case SpvOpShiftRightLogical:
+        if (v[1] >= bits)
+            return false;
+        r = v[0] >> v[1];
+        break;
+    case SpvOpShiftRightArithmetic:
+        if (v[1] >= bits)
+            return false;
+        r = (uint64_t)(a >> v[1]);
+        break;
+    case SpvOpBitwiseAnd:
+    case SpvOpLogicalAnd:
+        r = v[0] & v[1];
+        break;
+    case SpvOpBitwiseOr:
+    case SpvOpLogicalOr:
+        r = v[0] | v[1];
+        break;
+    case SpvOpBitwiseXor:
+    case SpvOpLogicalNotEqual:
+        r = v[0] ^ v[1];
+        break;
+    case SpvOpLogicalEqual:
+    case SpvOpIEqual:
+        r = v[0] == v[1];
+        break;
+    case SpvOpINotEqual:
+        r = v[0] != v[1];
+        break;
+    case SpvOpLogicalNot:
+        r = !v[0];
+        break;
+    case SpvOpUGreaterThan:
+        r = v[0] > v[1];
+        break;
+    case SpvOpUGreaterThanEqual:
+        r = v[0] >= v[1];
+        break;
+    case SpvOpULessThan:
+        r = v[0] < v[1];
+        break;
+    case SpvOpULessThanEqual:
+        r = v[0] <= v[1];
+        break;
+    case SpvOpSGreaterThan:
+        r = a > b;
+        break;
+    case SpvOpSGreaterThanEqual:
+        r = a >= b;
+        break;
+    case SpvOpSLessThan:
+        r = a < b;
+        break;
+    case SpvOpSLessThanEqual:
+        r = a <= b;
+        break;
+    case SpvOpSelect:
+        r = v[0] ? v[1] : v[2];
+        break;
+    default:
+        return false;
+    }
+    *out_value = truncate_to(r, bits);
+    return true;
+}
+
+static bool evaluate(const struct bhi_module *module, uint32_t id, unsigned depth,
+                     uint64_t *out_value) {
+    const uint32_t *at = definition(module, id);
+    if (at == NULL || depth > 32) {
+        return false;
+    }
+    const struct bhi_spec_constant *given = override(module, id);
+    switch (opcode(at)) {
+    case SpvOpConstant:
+    case SpvOpSpecConstant: {
+        const uint32_t *type = definition(module, at[1]);
+        if (type == NULL || opcode(type) != SpvOpTypeInt) {
+            return false;
+        }
+        uint64_t value = at[3];
+        if ((at[0] >> SpvWordCountShift) > 4) {
+            value |= (uint64_t)at[4] << 32;
+        }
+        *out_value = truncate_to(given != NULL ? given->bits : value, type[2]);
+        return true;
+    }
+    case SpvOpConstantTrue:
+    case SpvOpSpecConstantTrue:
+        *out_value = given != NULL ? given->bits != 0 : 1;
+        return true;
+    case SpvOpConstantFalse:
+    case SpvOpSpecConstantFalse:
+        *out_value = given != NULL ? given->bits != 0 : 0;
+        return true;
+    case SpvOpConstantNull:
+        *out_value = 0;
+        return scalar_bits(module, at[1]) != 0;
+    case SpvOpSpecConstantOp:
+        return evaluate_op(module, at, depth, out_value);
+    default:
+        return false;
+    }
+}
+
+bool bhi_module_constant(const struct bhi_module *module, uint32_t id, uint64_t *out_value) {
+    return evaluate(module, id, 0, out_value);
+}
+
+bool bhi_module_check_constants(const struct bhi_module *module, struct bhi_fault *fault) {
+    for (uint32_t id = 1; id < module->bound; id++) {
+        const uint32_t *at = module->spec_ids[id] != 0 ? definition(module, id) : NULL;
+        const struct bhi_spec_constant *given = at != NULL ? override(module, id) : NULL;
+        if (given == NULL) {
+            continue;
+        }
+        uint32_t bytes = scalar_bits(module, at[1]) / 8;
+        if (given->size != bytes) {
+            bhi_fault_set(fault, BH_INVALID_KERNEL,
+                          "specialization constant %u has %u bytes in the module; %u were given",
+                          given->constant_id, bytes, given->size);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool bhi_module_local_size(const struct bhi_module *module, uint32_t out_size[3],
+                           struct bhi_fault *fault) {
+    const uint32_t function = module->code[module->entry + 2];
+    const uint32_t *ids = NULL;
+    bool found = false;
+    for (size_t i = 5; i < module->words && opcode(&module->code[i]) != SpvOpFunction;
+         i += module->code[i] >> SpvWordCountShift) {
+        const uint32_t *at = &module->code[i];
+        size_t length = at[0] >> SpvWordCountShift;
+        if (opcode(at) == SpvOpExecutionMode && length == 6 && at[1] == function &&
+            at[2] == SpvExecutionModeLocalSize) {
+            memcpy(out_size, &at[3], 3 * sizeof *out_size);
+            found = true;
+        } else if (opcode(at) == SpvOpExecutionModeId && length == 6 && at[1] == function &&
+                   at[2] == SpvExecutionModeLocalSizeId) {
+            ids = &at[3];
+        }
+    }
+    /* The builtin takes precedence over the execution modes (SPIR-V specification, LocalSize). */
+    const uint32_t *builtin =
+        module->work_group_size != 0 ? definition(module, module->work_group_size) : NULL;
+    if (builtin != NULL && (builtin[0] >> SpvWordCountShift) == 6) {
+        ids = &builtin[3];
+    }
+    for (int axis = 0; ids != NULL && axis < 3; axis++) {
+        uint64_t value;
+        if (!bhi_module_constant(module, ids[axis], &value)) {
+            bhi_fault_set(fault, BH_INVALID_KERNEL,
+                          "the workgroup size in %c is not a constant that can be computed here",
+                          "xyz"[axis]);
+            return false;
+        }
+        out_size[axis] = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+        found = true;
+    }
+    if (!found || out_size[0] == 0 || out_size[1] == 0 || out_size[2] == 0) {
+        bhi_fault_set(fault, BH_INVALID_KERNEL, "the kernel has no workgroup size");
+        return false;
+    }
+    return true;
+}
+
+/* Tightly packed size of a type, saturating; 0 where it has none. */
+static uint64_t type_bytes(const struct bhi_module *module, uint32_t type, unsigned depth) {
+    const uint32_t *at = definition(module, type);
+    if (at == NULL || depth > 255) {
+        return 0;
+    }
+    uint64_t unit, count = 0, sum = 0;
+    switch (opcode(at)) {
+    case SpvOpTypeInt:
+    case SpvOpTypeFloat:
+        return at[2] / 8;
+    case SpvOpTypeBool:
+        return 1;
+    case SpvOpTypeVector:
+    case SpvOpTypeMatrix:
+        return type_bytes(module, at[2], depth + 1) * at[3];
+    case SpvOpTypeArray:
+        unit = type_bytes(module, at[2], depth + 1);
+        if (!bhi_module_constant(module, at[3], &count)) {
+            return 0;
+        }
+        return __builtin_mul_overflow(unit, count, &sum) ? UINT64_MAX : sum;
+    case SpvOpTypeStruct:
+        for (size_t i = 2; i < at[0] >> SpvWordCountShift; i++) {
+            if (__builtin_add_overflow(sum, type_bytes(module, at[i], depth + 1), &sum)) {
+                return UINT64_MAX;
+            }
+        }
+        return sum;
+    default:
+        return 0;
+    }
+}
+
+uint64_t bhi_module_shared_bytes(const struct bhi_module *module) {
+    uint64_t sum = 0;
+    for (uint32_t id = 1; id < module->bound; id++) {
+        const uint32_t *at = definition(module, id);
+        if (at == NULL || opcode(at) != SpvOpVariable || at[3] != SpvStorageClassWorkgroup ||
+            module->uses[id] == 0) {
+            continue;
+        }
+        const uint32_t *pointer = definition(module, at[1]);
+        uint64_t bytes = pointer != NULL ? type_bytes(module, pointer[3], 0) : 0;
+        if (__builtin_add_overflow(sum, bytes, &sum)) {
+            return UINT64_MAX;
+        }
+    }
+    return sum;
+}

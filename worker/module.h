@@ -1,0 +1,44 @@
+/* A SPIR-V module as an index of its instructions: what SPIRV-Cross does not tell. Only for
+ * modules that have passed the validator: the walk relies on well-formed instructions. */
+#ifndef BHI_MODULE_H
+#define BHI_MODULE_H
+
+#include "backend.h"
+#include <spirv/unified1/spirv.h>
+
+struct bhi_module {
+    const uint32_t *code;
+    size_t words;
+    uint32_t bound;           /* ids are below it */
+    uint32_t *definitions;    /* word offset of the instruction that defines an id; 0: none */
+    uint32_t *spec_ids;       /* id to SpecId + 1; 0: none */
+    uint8_t *uses;            /* id of a variable to bhi_access bits plus BHI_MODULE_USED */
+    uint32_t entry;           /* word offset of the OpEntryPoint */
+    uint32_t work_group_size; /* id decorated BuiltIn WorkgroupSize; 0: none */
+    const struct bhi_spec_constant *constants;
+    uint32_t constant_count;
+};
+
+#define BHI_MODULE_USED 4u
+
+/* Indexes |code|, which must outlive the module. |constants| override specialization constants.
+ * Returns false with *fault. */
+bool bhi_module_init(struct bhi_module *module, const uint32_t *code, size_t words,
+                     const char *entry, const struct bhi_spec_constant *constants,
+                     uint32_t constant_count, struct bhi_fault *fault);
+void bhi_module_fini(struct bhi_module *module);
+
+/* Value of an integer constant, specialization applied. False: not one, or not computable here. */
+bool bhi_module_constant(const struct bhi_module *module, uint32_t id, uint64_t *out_value);
+/* Each given constant must have the size of the one that it overrides; ids that the module does
+ * not have are ignored, as Vulkan does. */
+bool bhi_module_check_constants(const struct bhi_module *module, struct bhi_fault *fault);
+bool bhi_module_local_size(const struct bhi_module *module, uint32_t out_size[3],
+                           struct bhi_fault *fault);
+/* At least how many bytes of workgroup memory the entry point uses (tightly packed). */
+uint64_t bhi_module_shared_bytes(const struct bhi_module *module);
+/* bhi_access bits of what functions reachable from the entry point do with variable |id|, and
+ * BHI_MODULE_USED when they name it at all. */
+uint32_t bhi_module_uses(const struct bhi_module *module, uint32_t id);
+
+#endif

@@ -1,0 +1,199 @@
+#include "module_access.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Pointers are traced to the variable they come from. Where one can come from several (a function
+ * parameter with several callers, a select, a phi) those variables are joined into one class, and
+ * what happens to one counts for all: never too little. */
+struct walk {
+    struct bhi_module *module;
+    uint32_t *root;     /* id of a pointer, variable or parameter → id of its class; 0: none */
+    uint32_t *first;    /* id of a function → word offset of its OpFunction */
+    uint8_t *reachable; /* by id of a function */
+    bool changed;
+};
+
+static uint32_t find(struct walk *walk, uint32_t id) {
+    if (id >= walk->module->bound) {
+        return 0;
+    }
+    while (walk->root[id] != id && walk->root[id] != 0) {
+        id = walk->root[id];
+    }
+    return walk->root[id] == 0 ? 0 : id;
+}
+
+/* |id| may point to what |source| points to. */
+static void flow(struct walk *walk, uint32_t id, uint32_t source) {
+    uint32_t from = find(walk, source);
+    if (from == 0 || id >= walk->module->bound) {
+        return;
+    }
+    uint32_t to = find(walk, id);
+    if (to == from) {
+        return;
+    }
+    walk->changed = true;
+    if (to == 0) {
+        walk->root[id] = from;
+    } else {
+        walk->root[to] = from;
+        walk->module->uses[from] |= walk->module->uses[to];
+    }
+}
+
+static void touch(struct walk *walk, uint32_t pointer, uint32_t bits) {
+    uint32_t root = find(walk, pointer);
+    bits |= BHI_MODULE_USED;
+    if (root != 0 && (walk->module->uses[root] & bits) != bits) {
+        walk->module->uses[root] |= (uint8_t)bits;
+        walk->changed = true;
+    }
+}
+
+/* Parameter |number| of the function that begins at word |offset|; 0: none. */
+static uint32_t parameter(const struct bhi_module *module, uint32_t offset, size_t number) {
+    for (size_t i = offset; i < module->words;) {
+        const uint32_t *at = &module->code[i];
+        SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+        if (op == SpvOpFunctionParameter && number-- == 0) {
+            return at[2];
+        }
+        if (op == SpvOpLabel || op == SpvOpFunctionEnd) {
+            return 0;
+        }
+        i += at[0] >> SpvWordCountShift;
+    }
+    return 0;
+}
+
+static void call(struct walk *walk, const uint32_t *at, size_t length) {
+    uint32_t callee = at[3];
+    if (callee >= walk->module->bound || walk->first[callee] == 0) {
+        return;
+    }
+    if (!walk->reachable[callee]) {
+        walk->reachable[callee] = 1;
+        walk->changed = true;
+    }
+    for (size_t i = 4; i < length; i++) {
+        if (find(walk, at[i]) != 0) {
+            touch(walk, at[i], 0);
+            flow(walk, parameter(walk->module, walk->first[callee], i - 4), at[i]);
+        }
+    }
+}
+
+static void visit(struct walk *walk, const uint32_t *at) {
+    const size_t length = at[0] >> SpvWordCountShift;
+    const SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+    switch (op) {
+    case SpvOpAccessChain:
+    case SpvOpInBoundsAccessChain:
+    case SpvOpPtrAccessChain:
+    case SpvOpInBoundsPtrAccessChain:
+    case SpvOpCopyObject:
+        touch(walk, at[3], 0);
+        flow(walk, at[2], at[3]);
+        break;
+    case SpvOpSelect:
+        flow(walk, at[2], at[4]);
+        flow(walk, at[2], at[5]);
+        break;
+    case SpvOpPhi:
+        for (size_t i = 3; i + 1 < length; i += 2) {
+            flow(walk, at[2], at[i]);
+        }
+        break;
+    case SpvOpFunctionCall:
+        call(walk, at, length);
+        break;
+    case SpvOpArrayLength:
+        touch(walk, at[3], 0);
+        break;
+    case SpvOpLoad:
+    case SpvOpAtomicLoad:
+        touch(walk, at[3], BH_READ);
+        break;
+    case SpvOpStore:
+    case SpvOpAtomicStore:
+        touch(walk, at[1], BH_WRITE);
+        break;
+    case SpvOpCopyMemory:
+    case SpvOpCopyMemorySized:
+        touch(walk, at[1], BH_WRITE);
+        touch(walk, at[2], BH_READ);
+        break;
+    default:
+        /* Read-modify-write atomics, extended instructions with pointer operands (modf, frexp),
+         * and whatever else takes a pointer: both. */
+        for (size_t i = 1; i < length; i++) {
+            if (op == SpvOpName || op == SpvOpLabel || op == SpvOpVariable || op == SpvOpLine) {
+                break;
+            }
+            bool atomic = op >= SpvOpAtomicExchange && op <= SpvOpAtomicXor;
+            if ((atomic || op == SpvOpAtomicFAddEXT || op == SpvOpExtInst) && i >= 3) {
+                touch(walk, at[i], BH_READ_WRITE);
+            }
+        }
+        break;
+    }
+}
+
+/* Goes through all functions that are known to be reachable. */
+static void pass(struct walk *walk) {
+    const struct bhi_module *module = walk->module;
+    bool inside = false;
+    for (size_t i = 5; i < module->words; i += module->code[i] >> SpvWordCountShift) {
+        const uint32_t *at = &module->code[i];
+        SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+        if (op == SpvOpFunction) {
+            inside = walk->reachable[at[2]];
+        } else if (op == SpvOpFunctionEnd) {
+            inside = false;
+        } else if (inside) {
+            visit(walk, at);
+        }
+    }
+}
+
+bool bhi_module_find_accesses(struct bhi_module *module) {
+    struct walk walk = {
+        .module = module,
+        .root = calloc(module->bound, sizeof *walk.root),
+        .first = calloc(module->bound, sizeof *walk.first),
+        .reachable = calloc(module->bound, sizeof *walk.reachable),
+    };
+    bool ok = walk.root != NULL && walk.first != NULL && walk.reachable != NULL;
+    if (ok) {
+        bool global = true;
+        for (size_t i = 5; i < module->words; i += module->code[i] >> SpvWordCountShift) {
+            const uint32_t *at = &module->code[i];
+            SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+            if (op == SpvOpFunction) {
+                global = false;
+                walk.first[at[2]] = (uint32_t)i;
+            } else if (op == SpvOpVariable && global) {
+                walk.root[at[2]] = at[2];
+            }
+        }
+        walk.reachable[module->code[module->entry + 2]] = 1;
+        do {
+            walk.changed = false;
+            pass(&walk);
+        } while (walk.changed);
+        /* Members of a class share what was found for it. */
+        for (uint32_t id = 1; id < module->bound; id++) {
+            uint32_t root = find(&walk, id);
+            if (root != 0) {
+                module->uses[id] |= module->uses[root];
+            }
+        }
+    }
+    free(walk.root);
+    free(walk.first);
+    free(walk.reachable);
+    return ok;
+}

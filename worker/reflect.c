@@ -1,0 +1,274 @@
+#include "reflect.h"
+
+#include "module.h"
+#include "vk_fault.h"
+
+#include <bulkhead/bulkhead.h>
+#include <spirv_cross/spirv_cross_c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct reflector {
+    spvc_context context;
+    spvc_compiler compiler;
+    const struct bhi_module *module;
+    const spvc_reflected_resource *active; /* of the kind in hand */
+    size_t active_count;
+    struct bhi_reflection *out;
+    struct bhi_fault *fault;
+};
+
+static bool cross_failed(struct reflector *r) {
+    const char *text =
+        r->context != NULL ? spvc_context_get_last_error_string(r->context) : "out of memory";
+    bhi_fault_set(r->fault, BH_INVALID_KERNEL, "the module cannot be reflected: %s", text);
+    return false;
+}
+
+static void copy_name(struct reflector *r, const char *variable, const char *block, char out[64]) {
+    (void)r;
+    const char *name = variable != NULL && variable[0] != '\0' ? variable : block;
+    bhi_text_sanitise(out, 64, name != NULL ? name : "", name != NULL ? strlen(name) : 0);
+}
+
+static bool is_active(const struct reflector *r, spvc_variable_id id) {
+    for (size_t i = 0; i < r->active_count; i++) {
+        if (r->active[i].id == id) {
+            return true;
+        }
+    }
+    return bhi_module_uses(r->module, id) != 0;
+}
+
+/* Bits that the decorations leave: NonWritable takes write away, NonReadable read. */
+static uint32_t decorated_access(struct reflector *r, spvc_variable_id id) {
+    uint32_t access = BH_READ_WRITE;
+    const SpvDecoration *decorations = NULL;
+    size_t count = 0;
+    if (spvc_compiler_get_buffer_block_decorations(r->compiler, id, &decorations, &count) ==
+        SPVC_SUCCESS) {
+        for (size_t i = 0; i < count; i++) {
+            if (decorations[i] == SpvDecorationNonWritable) {
+                access &= ~(uint32_t)BH_WRITE;
+            } else if (decorations[i] == SpvDecorationNonReadable) {
+                access &= ~(uint32_t)BH_READ;
+            }
+        }
+    }
+    return access;
+}
+
+static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resource,
+                       uint32_t kind) {
+    const uint32_t set =
+        spvc_compiler_get_decoration(r->compiler, resource->id, SpvDecorationDescriptorSet);
+    const uint32_t binding =
+        spvc_compiler_get_decoration(r->compiler, resource->id, SpvDecorationBinding);
+    struct bhi_reflected_binding one = {.set = set, .binding = binding, .kind = kind};
+    copy_name(r, spvc_compiler_get_name(r->compiler, resource->id), resource->name, one.name);
+    if (set >= BHI_MAX_SETS || binding > 65535) {
+        bhi_fault_set(r->fault, BH_LIMIT_EXCEEDED,
+                      "set %u binding %u (\"%s\"): sets go up to 31, bindings up to 65535", set,
+                      binding, one.name);
+        return false;
+    }
+    spvc_type type = spvc_compiler_get_type_handle(r->compiler, resource->type_id);
+    if (type == NULL || spvc_type_get_num_array_dimensions(type) != 0) {
+        bhi_fault_set(r->fault, BH_INVALID_KERNEL,
+                      "set %u binding %u (\"%s\") is an array of buffers; only single buffers are "
+                      "supported",
+                      set, binding, one.name);
+        return false;
+    }
+    const uint32_t uses = bhi_module_uses(r->module, resource->id) & BH_READ_WRITE;
+    one.access = kind == BH_UNIFORM_BUFFER ? BH_READ : decorated_access(r, resource->id) & uses;
+    one.access = one.access == 0 ? BH_READ : one.access; /* its length is read, or nothing */
+    one.stores = one.access & BH_WRITE;
+    size_t bytes = 0;
+    spvc_type block = spvc_compiler_get_type_handle(r->compiler, resource->base_type_id);
+    if (kind == BH_UNIFORM_BUFFER && block != NULL &&
+        spvc_compiler_get_declared_struct_size(r->compiler, block, &bytes) == SPVC_SUCCESS) {
+        one.min_bytes = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+    }
+
+    for (uint32_t i = 0; i < r->out->binding_count; i++) {
+        struct bhi_reflected_binding *other = &r->out->bindings[i];
+        if (other->set != set || other->binding != binding) {
+            continue;
+        }
+        if (other->kind != kind) {
+            bhi_fault_set(r->fault, BH_INVALID_KERNEL,
+                          "set %u binding %u is a storage buffer (\"%s\") and a uniform buffer "
+                          "(\"%s\") at once",
+                          set, binding, kind == BH_STORAGE_BUFFER ? one.name : other->name,
+                          kind == BH_STORAGE_BUFFER ? other->name : one.name);
+            return false;
+        }
+        other->access |= one.access;
+        other->stores |= one.stores;
+        other->min_bytes = other->min_bytes > one.min_bytes ? other->min_bytes : one.min_bytes;
+        if (other->name[0] == '\0') {
+            memcpy(other->name, one.name, sizeof other->name);
+        }
+        return true;
+    }
+    if (r->out->binding_count == BHI_MAX_BINDINGS) {
+        bhi_fault_set(r->fault, BH_LIMIT_EXCEEDED, "the kernel binds more than %u buffers",
+                      BHI_MAX_BINDINGS);
+        return false;
+    }
+    r->out->bindings[r->out->binding_count++] = one;
+    if (set >= r->out->set_count) {
+        r->out->set_count = set + 1;
+    }
+    return true;
+}
+
+static bool list(struct reflector *r, spvc_resources resources, spvc_resource_type kind,
+                 const spvc_reflected_resource **out, size_t *out_count) {
+    return spvc_resources_get_resource_list_for_type(resources, kind, out, out_count) ==
+               SPVC_SUCCESS ||
+           cross_failed(r);
+}
+
+static bool add_buffers(struct reflector *r, spvc_resources all, spvc_resources active,
+                        spvc_resource_type type, uint32_t kind) {
+    const spvc_reflected_resource *resources = NULL;
+    size_t count = 0;
+    if (!list(r, all, type, &resources, &count) ||
+        !list(r, active, type, &r->active, &r->active_count)) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (is_active(r, resources[i].id) && !add_buffer(r, &resources[i], kind)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Everything else that takes a descriptor, used or not, is out of scope. */
+static bool refuse_others(struct reflector *r, spvc_resources all) {
+    static const struct {
+        spvc_resource_type type;
+        const char *what;
+    } others[] = {
+        {SPVC_RESOURCE_TYPE_STORAGE_IMAGE, "a storage image or texel buffer"},
+        {SPVC_RESOURCE_TYPE_SAMPLED_IMAGE, "a combined image sampler"},
+        {SPVC_RESOURCE_TYPE_SEPARATE_IMAGE, "a sampled image or texel buffer"},
+        {SPVC_RESOURCE_TYPE_SEPARATE_SAMPLERS, "a sampler"},
+        {SPVC_RESOURCE_TYPE_SUBPASS_INPUT, "an input attachment"},
+        {SPVC_RESOURCE_TYPE_ATOMIC_COUNTER, "an atomic counter"},
+        {SPVC_RESOURCE_TYPE_ACCELERATION_STRUCTURE, "an acceleration structure"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        const spvc_reflected_resource *resources = NULL;
+        size_t count = 0;
+        if (!list(r, all, others[i].type, &resources, &count)) {
+            return false;
+        }
+        if (count > 0) {
+            char name[64];
+            copy_name(r, spvc_compiler_get_name(r->compiler, resources[0].id), resources[0].name,
+                      name);
+            bhi_fault_set(
+                r->fault, BH_INVALID_KERNEL,
+                "set %u binding %u (\"%s\") is %s; only storage and uniform buffers are supported",
+                spvc_compiler_get_decoration(r->compiler, resources[0].id,
+                                             SpvDecorationDescriptorSet),
+                spvc_compiler_get_decoration(r->compiler, resources[0].id, SpvDecorationBinding),
+                name, others[i].what);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool add_push_constants(struct reflector *r, spvc_resources all, spvc_resources active) {
+    const spvc_reflected_resource *resources = NULL;
+    size_t count = 0;
+    if (!list(r, all, SPVC_RESOURCE_TYPE_PUSH_CONSTANT, &resources, &count) ||
+        !list(r, active, SPVC_RESOURCE_TYPE_PUSH_CONSTANT, &r->active, &r->active_count)) {
+        return false;
+    }
+    /* Callers may well give what a kernel declares and does not use; with several entry points a
+     * module can declare several blocks, and the one in use counts. */
+    bool used = false;
+    for (size_t i = 0; i < count; i++) {
+        used |= is_active(r, resources[i].id);
+    }
+    for (size_t i = 0; i < count; i++) {
+        spvc_type block = spvc_compiler_get_type_handle(r->compiler, resources[i].base_type_id);
+        size_t bytes = 0;
+        if ((used && !is_active(r, resources[i].id)) || block == NULL) {
+            continue;
+        }
+        if (spvc_compiler_get_declared_struct_size(r->compiler, block, &bytes) != SPVC_SUCCESS) {
+            return cross_failed(r);
+        }
+        bytes = bytes > UINT32_MAX - 4 ? UINT32_MAX - 4 : bytes;
+        r->out->push_bytes = ((uint32_t)bytes + 3) & ~3u;
+    }
+    return true;
+}
+
+static int by_place(const void *left, const void *right) {
+    const struct bhi_reflected_binding *a = left, *b = right;
+    if (a->set != b->set) {
+        return a->set < b->set ? -1 : 1;
+    }
+    return a->binding < b->binding ? -1 : a->binding > b->binding;
+}
+
+static bool reflect_resources(struct reflector *r, const uint32_t *code, size_t words,
+                              const char *entry) {
+    spvc_parsed_ir ir = NULL;
+    spvc_resources all = NULL, active = NULL;
+    spvc_set set = NULL;
+    if (spvc_context_parse_spirv(r->context, code, words, &ir) != SPVC_SUCCESS ||
+        spvc_context_create_compiler(r->context, SPVC_BACKEND_NONE, ir,
+                                     SPVC_CAPTURE_MODE_TAKE_OWNERSHIP,
+                                     &r->compiler) != SPVC_SUCCESS ||
+        spvc_compiler_set_entry_point(r->compiler, entry, SpvExecutionModelGLCompute) !=
+            SPVC_SUCCESS ||
+        spvc_compiler_get_active_interface_variables(r->compiler, &set) != SPVC_SUCCESS ||
+        spvc_compiler_create_shader_resources(r->compiler, &all) != SPVC_SUCCESS ||
+        spvc_compiler_create_shader_resources_for_active_variables(r->compiler, &active, set) !=
+            SPVC_SUCCESS) {
+        return cross_failed(r);
+    }
+    if (!refuse_others(r, all) ||
+        !add_buffers(r, all, active, SPVC_RESOURCE_TYPE_STORAGE_BUFFER, BH_STORAGE_BUFFER) ||
+        !add_buffers(r, all, active, SPVC_RESOURCE_TYPE_UNIFORM_BUFFER, BH_UNIFORM_BUFFER) ||
+        !add_push_constants(r, all, active)) {
+        return false;
+    }
+    qsort(r->out->bindings, r->out->binding_count, sizeof *r->out->bindings, by_place);
+    return true;
+}
+
+bool bhi_reflect(const uint32_t *code, size_t words, const char *entry,
+                 const struct bhi_spec_constant *constants, uint32_t constant_count,
+                 struct bhi_reflection *out, struct bhi_fault *fault) {
+    memset(out, 0, sizeof *out);
+    struct bhi_module module;
+    if (!bhi_module_init(&module, code, words, entry, constants, constant_count, fault)) {
+        return false;
+    }
+    struct reflector r = {.module = &module, .out = out, .fault = fault};
+    bool ok;
+    if (spvc_context_create(&r.context) != SPVC_SUCCESS) {
+        r.context = NULL;
+        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
+        ok = false;
+    } else {
+        ok = bhi_module_check_constants(&module, fault) &&
+             bhi_module_local_size(&module, out->local_size, fault) &&
+             reflect_resources(&r, code, words, entry);
+        out->shared_bytes = bhi_module_shared_bytes(&module);
+        spvc_context_destroy(r.context);
+    }
+    bhi_module_fini(&module);
+    return ok;
+}

@@ -1,0 +1,34 @@
+/* What a validated module's entry point binds: buffers, push constants, workgroup size. */
+#ifndef BHI_REFLECT_H
+#define BHI_REFLECT_H
+
+#include "backend.h"
+
+#define BHI_MAX_BINDINGS 256u
+#define BHI_MAX_SETS     32u
+
+struct bhi_reflected_binding {
+    uint32_t set, binding;
+    uint32_t kind;      /* bh_binding_kind */
+    uint32_t access;    /* bh_access: what the decorations permit, less what the code never does */
+    bool stores;        /* the code can store to it */
+    uint32_t min_bytes; /* uniform buffers: size of the block */
+    char name[64];      /* variable's, else block's; may be empty */
+};
+
+struct bhi_reflection {
+    uint32_t binding_count;
+    uint32_t set_count; /* highest set + 1 */
+    uint32_t push_bytes;
+    uint32_t local_size[3];
+    uint64_t shared_bytes;                                   /* of workgroup memory, at least */
+    struct bhi_reflected_binding bindings[BHI_MAX_BINDINGS]; /* sorted by set, binding */
+};
+
+/* Variables that share a binding are one (accesses joined). Refused: anything bound that is not a
+ * storage or uniform buffer, arrays of them, more than 256 of them. */
+bool bhi_reflect(const uint32_t *code, size_t words, const char *entry,
+                 const struct bhi_spec_constant *constants, uint32_t constant_count,
+                 struct bhi_reflection *out, struct bhi_fault *fault);
+
+#endif

@@ -1,0 +1,272 @@
+#include "session_internal.h"
+
+#include "commands.h"
+#include "faults.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Records larger than this run alone: there is nothing to gain by merging them. */
+#define MERGE_BYTES 4096u
+/* What is merged is published together: about this long is the last one kept waiting. */
+#define MERGE_NS         UINT64_C(2000000)
+#define HARVEST_PAUSE_NS UINT64_C(200000)
+#define SPIN_NS          20000u
+
+static struct bhi_backend_config backend_config(const struct bhi_session_config *config) {
+    return (struct bhi_backend_config){
+        .get_instance_proc_addr = config->get_instance_proc_addr,
+        .device_index = config->device_index,
+        .markers = config->progress->markers,
+    };
+}
+
+/* The `device` messages, also where we could have none. */
+static int send_devices(struct bhi_session *s, const struct bhi_backend_config *config) {
+    struct bhi_msg_device *devices = calloc(64, sizeof *devices);
+    if (devices == NULL) {
+        return BHI_EXIT_START_FAILED;
+    }
+    int error = 0;
+    size_t count = bhi_backend_devices(config, s->backend, devices, 64);
+    for (size_t i = 0; i < count && error == 0; i++) {
+        struct bhi_message message = {.type = BHI_MSG_DEVICE};
+        message.device = devices[i];
+        error = bhi_session_send(s, &message);
+    }
+    free(devices);
+    return error;
+}
+
+struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
+    struct bhi_progress *progress = config->progress;
+    bhi_progress_step(progress, BHI_STEP_DEVICE);
+    BHI_FAULT_POINT("device");
+    struct bhi_session *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        bhi_progress_step_failed(progress, BH_OUT_OF_HOST_MEMORY, 0, "no memory for a session");
+        return NULL;
+    }
+    s->config = *config;
+    s->next_seq = 1;
+    atomic_init(&s->spin.budget_ns, SPIN_NS);
+    const struct bhi_backend_config backend = backend_config(config);
+    struct bhi_fault fault;
+    s->backend = bhi_backend_create(&backend, &fault);
+    int sent = send_devices(s, &backend);
+    if (s->backend == NULL) {
+        bhi_progress_step_failed(progress, fault.status, 0, fault.text);
+    } else if (sent != 0) {
+        bhi_progress_step_failed(progress, BH_SYSTEM, 0, "the devices could not be reported");
+    } else {
+        bhi_progress_step(progress, BHI_STEP_WARM_UP);
+        BHI_FAULT_POINT("warm_up");
+        if (bhi_backend_warm_up(s->backend, &fault)) {
+            return s;
+        }
+        bhi_progress_step_failed(progress, fault.status, 0, fault.text);
+    }
+    bhi_session_destroy(s);
+    return NULL;
+}
+
+void bhi_session_destroy(struct bhi_session *s) {
+    if (s != NULL) {
+        bhi_backend_destroy(s->backend);
+        free(s);
+    }
+}
+
+static void ring(struct bhi_session *s) {
+    const uint64_t one = 1;
+    s->rung_completed = s->completed;
+    /* Full already counts as rung. */
+    ssize_t written = write(s->config.doorbell, &one, sizeof one);
+    (void)written;
+}
+
+/* Makes everything up to |seq| visible and wakes whoever waits for it. */
+static void publish(struct bhi_session *s, uint64_t seq, bool failed) {
+    const struct bhi_lane_header *lane = s->config.lane->header;
+    const uint64_t before = s->completed;
+    bhi_progress_publish(s->config.progress, seq, s->config.lane->tail);
+    s->completed = seq;
+    for (uint64_t one = before; one < seq; one++) {
+        BHI_FAULT_POINT("after_record");
+    }
+    /* Publish first, then look who sleeps: they announce themselves first, then look (Dekker). */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&lane->waiters, memory_order_relaxed) != 0) {
+        bhi_progress_wake(s->config.progress);
+    }
+    const uint64_t notify_at = atomic_load_explicit(&lane->notify_at, memory_order_relaxed);
+    const bool reached = notify_at != 0 && notify_at <= seq && notify_at != s->notified_at;
+    if (reached) {
+        s->notified_at = notify_at;
+    }
+    if (reached || failed) {
+        ring(s);
+    }
+}
+
+/* The fault slot of |seq| may still hold a text that the supervisor has not read: it must have
+ * harvested that submission first. It is told, and it harvests in bounded time or is gone. */
+static void wait_for_slot(struct bhi_session *s, uint64_t seq) {
+    const struct bhi_lane_header *lane = s->config.lane->header;
+    const uint64_t old = s->config.progress->faults[seq % BHI_FAULT_SLOTS].seq;
+    bool rung = false;
+    while (old != 0 && atomic_load_explicit(&lane->harvested, memory_order_acquire) < old) {
+        if (!rung) {
+            ring(s);
+            rung = true;
+        }
+        const uint32_t seen = atomic_load_explicit(&lane->doorbell, memory_order_acquire);
+        if (atomic_load_explicit(&lane->harvested, memory_order_acquire) >= old) {
+            break;
+        }
+        (void)bhi_futex_wait(&lane->doorbell, seen, true, bhi_deadline_ns(HARVEST_PAUSE_NS));
+    }
+}
+
+/* The next records that can be run together; the first of them is |first|. */
+static int gather(struct bhi_session *s, const struct bhi_lane_record *first, size_t *out_count) {
+    struct bhi_lane_view *lane = s->config.lane;
+    uint64_t most = s->record_ns == 0 ? BHI_SESSION_BATCH : MERGE_NS / s->record_ns;
+    most = most < 1 ? 1 : most > BHI_SESSION_BATCH ? BHI_SESSION_BATCH : most;
+    uint64_t offset = 0;
+    size_t count = 0;
+    for (const struct bhi_lane_record *record = first; record != NULL;) {
+        if (bhi_record_check(record, record->size, NULL, 0) != 0 ||
+            record->seq != s->next_seq + count) {
+            return BHI_EXIT_SUPERVISOR;
+        }
+        const bool merges =
+            record->size <= MERGE_BYTES && most > 1 && bhi_backend_warm(s->backend, record);
+        if (count > 0 && !merges) {
+            break;
+        }
+        s->records[count++] = record;
+        offset += record->size;
+        if (!merges || count == most) {
+            break;
+        }
+        int error = 0;
+        record = bhi_lane_peek(lane, offset, &error);
+        if (error != 0) {
+            return BHI_EXIT_SUPERVISOR;
+        }
+        if (record != NULL && (int32_t)(record->control_seq - s->control_handled) > 0) {
+            break;
+        }
+    }
+    *out_count = count;
+    return 0;
+}
+
+static int run_batch(struct bhi_session *s, size_t count) {
+    struct bhi_progress_header *header = s->config.progress->header;
+    const uint64_t first = s->next_seq;
+    for (size_t i = 0; i < count; i++) {
+        atomic_store_explicit(&header->started_seq, first + i, memory_order_release);
+        BHI_FAULT_POINT("started");
+    }
+    const bool alive = bhi_backend_run(s->backend, s->records, count, s->results, s->faults);
+    const uint64_t took = s->results[count - 1].ended_ns - s->results[0].started_ns;
+    s->record_ns = (3 * s->record_ns + took / count) / 4;
+    s->next_seq += count;
+    int error = bhi_session_send_reflections(s);
+    if (error != 0) {
+        return error;
+    }
+    bool failed = false;
+    for (size_t i = 0; i < count; i++) {
+        BHI_FAULT_POINT("before_record");
+        const bool poisoned = s->results[i].status != BH_OK;
+        if (poisoned) {
+            const uint64_t old = s->config.progress->faults[(first + i) % BHI_FAULT_SLOTS].seq;
+            const uint64_t harvested =
+                atomic_load_explicit(&s->config.lane->header->harvested, memory_order_acquire);
+            if (old > harvested && i > 0) {
+                publish(s, first + i - 1, failed); /* what is done need not wait as well */
+                failed = false;
+            }
+            wait_for_slot(s, first + i);
+        }
+        bhi_progress_result(s->config.progress, &s->results[i],
+                            poisoned ? s->faults[i].text : NULL);
+        s->config.lane->tail += s->records[i]->size;
+        failed |= poisoned;
+    }
+    publish(s, first + count - 1, failed);
+    return alive ? 0 : BHI_EXIT_DEVICE_LOST;
+}
+
+/* Sleeps until the doorbell is no longer |seen|. */
+static void sleep_on(struct bhi_session *s, uint32_t seen) {
+    const struct bhi_lane_header *lane = s->config.lane->header;
+    struct bhi_progress_header *header = s->config.progress->header;
+    if (bhi_spin_wait(&s->spin, &lane->doorbell, seen)) {
+        return;
+    }
+    if (s->completed > atomic_load_explicit(&lane->harvested, memory_order_acquire) &&
+        s->completed != s->rung_completed) {
+        ring(s);
+    }
+    /* We say that we sleep, then look once more; they ring, then look whether we sleep (Dekker). */
+    atomic_store_explicit(&header->sleeping, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&lane->doorbell, memory_order_acquire) == seen) {
+        (void)bhi_futex_wait(&lane->doorbell, seen, true, BHI_FOREVER);
+    }
+    atomic_store_explicit(&header->sleeping, 0, memory_order_relaxed);
+}
+
+/* One turn: control messages, a batch, or sleep. Returns 0 or an exit code. */
+static int turn(struct bhi_session *s) {
+    const struct bhi_lane_header *lane = s->config.lane->header;
+    int error = 0;
+    atomic_fetch_add_explicit(&s->config.progress->header->heartbeat, 1, memory_order_relaxed);
+    /* Read the doorbell first: what is published after this changes it. */
+    const uint32_t seen = atomic_load_explicit(&lane->doorbell, memory_order_acquire);
+    const struct bhi_lane_record *record = bhi_lane_peek(s->config.lane, 0, &error);
+    if (error != 0) {
+        return BHI_EXIT_SUPERVISOR;
+    }
+    if (record != NULL) {
+        while (error == 0 && (int32_t)(record->control_seq - s->control_handled) > 0) {
+            error = bhi_session_control(s);
+        }
+        size_t count = 0;
+        if (error == 0 && (error = gather(s, record, &count)) == 0) {
+            error = run_batch(s, count);
+        }
+        return error;
+    }
+    if (atomic_load_explicit(&lane->control_sent, memory_order_acquire) != s->control_handled) {
+        return bhi_session_control(s);
+    }
+    if (!s->shutdown) {
+        sleep_on(s, seen);
+    }
+    return 0;
+}
+
+int bhi_session_run(struct bhi_session *s, uint64_t layers, uint64_t start_ns) {
+    bhi_progress_step(s->config.progress, BHI_STEP_RUNNING);
+    struct bhi_message ready = {.type = BHI_MSG_READY};
+    ready.ready.layers = layers;
+    ready.ready.start_ns = start_ns;
+    int error = bhi_session_send(s, &ready);
+    while (error == 0) {
+        error = turn(s);
+        if (error == 0 && s->shutdown) {
+            int peek_error = 0;
+            const bool idle = bhi_lane_peek(s->config.lane, 0, &peek_error) == NULL;
+            if (idle) {
+                return peek_error == 0 ? BHI_EXIT_OK : BHI_EXIT_SUPERVISOR;
+            }
+        }
+    }
+    return error;
+}

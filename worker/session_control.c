@@ -1,0 +1,141 @@
+#include "session_internal.h"
+
+#include "fdpass.h"
+#include "memfd.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SEND_PATIENCE_NS (10u * UINT64_C(1000000000))
+#define SEND_PAUSE_NS    UINT64_C(200000)
+
+/* The descriptor that was sent ahead of a message about |id|; -1: there is none, or another. */
+static int take_descriptor(struct bhi_session *s, uint32_t type, uint64_t id) {
+    struct bhi_fd_tag tag;
+    int fds[1] = {-1};
+    size_t count = 1;
+    int length;
+    do {
+        length = bhi_fdpass_recv(s->config.fdpass, &tag, sizeof tag, fds, &count, 0);
+    } while (length == -EINTR);
+    if (length == (int)sizeof tag && count == 1 && tag.magic == BHI_WIRE_MAGIC &&
+        tag.type == type && tag.id == id) {
+        return fds[0];
+    }
+    if (length >= 0 && count == 1) {
+        close(fds[0]);
+    }
+    return -1;
+}
+
+static int create_kernel(struct bhi_session *s, const struct bhi_msg_kernel_create *message) {
+    int fd = take_descriptor(s, BHI_MSG_KERNEL_CREATE, message->kernel);
+    if (fd < 0 || message->spec_count != s->constant_count ||
+        (s->constant_count > 0 && s->constants_kernel != message->kernel) ||
+        bhi_memfd_verify(fd, message->code_bytes, 0) != 0) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return BHI_EXIT_SUPERVISOR;
+    }
+    void *code = mmap(NULL, message->code_bytes, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    if (code == MAP_FAILED) {
+        return BHI_EXIT_SUPERVISOR;
+    }
+    bhi_backend_kernel_create(s->backend, message, code, s->constants, s->constant_count);
+    munmap(code, message->code_bytes);
+    s->constant_count = 0;
+    return 0;
+}
+
+static int add_constant(struct bhi_session *s, const struct bhi_msg_kernel_spec *message) {
+    if (message->index != s->constant_count || s->constant_count == 256 ||
+        (message->index > 0 && s->constants_kernel != message->kernel)) {
+        return BHI_EXIT_SUPERVISOR;
+    }
+    s->constants_kernel = message->kernel;
+    s->constants[s->constant_count++] = (struct bhi_spec_constant){
+        .constant_id = message->constant_id, .size = message->size, .bits = message->bits};
+    return 0;
+}
+
+static int attach(struct bhi_session *s, const struct bhi_msg_buffer_attach *message) {
+    int fd = take_descriptor(s, BHI_MSG_BUFFER_ATTACH, message->buffer);
+    if (fd < 0) {
+        return BHI_EXIT_SUPERVISOR;
+    }
+    bhi_backend_attach(s->backend, message->buffer, fd, message->size);
+    return 0;
+}
+
+static int handle(struct bhi_session *s, const struct bhi_message *message) {
+    switch (message->type) {
+    case BHI_MSG_KERNEL_SPEC:
+        return add_constant(s, &message->kernel_spec);
+    case BHI_MSG_KERNEL_CREATE:
+        return create_kernel(s, &message->kernel_create);
+    case BHI_MSG_KERNEL_DESTROY:
+        bhi_backend_kernel_destroy(s->backend, message->kernel_destroy.kernel);
+        return 0;
+    case BHI_MSG_BUFFER_ATTACH:
+        return attach(s, &message->buffer_attach);
+    case BHI_MSG_BUFFER_DETACH:
+        bhi_backend_detach(s->backend, message->buffer_detach.buffer);
+        return 0;
+    case BHI_MSG_METRICS_REQUEST: {
+        struct bhi_message answer = {.type = BHI_MSG_METRICS};
+        bhi_backend_metrics(s->backend, &answer.metrics);
+        return bhi_session_send(s, &answer);
+    }
+    case BHI_MSG_SHUTDOWN:
+        s->shutdown = true;
+        return 0;
+    default:
+        return BHI_EXIT_SUPERVISOR;
+    }
+}
+
+int bhi_session_control(struct bhi_session *s) {
+    struct bhi_message message;
+    int error;
+    do {
+        error = bhi_channel_recv(s->config.channel, BHI_S2W, BHI_WS_ANY, -1, &message, NULL, 0);
+    } while (error == -EAGAIN || error == -EINTR);
+    if (error != 0) {
+        return BHI_EXIT_SUPERVISOR;
+    }
+    s->control_handled++;
+    return handle(s, &message);
+}
+
+int bhi_session_send(struct bhi_session *s, const struct bhi_message *message) {
+    const _Atomic uint32_t *doorbell = &s->config.lane->header->doorbell;
+    const uint64_t deadline = bhi_deadline_ns(SEND_PATIENCE_NS);
+    int error;
+    while ((error = bhi_channel_send(s->config.channel, message)) == -EAGAIN &&
+           bhi_now_ns() < deadline) {
+        (void)bhi_futex_wait(doorbell, atomic_load_explicit(doorbell, memory_order_relaxed), true,
+                             bhi_deadline_ns(SEND_PAUSE_NS));
+    }
+    return error == 0 ? 0 : BHI_EXIT_SUPERVISOR;
+}
+
+int bhi_session_send_reflections(struct bhi_session *s) {
+    struct bhi_message info = {.type = BHI_MSG_KERNEL_INFO};
+    while (bhi_backend_next_reflection(s->backend, &info.kernel_info, s->bindings)) {
+        for (uint32_t i = 0; i < info.kernel_info.bindings; i++) {
+            struct bhi_message binding = {.type = BHI_MSG_KERNEL_BINDING};
+            binding.kernel_binding = s->bindings[i];
+            if (bhi_session_send(s, &binding) != 0) {
+                return BHI_EXIT_SUPERVISOR;
+            }
+        }
+        if (bhi_session_send(s, &info) != 0) {
+            return BHI_EXIT_SUPERVISOR;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* A session's state, shared by session.c (the lane) and session_control.c (the messages). */
+#ifndef BHI_SESSION_INTERNAL_H
+#define BHI_SESSION_INTERNAL_H
+
+#include "futex.h"
+#include "session.h"
+
+#define BHI_SESSION_BATCH 64u /* records handed to the backend at once; at most BHI_FAULT_SLOTS */
+
+struct bhi_session {
+    struct bhi_session_config config;
+    struct bhi_backend *backend;
+    struct bhi_spin spin;
+    uint32_t control_handled; /* messages, modulo 2^32 */
+    bool shutdown;
+    uint64_t next_seq;
+    uint64_t completed;      /* what has been published */
+    uint64_t notified_at;    /* the last lane.notify_at that was answered */
+    uint64_t rung_completed; /* `completed` when the doorbell was last rung */
+    uint64_t record_ns;      /* how long one record took lately, on average */
+    /* Specialization constants that wait for their kernel_create. */
+    struct bhi_spec_constant constants[256];
+    uint32_t constant_count;
+    uint64_t constants_kernel;
+    /* The batch in hand. */
+    const struct bhi_lane_record *records[BHI_SESSION_BATCH];
+    struct bhi_result results[BHI_SESSION_BATCH];
+    struct bhi_fault faults[BHI_SESSION_BATCH];
+    struct bhi_msg_kernel_binding bindings[256];
+};
+
+/* Waits for the next control message and handles it. Returns 0 or a worker exit code. */
+int bhi_session_control(struct bhi_session *session);
+/* Sends, waiting where the supervisor does not read at the moment. Returns 0 or an exit code. */
+int bhi_session_send(struct bhi_session *session, const struct bhi_message *message);
+/* Sends the reflections of kernels that were prepared since the last call. */
+int bhi_session_send_reflections(struct bhi_session *session);
+
+#endif

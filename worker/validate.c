@@ -1,0 +1,179 @@
+#include "validate.h"
+
+#include "vk_fault.h"
+
+#include <spirv-tools/libspirv.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Names for messages: what kernels and hostile modules really declare. */
+#define CAPABILITY_NAMES(X)                                                                                            \
+    X(Shader)                                                                                                          \
+    X(Matrix) X(Geometry) X(Tessellation) X(Addresses) X(Linkage) X(Kernel) X(Vector16) X(                             \
+        Float16Buffer) X(Float16) X(Float64) X(Int64) X(Int64Atomics) X(ImageBasic) X(Pipes) X(Groups)                 \
+        X(DeviceEnqueue) X(AtomicStorage) X(Int16) X(ImageGatherExtended) X(StorageImageMultisample) X(                \
+            UniformBufferArrayDynamicIndexing) X(SampledImageArrayDynamicIndexing)                                     \
+            X(StorageBufferArrayDynamicIndexing) X(StorageImageArrayDynamicIndexing) X(ImageRect) X(                   \
+                GenericPointer) X(Int8) X(SparseResidency) X(MinLod) X(Sampled1D) X(Image1D)                           \
+                X(SampledBuffer) X(ImageBuffer) X(ImageMSArray) X(StorageImageExtendedFormats) X(                      \
+                    ImageQuery) X(DerivativeControl) X(StorageImageReadWithoutFormat)                                  \
+                    X(StorageImageWriteWithoutFormat) X(GroupNonUniform) X(GroupNonUniformVote) X(                     \
+                        GroupNonUniformArithmetic) X(GroupNonUniformBallot) X(GroupNonUniformShuffle)                  \
+                        X(GroupNonUniformShuffleRelative) X(GroupNonUniformClustered) X(                               \
+                            GroupNonUniformQuad) X(SubgroupBallotKHR) X(SubgroupVoteKHR)                               \
+                            X(StorageBuffer16BitAccess) X(UniformAndStorageBuffer16BitAccess) X(                       \
+                                StoragePushConstant16) X(StorageInputOutput16) X(DeviceGroup)                          \
+                                X(MultiView) X(VariablePointersStorageBuffer) X(VariablePointers) X(                   \
+                                    StorageBuffer8BitAccess) X(UniformAndStorageBuffer8BitAccess)                      \
+                                    X(StoragePushConstant8) X(DenormPreserve) X(DenormFlushToZero) X(                  \
+                                        SignedZeroInfNanPreserve) X(RoundingModeRTE) X(RoundingModeRTZ)                \
+                                        X(RayQueryKHR) X(RayTracingKHR) X(ShaderClockKHR) X(                           \
+                                            ShaderNonUniform) X(RuntimeDescriptorArray)                                \
+                                            X(StorageBufferArrayNonUniformIndexing) X(                                 \
+                                                VulkanMemoryModel) X(VulkanMemoryModelDeviceScope)                     \
+                                                X(PhysicalStorageBufferAddresses) X(                                   \
+                                                    CooperativeMatrixNV) X(ShaderSMBuiltinsNV)                         \
+                                                    X(IntegerFunctions2INTEL) X(DotProduct) X(                         \
+                                                        DotProductInputAll) X(DotProductInput4x8Bit)                   \
+                                                        X(DotProductInput4x8BitPacked) X(                              \
+                                                            AtomicFloat32AddEXT) X(AtomicFloat64AddEXT)                \
+                                                            X(AtomicFloat16AddEXT) X(                                  \
+                                                                AtomicFloat32MinMaxEXT)                                \
+                                                                X(AtomicFloat64MinMaxEXT) X(                           \
+                                                                    AtomicFloat16MinMaxEXT)                            \
+                                                                    X(WorkgroupMemoryExplicitLayoutKHR) X(             \
+                                                                        WorkgroupMemoryExplicitLayout8BitAccessKHR)    \
+                                                                        X(WorkgroupMemoryExplicitLayout16BitAccessKHR) \
+                                                                            X(DemoteToHelperInvocation)                \
+                                                                                X(ExpectAssumeKHR)
+
+const char *bhi_capability_name(uint32_t capability) {
+    switch (capability) {
+#define NAME(name)                                                                                 \
+    case SpvCapability##name:                                                                      \
+        return #name;
+        CAPABILITY_NAMES(NAME)
+#undef NAME
+    default:
+        return "unnamed";
+    }
+}
+
+/* SPIRV-Tools' message on one line. */
+static void set_rule(struct bhi_fault *fault, spv_result_t result, spv_diagnostic diagnostic) {
+    if (result == SPV_ERROR_OUT_OF_MEMORY || result == SPV_ERROR_INTERNAL) {
+        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "the SPIR-V validator ran out of memory");
+        return;
+    }
+    const char *rule = diagnostic != NULL && diagnostic->error != NULL ? diagnostic->error : "";
+    bhi_fault_set(fault, BH_INVALID_KERNEL, "not valid SPIR-V: %s (instruction %zu)", rule,
+                  diagnostic != NULL ? diagnostic->position.index : 0);
+    for (char *c = fault->text; *c != '\0'; c++) {
+        if ((unsigned char)*c < ' ') {
+            *c = ' ';
+        }
+    }
+}
+
+static bool follow_rules(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
+                         struct bhi_fault *fault) {
+    spv_context context = spvContextCreate(
+        target->api_version >= VK_API_VERSION_1_3 ? SPV_ENV_VULKAN_1_3 : SPV_ENV_VULKAN_1_2);
+    spv_validator_options options = spvValidatorOptionsCreate();
+    if (context == NULL || options == NULL) {
+        spvValidatorOptionsDestroy(options);
+        spvContextDestroy(context);
+        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "the SPIR-V validator ran out of memory");
+        return false;
+    }
+    spvValidatorOptionsSetScalarBlockLayout(options, target->scalar_block_layout);
+    spvValidatorOptionsSetUniformBufferStandardLayout(options, target->uniform_standard_layout);
+    spvValidatorOptionsSetWorkgroupScalarBlockLayout(options, target->workgroup_scalar_layout);
+    spvValidatorOptionsSetAllowLocalSizeId(options, target->local_size_id);
+    spv_const_binary_t binary = {code, words};
+    spv_diagnostic diagnostic = NULL;
+    spv_result_t result = spvValidateWithOptions(context, options, &binary, &diagnostic);
+    if (result != SPV_SUCCESS) {
+        set_rule(fault, result, diagnostic);
+    }
+    spvDiagnosticDestroy(diagnostic);
+    spvValidatorOptionsDestroy(options);
+    spvContextDestroy(context);
+    return result == SPV_SUCCESS;
+}
+
+static bool capability_allowed(const struct bhi_spirv_target *target, uint32_t capability) {
+    for (size_t i = 0; i < target->capability_count; i++) {
+        if ((uint32_t)target->capabilities[i] == capability) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
+                  const char *entry, struct bhi_fault *fault) {
+    if (words < 5 || code[0] != SpvMagicNumber) {
+        bhi_fault_set(fault, BH_INVALID_KERNEL,
+                      "not SPIR-V: it must begin with the magic number 0x07230203");
+        return false;
+    }
+    /* The driver gets the module as it is, so what a driver must not see comes first: it is the
+     * better message where the validator objects as well. Nothing is assumed about the words. */
+    bool entry_found = false;
+    SpvExecutionModel model = SpvExecutionModelMax;
+    for (size_t i = 5; i < words;) {
+        const uint32_t *at = &code[i];
+        size_t length = at[0] >> SpvWordCountShift;
+        if (length == 0 || length > words - i) {
+            break; /* the validator says it better */
+        }
+        SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+        if (op == SpvOpFunction) {
+            break;
+        }
+        if (op == SpvOpCapability && length == 2) {
+            if (at[1] == SpvCapabilityPhysicalStorageBufferAddresses) {
+                bhi_fault_set(fault, BH_INVALID_KERNEL,
+                              "physical storage buffer pointers are not allowed: they reach any "
+                              "address (capability PhysicalStorageBufferAddresses)");
+                return false;
+            }
+            if (!capability_allowed(target, at[1])) {
+                bhi_fault_set(fault, BH_INVALID_KERNEL,
+                              "capability %s (%u) is not supported by this device",
+                              bhi_capability_name(at[1]), at[1]);
+                return false;
+            }
+        } else if (op == SpvOpMemoryModel && length == 3 && at[1] != SpvAddressingModelLogical) {
+            bhi_fault_set(fault, BH_INVALID_KERNEL,
+                          "the addressing model must be Logical: physical pointers reach any "
+                          "address");
+            return false;
+        } else if (op == SpvOpEntryPoint && length >= 4) {
+            size_t room = (length - 3) * sizeof(uint32_t);
+            if (strnlen((const char *)&at[3], room) < room &&
+                strcmp((const char *)&at[3], entry) == 0) {
+                if (!entry_found || at[1] == SpvExecutionModelGLCompute) {
+                    model = (SpvExecutionModel)at[1];
+                }
+                entry_found = true;
+            }
+        }
+        i += length;
+    }
+    if (!follow_rules(target, code, words, fault)) {
+        return false;
+    }
+    if (!entry_found) {
+        bhi_fault_set(fault, BH_INVALID_KERNEL, "there is no entry point \"%s\"", entry);
+        return false;
+    }
+    if (model != SpvExecutionModelGLCompute) {
+        bhi_fault_set(fault, BH_INVALID_KERNEL,
+                      "entry point \"%s\" is not for compute (execution model %d)", entry,
+                      (int)model);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,26 @@
+/* Is this SPIR-V module one that we give to this device? SPIRV-Tools' rules for Vulkan, then ours:
+ * an allow-list of capabilities (those that the device advertises and that were enabled; drivers
+ * accept more than they can do, and then compute wrongly), no physical pointers, one entry point
+ * of the given name for compute. */
+#ifndef BHI_VALIDATE_H
+#define BHI_VALIDATE_H
+
+#include "backend.h"
+#include <spirv/unified1/spirv.h>
+
+struct bhi_spirv_target {
+    uint32_t api_version; /* as VK_MAKE_API_VERSION */
+    const SpvCapability *capabilities;
+    size_t capability_count;
+    bool scalar_block_layout;
+    bool uniform_standard_layout;
+    bool workgroup_scalar_layout;
+    bool local_size_id;
+};
+
+/* Returns true, or false with *fault: INVALID_KERNEL and the text of the rule. */
+bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
+                  const char *entry, struct bhi_fault *fault);
+const char *bhi_capability_name(uint32_t capability);
+
+#endif

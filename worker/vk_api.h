@@ -1,0 +1,83 @@
+/* Vulkan entry points, fetched through one vkGetInstanceProcAddr: a driver's own or the loader's.
+ * Nothing here links libvulkan. */
+#ifndef BHI_VK_API_H
+#define BHI_VK_API_H
+
+#include <stdbool.h>
+#include <vulkan/vulkan.h>
+
+#define BHI_VK_GLOBAL_FUNCTIONS(X) X(CreateInstance)
+
+#define BHI_VK_INSTANCE_FUNCTIONS(X)                                                               \
+    X(DestroyInstance)                                                                             \
+    X(EnumeratePhysicalDevices)                                                                    \
+    X(EnumerateDeviceExtensionProperties)                                                          \
+    X(GetPhysicalDeviceProperties)                                                                 \
+    X(GetPhysicalDeviceProperties2)                                                                \
+    X(GetPhysicalDeviceFeatures2)                                                                  \
+    X(GetPhysicalDeviceMemoryProperties)                                                           \
+    X(GetPhysicalDeviceQueueFamilyProperties)                                                      \
+    X(CreateDevice)                                                                                \
+    X(GetDeviceProcAddr)
+
+#define BHI_VK_DEVICE_FUNCTIONS(X)                                                                 \
+    X(DestroyDevice)                                                                               \
+    X(GetDeviceQueue)                                                                              \
+    X(DeviceWaitIdle)                                                                              \
+    X(QueueSubmit)                                                                                 \
+    X(AllocateMemory)                                                                              \
+    X(FreeMemory)                                                                                  \
+    X(GetMemoryHostPointerPropertiesEXT)                                                           \
+    X(CreateBuffer)                                                                                \
+    X(DestroyBuffer)                                                                               \
+    X(GetBufferMemoryRequirements)                                                                 \
+    X(BindBufferMemory)                                                                            \
+    X(CreateFence)                                                                                 \
+    X(DestroyFence)                                                                                \
+    X(ResetFences)                                                                                 \
+    X(GetFenceStatus)                                                                              \
+    X(WaitForFences)                                                                               \
+    X(CreateShaderModule)                                                                          \
+    X(DestroyShaderModule)                                                                         \
+    X(CreateDescriptorSetLayout)                                                                   \
+    X(DestroyDescriptorSetLayout)                                                                  \
+    X(CreatePipelineLayout)                                                                        \
+    X(DestroyPipelineLayout)                                                                       \
+    X(CreateComputePipelines)                                                                      \
+    X(DestroyPipeline)                                                                             \
+    X(CreateDescriptorPool)                                                                        \
+    X(DestroyDescriptorPool)                                                                       \
+    X(AllocateDescriptorSets)                                                                      \
+    X(FreeDescriptorSets)                                                                          \
+    X(UpdateDescriptorSets)                                                                        \
+    X(CreateCommandPool)                                                                           \
+    X(DestroyCommandPool)                                                                          \
+    X(AllocateCommandBuffers)                                                                      \
+    X(FreeCommandBuffers)                                                                          \
+    X(BeginCommandBuffer)                                                                          \
+    X(EndCommandBuffer)                                                                            \
+    X(CmdBindPipeline)                                                                             \
+    X(CmdBindDescriptorSets)                                                                       \
+    X(CmdPushConstants)                                                                            \
+    X(CmdDispatch)                                                                                 \
+    X(CmdCopyBuffer)                                                                               \
+    X(CmdFillBuffer)                                                                               \
+    X(CmdPipelineBarrier)
+
+struct bhi_vk_api {
+#define BHI_VK_MEMBER(name) PFN_vk##name name;
+    BHI_VK_GLOBAL_FUNCTIONS(BHI_VK_MEMBER)
+    BHI_VK_INSTANCE_FUNCTIONS(BHI_VK_MEMBER)
+    BHI_VK_DEVICE_FUNCTIONS(BHI_VK_MEMBER)
+#undef BHI_VK_MEMBER
+    PFN_vkEnumerateInstanceVersion EnumerateInstanceVersion; /* NULL: Vulkan 1.0 */
+    PFN_vkGetDeviceFaultInfoEXT GetDeviceFaultInfoEXT;       /* NULL: no VK_EXT_device_fault */
+};
+
+/* Each returns NULL, or the name of the entry point that is missing. */
+const char *bhi_vk_api_global(struct bhi_vk_api *api, PFN_vkGetInstanceProcAddr get);
+const char *bhi_vk_api_instance(struct bhi_vk_api *api, PFN_vkGetInstanceProcAddr get,
+                                VkInstance instance);
+const char *bhi_vk_api_device(struct bhi_vk_api *api, VkDevice device);
+
+#endif

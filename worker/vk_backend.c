@@ -1,0 +1,265 @@
+#include "vk_backend.h"
+
+#include "commands.h"
+#include "vk_fault.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* glslc --target-env=vulkan1.2 -O of
+ *     #version 450
+ *     layout(local_size_x = 1) in;
+ *     layout(set = 0, binding = 0) buffer Scratch { uint word[]; } scratch;
+ *     void main() { scratch.word[gl_GlobalInvocationID.x] = 0x57415231u; } */
+/* clang-format off */
+static const uint32_t warm_up_code[] = {
+    0x07230203, 0x00010500, 0x000d000b, 0x00000019, 0x00000000, 0x00020011, 0x00000001,
+    0x0006000b, 0x00000001, 0x4c534c47, 0x6474732e, 0x3035342e, 0x00000000, 0x0003000e,
+    0x00000000, 0x00000001, 0x0007000f, 0x00000005, 0x00000004, 0x6e69616d, 0x00000000,
+    0x0000000a, 0x0000000f, 0x00060010, 0x00000004, 0x00000011, 0x00000001, 0x00000001,
+    0x00000001, 0x00040047, 0x00000007, 0x00000006, 0x00000004, 0x00050048, 0x00000008,
+    0x00000000, 0x00000023, 0x00000000, 0x00030047, 0x00000008, 0x00000002, 0x00040047,
+    0x0000000a, 0x00000022, 0x00000000, 0x00040047, 0x0000000a, 0x00000021, 0x00000000,
+    0x00040047, 0x0000000f, 0x0000000b, 0x0000001c, 0x00040047, 0x00000018, 0x0000000b,
+    0x00000019, 0x00020013, 0x00000002, 0x00030021, 0x00000003, 0x00000002, 0x00040015,
+    0x00000006, 0x00000020, 0x00000000, 0x0003001d, 0x00000007, 0x00000006, 0x0003001e,
+    0x00000008, 0x00000007, 0x00040020, 0x00000009, 0x0000000c, 0x00000008, 0x0004003b,
+    0x00000009, 0x0000000a, 0x0000000c, 0x00040015, 0x0000000b, 0x00000020, 0x00000001,
+    0x0004002b, 0x0000000b, 0x0000000c, 0x00000000, 0x00040017, 0x0000000d, 0x00000006,
+    0x00000003, 0x00040020, 0x0000000e, 0x00000001, 0x0000000d, 0x0004003b, 0x0000000e,
+    0x0000000f, 0x00000001, 0x0004002b, 0x00000006, 0x00000010, 0x00000000, 0x00040020,
+    0x00000011, 0x00000001, 0x00000006, 0x0004002b, 0x00000006, 0x00000014, 0x57415231,
+    0x00040020, 0x00000015, 0x0000000c, 0x00000006, 0x0004002b, 0x00000006, 0x00000017,
+    0x00000001, 0x0006002c, 0x0000000d, 0x00000018, 0x00000017, 0x00000017, 0x00000017,
+    0x00050036, 0x00000002, 0x00000004, 0x00000000, 0x00000003, 0x000200f8, 0x00000005,
+    0x00050041, 0x00000011, 0x00000012, 0x0000000f, 0x00000010, 0x0004003d, 0x00000006,
+    0x00000013, 0x00000012, 0x00060041, 0x00000015, 0x00000016, 0x0000000a, 0x0000000c,
+    0x00000013, 0x0003003e, 0x00000016, 0x00000014, 0x000100fd, 0x00010038
+};
+/* clang-format on */
+#define WARM_UP_WORD 0x57415231u
+
+struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
+                                       struct bhi_fault *fault) {
+    *fault = (struct bhi_fault){.command_index = BHI_NO_COMMAND};
+    struct bhi_backend *b = calloc(1, sizeof *b);
+    if (b == NULL) {
+        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory for the backend");
+        return NULL;
+    }
+    b->kernels.max_pipelines = config->max_pipelines ? config->max_pipelines : 256;
+    b->groups.limit = BHI_GROUP_LIMIT;
+    if (!bhi_vk_device_init(&b->device, config, fault)) {
+        free(b);
+        return NULL;
+    }
+    const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    VkResult result = b->device.api.CreateFence(b->device.device, &fence, NULL, &b->fence);
+    if (result != VK_SUCCESS) {
+        b->fence = VK_NULL_HANDLE;
+        bhi_fault_vk(fault, result, "vkCreateFence");
+    }
+    if (result != VK_SUCCESS || !bhi_vk_recordings_init(&b->device, &b->recordings, fault) ||
+        !bhi_vk_markers_init(b, config->markers, fault)) {
+        bhi_backend_destroy(b);
+        return NULL;
+    }
+    return b;
+}
+
+void bhi_backend_destroy(struct bhi_backend *b) {
+    if (b == NULL) {
+        return;
+    }
+    if (!b->lost) {
+        (void)b->device.api.DeviceWaitIdle(b->device.device);
+    }
+    bhi_vk_recordings_fini(&b->device, &b->recordings, &b->groups);
+    bhi_vk_groups_fini(&b->device, &b->groups);
+    for (size_t i = 0; i < b->kernels.map.capacity; i++) {
+        if (b->kernels.map.entries[i].value != NULL) {
+            bhi_vk_kernel_free(&b->device, &b->kernels, b->kernels.map.entries[i].value);
+        }
+    }
+    for (size_t i = 0; i < b->buffers.capacity; i++) {
+        bhi_vk_buffer_destroy(&b->device, b->buffers.entries[i].value);
+    }
+    bhi_map_fini(&b->kernels.map);
+    bhi_map_fini(&b->buffers);
+    bhi_hazards_fini(&b->hazards);
+    bhi_vk_markers_fini(b);
+    if (b->fence != VK_NULL_HANDLE) {
+        b->device.api.DestroyFence(b->device.device, b->fence, NULL);
+    }
+    bhi_vk_device_fini(&b->device);
+    free(b);
+}
+
+size_t bhi_backend_devices(const struct bhi_backend_config *config,
+                           const struct bhi_backend *backend, struct bhi_msg_device *out,
+                           size_t capacity) {
+    if (backend != NULL) {
+        return bhi_vk_device_messages(&backend->device.api, backend->device.instance,
+                                      backend->device.physical, out, capacity);
+    }
+    struct bhi_vk_api api = {0};
+    VkInstance instance = VK_NULL_HANDLE;
+    struct bhi_fault fault;
+    if (!bhi_vk_instance_create(&api, config, &instance, &fault)) {
+        return 0;
+    }
+    size_t count = bhi_vk_device_messages(&api, instance, VK_NULL_HANDLE, out, capacity);
+    api.DestroyInstance(instance, NULL);
+    return count;
+}
+
+/* Forgets everything that was made for |kernel|'s pipeline or layouts. */
+static void forget_kernel(struct bhi_backend *b, const struct bhi_vk_kernel *kernel) {
+    bhi_vk_recordings_forget(&b->device, &b->recordings, &b->groups, kernel);
+    bhi_vk_groups_forget(&b->device, &b->groups, NULL, kernel);
+}
+
+void bhi_vk_evict_pipelines(struct bhi_backend *b) {
+    struct bhi_vk_kernel *victim;
+    while ((victim = bhi_vk_kernel_victim(&b->kernels, b->run)) != NULL) {
+        forget_kernel(b, victim);
+        bhi_vk_kernel_evict(&b->device, &b->kernels, victim);
+    }
+}
+
+void bhi_backend_kernel_create(struct bhi_backend *b, const struct bhi_msg_kernel_create *info,
+                               const void *code, const struct bhi_spec_constant *constants,
+                               uint32_t constant_count) {
+    bhi_backend_kernel_destroy(b, info->kernel);
+    struct bhi_vk_kernel *kernel = bhi_vk_kernel_new(info, code, constants, constant_count);
+    if (kernel != NULL && !bhi_map_put(&b->kernels.map, info->kernel, kernel)) {
+        bhi_vk_kernel_free(&b->device, &b->kernels, kernel);
+    }
+}
+
+void bhi_backend_kernel_destroy(struct bhi_backend *b, uint64_t id) {
+    struct bhi_vk_kernel *kernel = bhi_map_remove(&b->kernels.map, id);
+    if (kernel != NULL) {
+        forget_kernel(b, kernel);
+        bhi_vk_kernel_free(&b->device, &b->kernels, kernel);
+    }
+}
+
+bool bhi_backend_next_reflection(struct bhi_backend *b, struct bhi_msg_kernel_info *out,
+                                 struct bhi_msg_kernel_binding *bindings) {
+    struct bhi_vk_kernel *kernel = b->kernels.reflected_first;
+    if (kernel == NULL) {
+        return false;
+    }
+    b->kernels.reflected_first = kernel->next_reflected;
+    if (b->kernels.reflected_first == NULL) {
+        b->kernels.reflected_last = NULL;
+    }
+    kernel->next_reflected = NULL;
+    const struct bhi_reflection *r = kernel->reflection;
+    *out = (struct bhi_msg_kernel_info){
+        .kernel = kernel->id,
+        .bindings = r->binding_count,
+        .push_bytes = r->push_bytes,
+        .local_x = r->local_size[0],
+        .local_y = r->local_size[1],
+        .local_z = r->local_size[2],
+    };
+    for (uint32_t i = 0; i < r->binding_count; i++) {
+        bindings[i] = (struct bhi_msg_kernel_binding){
+            .kernel = kernel->id,
+            .index = i,
+            .set = r->bindings[i].set,
+            .binding = r->bindings[i].binding,
+            .kind = r->bindings[i].kind,
+            .access = r->bindings[i].access,
+        };
+        memcpy(bindings[i].name, r->bindings[i].name, sizeof bindings[i].name);
+    }
+    return true;
+}
+
+static void drop_buffer(struct bhi_backend *b, struct bhi_vk_buffer *buffer) {
+    bhi_vk_recordings_forget(&b->device, &b->recordings, &b->groups, buffer);
+    bhi_vk_groups_forget(&b->device, &b->groups, buffer, NULL);
+    b->imported_bytes -= buffer->fault.status == BH_OK ? buffer->size : 0;
+    bhi_vk_buffer_destroy(&b->device, buffer);
+}
+
+void bhi_backend_attach(struct bhi_backend *b, uint64_t id, int fd, uint64_t size) {
+    bhi_backend_detach(b, id);
+    struct bhi_vk_buffer *buffer = bhi_vk_buffer_attach(&b->device, id, fd, size);
+    if (buffer == NULL) {
+        return; /* whoever names it is told that it is not attached */
+    }
+    b->imported_bytes += buffer->fault.status == BH_OK ? size : 0;
+    if (!bhi_map_put(&b->buffers, id, buffer)) {
+        drop_buffer(b, buffer);
+    }
+}
+
+void bhi_backend_detach(struct bhi_backend *b, uint64_t id) {
+    struct bhi_vk_buffer *buffer = bhi_map_remove(&b->buffers, id);
+    if (buffer != NULL) {
+        drop_buffer(b, buffer);
+    }
+}
+
+void bhi_backend_metrics(const struct bhi_backend *b, struct bhi_msg_metrics *out) {
+    *out = (struct bhi_msg_metrics){
+        .submissions = b->submissions,
+        .queue_submits = b->queue_submits,
+        .pipelines = b->kernels.pipelines,
+        .imported_bytes = b->imported_bytes,
+    };
+}
+
+/* The warm-up takes the way of every submission: a kernel, a buffer (the scratch words of the
+ * markers page), a record. */
+bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_fault *fault) {
+    struct bhi_msg_kernel_create kernel = {
+        .kernel = UINT64_MAX, .code_bytes = sizeof warm_up_code, .entry = "main"};
+    memcpy(kernel.name, "warm-up", sizeof "warm-up");
+    struct {
+        struct bhi_lane_record record;
+        struct bhi_cmd_dispatch dispatch;
+        struct bhi_cmd_binding binding;
+    } job = {
+        .record = {.size = sizeof job, .command_count = 1},
+        .dispatch = {.header = {.type = BHI_CMD_DISPATCH,
+                                .size = sizeof job.dispatch + sizeof job.binding},
+                     .kernel = UINT64_MAX,
+                     .groups_x = 1,
+                     .groups_y = 1,
+                     .groups_z = 1,
+                     .binding_count = 1},
+        .binding = {.buffer = UINT64_MAX,
+                    .offset = offsetof(struct bhi_marker_page, scratch),
+                    .size = sizeof b->page->scratch,
+                    .access = BH_WRITE},
+    };
+    const struct bhi_lane_record *record = &job.record;
+    struct bhi_result result;
+    bhi_backend_kernel_create(b, &kernel, warm_up_code, NULL, 0);
+    if (!bhi_map_put(&b->buffers, UINT64_MAX, &b->page_buffer)) {
+        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory for the warm-up");
+        return false;
+    }
+    b->page->scratch[0] = 0;
+    (void)bhi_backend_run(b, &record, 1, &result, fault);
+    bhi_map_remove(&b->buffers, UINT64_MAX);
+    bhi_vk_recordings_forget(&b->device, &b->recordings, &b->groups, &b->page_buffer);
+    bhi_vk_groups_forget(&b->device, &b->groups, &b->page_buffer, NULL);
+    struct bhi_vk_kernel *warm = bhi_map_get(&b->kernels.map, UINT64_MAX);
+    if (warm != NULL && b->kernels.reflected_first == warm) {
+        b->kernels.reflected_first = b->kernels.reflected_last = NULL; /* nobody asked for it */
+    }
+    bhi_backend_kernel_destroy(b, UINT64_MAX);
+    b->submissions = b->queue_submits = 0;
+    if (fault->status == BH_OK && b->page->scratch[0] != WARM_UP_WORD) {
+        bhi_fault_set(fault, BH_UNSUPPORTED,
+                      "the device ran a trivial kernel and its result did not appear");
+    }
+    return fault->status == BH_OK;
+}

@@ -1,0 +1,160 @@
+#include "vk_buffer.h"
+
+#include "faults.h"
+#include "memfd.h"
+#include "vk_fault.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HANDLE_TYPE VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT
+
+/* A coherent host-visible type out of |allowed|, cached if there is one; -1: none. */
+static int pick_memory_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed) {
+    const VkMemoryPropertyFlags needed =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    int best = -1;
+    for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
+        VkMemoryPropertyFlags flags = memory->memoryTypes[i].propertyFlags;
+        if (!(allowed & (1u << i)) || (flags & needed) != needed) {
+            continue;
+        }
+        if (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) {
+            return (int)i;
+        }
+        best = best < 0 ? (int)i : best;
+    }
+    return best;
+}
+
+static bool create_buffer(struct bhi_vk_device *device, struct bhi_vk_buffer *b) {
+    const VkExternalMemoryBufferCreateInfo external = {
+        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+        .handleTypes = HANDLE_TYPE,
+    };
+    const VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .pNext = &external,
+        .size = b->size > 0 ? b->size : 4,
+        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+    };
+    VkResult result = device->api.CreateBuffer(device->device, &info, NULL, &b->buffer);
+    if (result != VK_SUCCESS) {
+        b->buffer = VK_NULL_HANDLE;
+        bhi_fault_vk(&b->fault, result, "vkCreateBuffer");
+    }
+    return result == VK_SUCCESS;
+}
+
+bool bhi_vk_buffer_import(struct bhi_vk_device *device, struct bhi_vk_buffer *b) {
+    if (b->size == 0 && device->enabled.robustness2.nullDescriptor) {
+        return true; /* nothing to import: it is bound as the null descriptor */
+    }
+    VkMemoryHostPointerPropertiesEXT pointer = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
+    VkResult result = device->api.GetMemoryHostPointerPropertiesEXT(device->device, HANDLE_TYPE,
+                                                                    b->pointer, &pointer);
+    if (result != VK_SUCCESS) {
+        bhi_fault_vk(&b->fault, result, "vkGetMemoryHostPointerPropertiesEXT");
+        return false;
+    }
+    if (!create_buffer(device, b)) {
+        return false;
+    }
+    VkMemoryRequirements needs;
+    device->api.GetBufferMemoryRequirements(device->device, b->buffer, &needs);
+    int type = pick_memory_type(&device->memory, pointer.memoryTypeBits & needs.memoryTypeBits);
+    if (type < 0 || needs.size > b->mapped) {
+        bhi_fault_set(&b->fault, BH_VULKAN, "the device cannot import %zu bytes of host memory%s",
+                      b->mapped, type < 0 ? ": no coherent memory type" : "");
+        bhi_vk_buffer_release(device, b);
+        return false;
+    }
+    const VkImportMemoryHostPointerInfoEXT import = {
+        .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
+        .handleType = HANDLE_TYPE,
+        .pHostPointer = b->pointer,
+    };
+    const VkMemoryAllocateInfo allocate = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .pNext = &import,
+        .allocationSize = b->mapped,
+        .memoryTypeIndex = (uint32_t)type,
+    };
+    result = device->api.AllocateMemory(device->device, &allocate, NULL, &b->memory);
+    if (result != VK_SUCCESS) {
+        b->memory = VK_NULL_HANDLE;
+        bhi_fault_vk(&b->fault, result, "vkAllocateMemory (import of a buffer)");
+        bhi_vk_buffer_release(device, b);
+        return false;
+    }
+    result = device->api.BindBufferMemory(device->device, b->buffer, b->memory, 0);
+    if (result != VK_SUCCESS) {
+        bhi_fault_vk(&b->fault, result, "vkBindBufferMemory");
+        bhi_vk_buffer_release(device, b);
+        return false;
+    }
+    return true;
+}
+
+struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_t id, int fd,
+                                           uint64_t size) {
+    struct bhi_vk_buffer *b = calloc(1, sizeof *b);
+    if (b == NULL) {
+        close(fd);
+        return NULL;
+    }
+    b->id = id;
+    b->size = size;
+    int error = bhi_memfd_verify(fd, size, 0);
+    uint64_t pages = bhi_page_round(size);
+    if (BHI_FAULT_FAILS("attach")) {
+        error = -ENOMEM;
+    }
+    if (error != 0 || pages == 0) {
+        bhi_fault_set(&b->fault, error == -ENOMEM ? BH_OUT_OF_HOST_MEMORY : BH_VULKAN,
+                      "buffer %llu: its memory cannot be used: %s", (unsigned long long)id,
+                      strerror(error != 0 ? -error : EINVAL));
+    } else {
+        void *pointer =
+            mmap(NULL, (size_t)pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+        if (pointer == MAP_FAILED) {
+            bhi_fault_set(&b->fault, BH_OUT_OF_HOST_MEMORY,
+                          "buffer %llu: %llu bytes cannot be mapped: %s", (unsigned long long)id,
+                          (unsigned long long)pages, strerror(errno));
+        } else {
+            b->pointer = pointer;
+            b->mapped = (size_t)pages;
+            bhi_vk_buffer_import(device, b);
+        }
+    }
+    close(fd);
+    return b;
+}
+
+void bhi_vk_buffer_release(struct bhi_vk_device *device, struct bhi_vk_buffer *b) {
+    if (b->buffer != VK_NULL_HANDLE) {
+        device->api.DestroyBuffer(device->device, b->buffer, NULL);
+        b->buffer = VK_NULL_HANDLE;
+    }
+    if (b->memory != VK_NULL_HANDLE) {
+        device->api.FreeMemory(device->device, b->memory, NULL);
+        b->memory = VK_NULL_HANDLE;
+    }
+}
+
+void bhi_vk_buffer_destroy(struct bhi_vk_device *device, struct bhi_vk_buffer *b) {
+    if (b == NULL) {
+        return;
+    }
+    bhi_vk_buffer_release(device, b);
+    if (b->pointer != NULL) {
+        munmap(b->pointer, b->mapped);
+    }
+    free(b);
+}

@@ -1,0 +1,32 @@
+/* Buffers: shared mappings imported into the device without a copy (VK_EXT_external_memory_host).
+ */
+#ifndef BHI_VK_BUFFER_H
+#define BHI_VK_BUFFER_H
+
+#include "vk_device.h"
+
+struct bhi_vk_buffer {
+    uint64_t id;
+    uint64_t size; /* as announced */
+    size_t mapped; /* bytes mapped at |pointer|, whole pages */
+    void *pointer;
+    VkDeviceMemory memory;
+    VkBuffer buffer;        /* VK_NULL_HANDLE: size 0 and the device takes null descriptors */
+    struct bhi_fault fault; /* status BH_OK, or why it cannot be used */
+    /* Hazard tracking (vk_hazards.c): what commands since the last barrier did with it. */
+    uint64_t epoch;
+    uint32_t first_range;
+    uint64_t stamp; /* the newest recording that lists it */
+};
+
+/* Maps |fd| (verified, taken over) and imports it. Always returns a buffer, perhaps one with a
+ * fault; NULL only when out of memory (|fd| is closed). */
+struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_t id, int fd,
+                                           uint64_t size);
+/* Imports |mapped| bytes at |pointer|, which stay the caller's. */
+bool bhi_vk_buffer_import(struct bhi_vk_device *device, struct bhi_vk_buffer *buffer);
+void bhi_vk_buffer_destroy(struct bhi_vk_device *device, struct bhi_vk_buffer *buffer);
+/* Frees the Vulkan objects, not the mapping. */
+void bhi_vk_buffer_release(struct bhi_vk_device *device, struct bhi_vk_buffer *buffer);
+
+#endif

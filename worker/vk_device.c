@@ -1,0 +1,335 @@
+#include "vk_device.h"
+
+#include "layers.h"
+#include "vk_fault.h"
+#include "vk_features.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_config *config,
+                            VkInstance *out_instance, struct bhi_fault *fault) {
+    const char *missing = bhi_vk_api_global(api, config->get_instance_proc_addr);
+    if (missing != NULL) {
+        bhi_fault_set(fault, BH_UNSUPPORTED, "the Vulkan driver has no %s", missing);
+        return false;
+    }
+    uint32_t version = VK_API_VERSION_1_0;
+    if (api->EnumerateInstanceVersion != NULL) {
+        (void)api->EnumerateInstanceVersion(&version);
+    }
+    if (version < VK_API_VERSION_1_2) {
+        bhi_fault_set(fault, BH_UNSUPPORTED, "the Vulkan driver speaks %u.%u; 1.2 is needed",
+                      VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
+        return false;
+    }
+    uint32_t layers = 0;
+    while (config->layers != NULL && config->layers[layers] != NULL) {
+        layers++;
+    }
+    const VkApplicationInfo application = {
+        .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+        .pApplicationName = "bulkhead",
+        .pEngineName = "bulkhead",
+        .apiVersion = version < VK_API_VERSION_1_3 ? VK_API_VERSION_1_2 : VK_API_VERSION_1_3,
+    };
+    const VkInstanceCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+        .pApplicationInfo = &application,
+        .enabledLayerCount = layers,
+        .ppEnabledLayerNames = config->layers,
+    };
+    VkResult result = api->CreateInstance(&info, NULL, out_instance);
+    if (result != VK_SUCCESS) {
+        bhi_fault_vk(fault, result, "vkCreateInstance");
+        return false;
+    }
+    missing = bhi_vk_api_instance(api, config->get_instance_proc_addr, *out_instance);
+    if (missing != NULL) {
+        PFN_vkDestroyInstance destroy = (PFN_vkDestroyInstance)config->get_instance_proc_addr(
+            *out_instance, "vkDestroyInstance");
+        if (destroy != NULL) {
+            destroy(*out_instance, NULL);
+        }
+        *out_instance = VK_NULL_HANDLE;
+        bhi_fault_set(fault, BH_UNSUPPORTED, "the Vulkan driver has no %s", missing);
+        return false;
+    }
+    return true;
+}
+
+/* Physical devices, BHI_VK_MAX_DEVICES at most. */
+static uint32_t list_devices(const struct bhi_vk_api *api, VkInstance instance,
+                             VkPhysicalDevice out[BHI_VK_MAX_DEVICES]) {
+    uint32_t count = BHI_VK_MAX_DEVICES;
+    VkResult result = api->EnumeratePhysicalDevices(instance, &count, out);
+    return result >= 0 ? count : 0;
+}
+
+static VkSubgroupFeatureFlags
+compute_subgroup_operations(const VkPhysicalDeviceSubgroupProperties *subgroup) {
+    bool in_compute = subgroup->supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
+    return in_compute ? subgroup->supportedOperations : 0;
+}
+
+static bool pick_queue_family(struct bhi_vk_device *d, struct bhi_fault *fault) {
+    VkQueueFamilyProperties families[32];
+    uint32_t count = 32;
+    d->api.GetPhysicalDeviceQueueFamilyProperties(d->physical, &count, families);
+    for (uint32_t i = 0; i < count; i++) {
+        if (families[i].queueCount > 0 && (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) {
+            d->queue_family = i;
+            return true;
+        }
+    }
+    bhi_fault_set(fault, BH_UNSUPPORTED, "the device has no compute queue");
+    return false;
+}
+
+static bool create_device(struct bhi_vk_device *d, struct bhi_fault *fault) {
+    const char *extensions[8];
+    const float priority = 1.0f;
+    const VkDeviceQueueCreateInfo queue = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+        .queueFamilyIndex = d->queue_family,
+        .queueCount = 1,
+        .pQueuePriorities = &priority,
+    };
+    const VkDeviceCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+        .pNext = &d->enabled.base,
+        .queueCreateInfoCount = 1,
+        .pQueueCreateInfos = &queue,
+        .enabledExtensionCount = bhi_vk_features_extensions(&d->enabled, extensions),
+        .ppEnabledExtensionNames = extensions,
+    };
+    VkResult result = d->api.CreateDevice(d->physical, &info, NULL, &d->device);
+    if (result != VK_SUCCESS) {
+        d->device = VK_NULL_HANDLE;
+        bhi_fault_vk(fault, result, "vkCreateDevice");
+        return false;
+    }
+    const char *missing = bhi_vk_api_device(&d->api, d->device);
+    if (missing != NULL) {
+        bhi_fault_set(fault, BH_UNSUPPORTED, "the Vulkan driver has no %s", missing);
+        return false;
+    }
+    if (!d->enabled.fault.deviceFault) {
+        d->api.GetDeviceFaultInfoEXT = NULL;
+    }
+    d->api.GetDeviceQueue(d->device, d->queue_family, 0, &d->queue);
+    return true;
+}
+
+static bool open_physical(struct bhi_vk_device *d, uint32_t index, struct bhi_fault *fault) {
+    VkPhysicalDevice list[BHI_VK_MAX_DEVICES];
+    uint32_t count = list_devices(&d->api, d->instance, list);
+    if (index >= count) {
+        bhi_fault_set(fault, BH_NO_DEVICE, "the driver has %u device%s; there is no number %u",
+                      count, count == 1 ? "" : "s", index);
+        return false;
+    }
+    d->physical = list[index];
+    VkPhysicalDeviceProperties basic;
+    d->api.GetPhysicalDeviceProperties(d->physical, &basic);
+    if (basic.apiVersion < VK_API_VERSION_1_2) {
+        bhi_fault_set(fault, BH_UNSUPPORTED, "%s speaks Vulkan %u.%u; 1.2 is needed",
+                      basic.deviceName, VK_API_VERSION_MAJOR(basic.apiVersion),
+                      VK_API_VERSION_MINOR(basic.apiVersion));
+        return false;
+    }
+    d->api_version =
+        basic.apiVersion < VK_API_VERSION_1_3 ? VK_API_VERSION_1_2 : VK_API_VERSION_1_3;
+    VkResult result = bhi_vk_features_query(&d->api, d->physical, d->api_version, &d->enabled);
+    if (result != VK_SUCCESS) {
+        bhi_fault_vk(fault, result, "vkEnumerateDeviceExtensionProperties");
+        return false;
+    }
+    if (!d->enabled.has_host_import) {
+        bhi_fault_set(fault, BH_UNSUPPORTED, "%s has no VK_EXT_external_memory_host",
+                      basic.deviceName);
+        return false;
+    }
+    bhi_vk_features_narrow(&d->enabled);
+
+    VkPhysicalDeviceSubgroupProperties subgroup = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+    VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT,
+        .pNext = &subgroup};
+    VkPhysicalDeviceProperties2 properties = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &host};
+    d->api.GetPhysicalDeviceProperties2(d->physical, &properties);
+    d->api.GetPhysicalDeviceMemoryProperties(d->physical, &d->memory);
+    d->limits = properties.properties.limits;
+    d->import_alignment = host.minImportedHostPointerAlignment;
+    d->subgroup_operations = compute_subgroup_operations(&subgroup);
+    if (d->import_alignment > (VkDeviceSize)sysconf(_SC_PAGESIZE)) {
+        bhi_fault_set(fault, BH_UNSUPPORTED,
+                      "%s imports host memory in units of %llu bytes, more than a page",
+                      basic.deviceName, (unsigned long long)d->import_alignment);
+        return false;
+    }
+    return true;
+}
+
+bool bhi_vk_device_init(struct bhi_vk_device *d, const struct bhi_backend_config *config,
+                        struct bhi_fault *fault) {
+    memset(d, 0, sizeof *d);
+    if (!bhi_vk_instance_create(&d->api, config, &d->instance, fault) ||
+        !open_physical(d, config->device_index, fault) || !pick_queue_family(d, fault) ||
+        !create_device(d, fault)) {
+        bhi_vk_device_fini(d);
+        return false;
+    }
+    d->target = (struct bhi_spirv_target){
+        .api_version = d->api_version,
+        .capabilities = d->capabilities,
+        .capability_count =
+            bhi_vk_features_capabilities(&d->enabled, d->subgroup_operations, d->capabilities,
+                                         sizeof d->capabilities / sizeof *d->capabilities),
+        .scalar_block_layout = d->enabled.v12.scalarBlockLayout,
+        .uniform_standard_layout = d->enabled.v12.uniformBufferStandardLayout,
+        .workgroup_scalar_layout =
+            d->enabled.explicit_layout.workgroupMemoryExplicitLayoutScalarBlockLayout,
+        .local_size_id = d->enabled.v13.maintenance4,
+    };
+    return true;
+}
+
+void bhi_vk_device_fini(struct bhi_vk_device *d) {
+    if (d->device != VK_NULL_HANDLE) {
+        PFN_vkDestroyDevice destroy = d->api.DestroyDevice;
+        if (destroy == NULL) {
+            destroy = (PFN_vkDestroyDevice)d->api.GetDeviceProcAddr(d->device, "vkDestroyDevice");
+        }
+        if (destroy != NULL) {
+            destroy(d->device, NULL);
+        }
+    }
+    if (d->instance != VK_NULL_HANDLE) {
+        d->api.DestroyInstance(d->instance, NULL);
+    }
+    memset(d, 0, sizeof *d);
+}
+
+static uint32_t clamp(uint64_t value, uint64_t low, uint64_t high) {
+    return (uint32_t)(value < low ? low : value > high ? high : value);
+}
+
+static void describe(const struct bhi_vk_api *api, VkPhysicalDevice physical,
+                     struct bhi_msg_device *out) {
+    VkPhysicalDeviceSubgroupProperties subgroup = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+    VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT,
+        .pNext = &subgroup};
+    VkPhysicalDeviceDriverProperties driver = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES, .pNext = &host};
+    VkPhysicalDeviceIDProperties id = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES,
+                                       .pNext = &driver};
+    VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                       .pNext = &id};
+    api->GetPhysicalDeviceProperties(physical, &all.properties);
+    const uint32_t version = all.properties.apiVersion;
+    if (version >= VK_API_VERSION_1_2) {
+        api->GetPhysicalDeviceProperties2(physical, &all);
+    }
+    VkPhysicalDeviceMemoryProperties memory;
+    api->GetPhysicalDeviceMemoryProperties(physical, &memory);
+    struct bhi_vk_features features;
+    if (bhi_vk_features_query(api, physical, version, &features) == VK_SUCCESS) {
+        bhi_vk_features_narrow(&features);
+        out->features =
+            bhi_vk_features_bits(&features, compute_subgroup_operations(&subgroup), &memory);
+    }
+    const VkPhysicalDeviceLimits *limits = &all.properties.limits;
+    out->vendor_id = all.properties.vendorID;
+    out->device_id = all.properties.deviceID;
+    out->device_type = clamp(all.properties.deviceType, 0, 4);
+    out->api_version = version;
+    out->driver_version = all.properties.driverVersion;
+    memcpy(out->uuid, id.deviceUUID, sizeof out->uuid);
+    for (uint32_t i = 0; i < memory.memoryHeapCount; i++) {
+        if ((memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) &&
+            memory.memoryHeaps[i].size > out->memory_bytes) {
+            out->memory_bytes = memory.memoryHeaps[i].size;
+        }
+    }
+    out->max_groups_x = clamp(limits->maxComputeWorkGroupCount[0], 1, UINT32_MAX);
+    out->max_groups_y = clamp(limits->maxComputeWorkGroupCount[1], 1, UINT32_MAX);
+    out->max_groups_z = clamp(limits->maxComputeWorkGroupCount[2], 1, UINT32_MAX);
+    out->max_group_invocations = clamp(limits->maxComputeWorkGroupInvocations, 1, UINT32_MAX);
+    out->max_shared_bytes = limits->maxComputeSharedMemorySize;
+    out->max_push_bytes = clamp(limits->maxPushConstantsSize, 0, 4096);
+    out->max_storage_range = limits->maxStorageBufferRange;
+    out->max_uniform_range = limits->maxUniformBufferRange;
+    out->storage_alignment = clamp(limits->minStorageBufferOffsetAlignment, 1, 65536);
+    out->uniform_alignment = clamp(limits->minUniformBufferOffsetAlignment, 1, 65536);
+    out->import_alignment = clamp(host.minImportedHostPointerAlignment, 1, 1048576);
+    bhi_text_sanitise(out->name, sizeof out->name, all.properties.deviceName,
+                      strnlen(all.properties.deviceName, sizeof all.properties.deviceName));
+    bhi_text_sanitise(out->driver, sizeof out->driver, driver.driverName,
+                      strnlen(driver.driverName, sizeof driver.driverName));
+    bhi_text_sanitise(out->driver_info, sizeof out->driver_info, driver.driverInfo,
+                      strnlen(driver.driverInfo, sizeof driver.driverInfo));
+}
+
+size_t bhi_vk_device_messages(const struct bhi_vk_api *api, VkInstance instance,
+                              VkPhysicalDevice chosen, struct bhi_msg_device *out,
+                              size_t capacity) {
+    VkPhysicalDevice list[BHI_VK_MAX_DEVICES];
+    uint32_t count = list_devices(api, instance, list);
+    size_t written = 0;
+    for (uint32_t i = 0; i < count && written < capacity; i++) {
+        struct bhi_msg_device *device = &out[written++];
+        memset(device, 0, sizeof *device);
+        device->index = i;
+        device->count = count;
+        device->chosen = list[i] == chosen;
+        describe(api, list[i], device);
+    }
+    return written;
+}
+
+void bhi_vk_device_describe_loss(struct bhi_vk_device *d, struct bhi_fault *fault) {
+    if (d->api.GetDeviceFaultInfoEXT == NULL) {
+        return;
+    }
+    VkDeviceFaultCountsEXT counts = {.sType = VK_STRUCTURE_TYPE_DEVICE_FAULT_COUNTS_EXT};
+    if (d->api.GetDeviceFaultInfoEXT(d->device, &counts, NULL) < 0) {
+        return;
+    }
+    VkDeviceFaultAddressInfoEXT addresses[4];
+    VkDeviceFaultVendorInfoEXT vendor[4];
+    memset(addresses, 0, sizeof addresses);
+    memset(vendor, 0, sizeof vendor);
+    counts.addressInfoCount = clamp(counts.addressInfoCount, 0, 4);
+    counts.vendorInfoCount = clamp(counts.vendorInfoCount, 0, 4);
+    counts.vendorBinarySize = 0;
+    VkDeviceFaultInfoEXT info = {.sType = VK_STRUCTURE_TYPE_DEVICE_FAULT_INFO_EXT,
+                                 .pAddressInfos = addresses,
+                                 .pVendorInfos = vendor};
+    if (d->api.GetDeviceFaultInfoEXT(d->device, &counts, &info) < 0) {
+        return;
+    }
+    char text[BHI_FAULT_TEXT];
+    size_t used = (size_t)snprintf(text, sizeof text, "%s; the driver says: %.*s", fault->text,
+                                   VK_MAX_DESCRIPTION_SIZE, info.description);
+    for (uint32_t i = 0; i < counts.addressInfoCount && used < sizeof text; i++) {
+        used += (size_t)snprintf(
+            text + used, sizeof text - used, "; address 0x%llx (kind %d, precision %llu)",
+            (unsigned long long)addresses[i].reportedAddress, (int)addresses[i].addressType,
+            (unsigned long long)addresses[i].addressPrecision);
+    }
+    for (uint32_t i = 0; i < counts.vendorInfoCount && used < sizeof text; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "; %.*s (%llu, %llu)",
+                                 VK_MAX_DESCRIPTION_SIZE, vendor[i].description,
+                                 (unsigned long long)vendor[i].vendorFaultCode,
+                                 (unsigned long long)vendor[i].vendorFaultData);
+    }
+    memcpy(fault->text, text, sizeof text);
+    fault->text[sizeof fault->text - 1] = '\0';
+}

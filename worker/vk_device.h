@@ -1,0 +1,55 @@
+/* Instance, physical devices, the device and its one queue. */
+#ifndef BHI_VK_DEVICE_H
+#define BHI_VK_DEVICE_H
+
+#include "backend.h"
+#include "validate.h"
+#include "vk_api.h"
+
+#define BHI_VK_MAX_DEVICES 64
+
+/* What a physical device has, or (in struct bhi_vk_device) what was enabled of it. */
+struct bhi_vk_features {
+    VkPhysicalDeviceFeatures2 base;
+    VkPhysicalDeviceVulkan11Features v11;
+    VkPhysicalDeviceVulkan12Features v12;
+    VkPhysicalDeviceVulkan13Features v13;
+    VkPhysicalDeviceRobustness2FeaturesEXT robustness2;
+    VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float;
+    VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR explicit_layout;
+    VkPhysicalDeviceFaultFeaturesEXT fault;
+    /* Extensions that the structs above stand for, and others that we look for. */
+    bool has_v13, has_robustness2, has_atomic_float, has_explicit_layout, has_fault;
+    bool has_host_import, has_memory_budget;
+};
+
+struct bhi_vk_device {
+    struct bhi_vk_api api;
+    VkInstance instance;
+    VkPhysicalDevice physical;
+    VkDevice device;
+    VkQueue queue;
+    uint32_t queue_family;
+    uint32_t api_version; /* the lower of instance and device */
+    VkPhysicalDeviceLimits limits;
+    VkDeviceSize import_alignment;
+    VkPhysicalDeviceMemoryProperties memory;
+    struct bhi_vk_features enabled;
+    VkSubgroupFeatureFlags subgroup_operations; /* those that compute shaders may use */
+    SpvCapability capabilities[64];             /* that kernels may declare */
+    struct bhi_spirv_target target;
+};
+
+bool bhi_vk_device_init(struct bhi_vk_device *device, const struct bhi_backend_config *config,
+                        struct bhi_fault *fault);
+void bhi_vk_device_fini(struct bhi_vk_device *device);
+/* Describes all devices of |instance|; see bhi_backend_devices(). */
+size_t bhi_vk_device_messages(const struct bhi_vk_api *api, VkInstance instance,
+                              VkPhysicalDevice chosen, struct bhi_msg_device *out, size_t capacity);
+/* Instance alone, for the messages where no device can be had. */
+bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_config *config,
+                            VkInstance *out_instance, struct bhi_fault *fault);
+/* After VK_ERROR_DEVICE_LOST: appends what VK_EXT_device_fault tells to fault->text. */
+void bhi_vk_device_describe_loss(struct bhi_vk_device *device, struct bhi_fault *fault);
+
+#endif

@@ -1,0 +1,60 @@
+#include "vk_fault.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void bhi_fault_set(struct bhi_fault *fault, bh_status status, const char *format, ...) {
+    memset(fault, 0, sizeof *fault);
+    fault->status = status;
+    fault->command_index = BHI_NO_COMMAND;
+    fault->executed = BH_EXECUTED_NO;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(fault->text, sizeof fault->text, format, arguments);
+    va_end(arguments);
+}
+
+void bhi_fault_vk(struct bhi_fault *fault, VkResult result, const char *what) {
+    bh_status status = BH_VULKAN;
+    if (result == VK_ERROR_OUT_OF_HOST_MEMORY) {
+        status = BH_OUT_OF_HOST_MEMORY;
+    } else if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_TOO_MANY_OBJECTS) {
+        status = BH_OUT_OF_DEVICE_MEMORY;
+    } else if (result == VK_ERROR_DEVICE_LOST) {
+        status = BH_DEVICE_LOST;
+    }
+    bhi_fault_set(fault, status, "%s: %s", what, bhi_vk_result_name(result));
+    fault->vk_result = result;
+}
+
+const char *bhi_vk_result_name(VkResult result) {
+    switch (result) {
+#define NAME(code)                                                                                 \
+    case code:                                                                                     \
+        return #code;
+        NAME(VK_SUCCESS)
+        NAME(VK_NOT_READY)
+        NAME(VK_TIMEOUT)
+        NAME(VK_INCOMPLETE)
+        NAME(VK_ERROR_OUT_OF_HOST_MEMORY)
+        NAME(VK_ERROR_OUT_OF_DEVICE_MEMORY)
+        NAME(VK_ERROR_INITIALIZATION_FAILED)
+        NAME(VK_ERROR_DEVICE_LOST)
+        NAME(VK_ERROR_MEMORY_MAP_FAILED)
+        NAME(VK_ERROR_LAYER_NOT_PRESENT)
+        NAME(VK_ERROR_EXTENSION_NOT_PRESENT)
+        NAME(VK_ERROR_FEATURE_NOT_PRESENT)
+        NAME(VK_ERROR_INCOMPATIBLE_DRIVER)
+        NAME(VK_ERROR_TOO_MANY_OBJECTS)
+        NAME(VK_ERROR_FRAGMENTED_POOL)
+        NAME(VK_ERROR_UNKNOWN)
+        NAME(VK_ERROR_OUT_OF_POOL_MEMORY)
+        NAME(VK_ERROR_INVALID_EXTERNAL_HANDLE)
+        NAME(VK_ERROR_INVALID_SHADER_NV)
+#undef NAME
+    default:
+        return "an unnamed VkResult";
+    }
+}

@@ -1,0 +1,14 @@
+/* Filling in a struct bhi_fault. */
+#ifndef BHI_VK_FAULT_H
+#define BHI_VK_FAULT_H
+
+#include "backend.h"
+
+/* Both overwrite *fault, with no command and executed NO; callers refine those. */
+void bhi_fault_set(struct bhi_fault *fault, bh_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* |what| is the call; status follows from |result|: OUT_OF_*, DEVICE_LOST, else VULKAN. */
+void bhi_fault_vk(struct bhi_fault *fault, VkResult result, const char *what);
+const char *bhi_vk_result_name(VkResult result);
+
+#endif

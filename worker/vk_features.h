@@ -1,0 +1,26 @@
+/* Device features: asked for, narrowed to what compute kernels can use, and translated into
+ * BHI_FEATURE_* bits and into the capabilities that kernels may declare. */
+#ifndef BHI_VK_FEATURES_H
+#define BHI_VK_FEATURES_H
+
+#include "vk_device.h"
+
+/* Links the structs that the device has into features->base.pNext. */
+void bhi_vk_features_chain(struct bhi_vk_features *features);
+/* Asks |physical| for extensions and features. */
+VkResult bhi_vk_features_query(const struct bhi_vk_api *api, VkPhysicalDevice physical,
+                               uint32_t api_version, struct bhi_vk_features *out);
+/* Clears all that compute kernels have no use for. What is left is to be enabled. */
+void bhi_vk_features_narrow(struct bhi_vk_features *features);
+/* Names of the device extensions to enable with |features|; returns how many (at most 8). */
+uint32_t bhi_vk_features_extensions(const struct bhi_vk_features *features, const char *out[8]);
+/* BHI_FEATURE_* bits. */
+uint64_t bhi_vk_features_bits(const struct bhi_vk_features *features,
+                              VkSubgroupFeatureFlags subgroup_operations,
+                              const VkPhysicalDeviceMemoryProperties *memory);
+/* The allow-list; returns how many were written. */
+size_t bhi_vk_features_capabilities(const struct bhi_vk_features *features,
+                                    VkSubgroupFeatureFlags subgroup_operations, SpvCapability *out,
+                                    size_t capacity);
+
+#endif

@@ -1,0 +1,299 @@
+#include "vk_kernel.h"
+
+#include "faults.h"
+#include "vk_fault.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info, const void *code,
+                                        const struct bhi_spec_constant *constants,
+                                        uint32_t constant_count) {
+    struct bhi_vk_kernel *k = calloc(1, sizeof *k);
+    if (k == NULL) {
+        return NULL;
+    }
+    k->id = info->kernel;
+    memcpy(k->entry, info->entry, sizeof k->entry);
+    memcpy(k->name, info->name, sizeof k->name);
+    k->code = BHI_FAULT_FAILS("kernel_create") ? NULL : malloc(info->code_bytes);
+    k->constants = calloc(constant_count ? constant_count : 1, sizeof *k->constants);
+    if (k->code == NULL || k->constants == NULL) {
+        k->state = BHI_KERNEL_FAILED;
+        bhi_fault_set(&k->fault, BH_OUT_OF_HOST_MEMORY, "out of memory for a kernel of %llu bytes",
+                      (unsigned long long)info->code_bytes);
+        return k;
+    }
+    memcpy(k->code, code, info->code_bytes);
+    k->words = info->code_bytes / sizeof(uint32_t);
+    if (constant_count > 0) {
+        memcpy(k->constants, constants, constant_count * sizeof *constants);
+    }
+    k->constant_count = constant_count;
+    if (info->code_bytes % sizeof(uint32_t) != 0) {
+        k->state = BHI_KERNEL_FAILED;
+        bhi_fault_set(&k->fault, BH_INVALID_KERNEL,
+                      "not SPIR-V: %llu bytes are no whole number of words",
+                      (unsigned long long)info->code_bytes);
+    }
+    return k;
+}
+
+static void unlink_used(struct bhi_vk_kernels *kernels, struct bhi_vk_kernel *k) {
+    *(k->older != NULL ? &k->older->newer : &kernels->oldest) = k->newer;
+    *(k->newer != NULL ? &k->newer->older : &kernels->newest) = k->older;
+    k->older = k->newer = NULL;
+}
+
+static void append_used(struct bhi_vk_kernels *kernels, struct bhi_vk_kernel *k) {
+    k->older = kernels->newest;
+    k->newer = NULL;
+    *(kernels->newest != NULL ? &kernels->newest->newer : &kernels->oldest) = k;
+    kernels->newest = k;
+}
+
+void bhi_vk_kernel_touch(struct bhi_vk_kernels *kernels, struct bhi_vk_kernel *k, uint64_t run) {
+    if (kernels->newest != k) {
+        unlink_used(kernels, k);
+        append_used(kernels, k);
+    }
+    k->last_run = run;
+}
+
+struct bhi_vk_kernel *bhi_vk_kernel_victim(const struct bhi_vk_kernels *kernels, uint64_t run) {
+    struct bhi_vk_kernel *k = kernels->oldest;
+    return kernels->pipelines > kernels->max_pipelines && k != NULL && k->last_run != run ? k
+                                                                                          : NULL;
+}
+
+void bhi_vk_kernel_evict(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
+                         struct bhi_vk_kernel *k) {
+    unlink_used(kernels, k);
+    kernels->pipelines--;
+    device->api.DestroyPipeline(device->device, k->pipeline, NULL);
+    k->pipeline = VK_NULL_HANDLE;
+    k->has_run = false;
+    k->state = BHI_KERNEL_REFLECTED;
+}
+
+static void destroy_layouts(struct bhi_vk_device *device, struct bhi_vk_kernel *k) {
+    if (k->layout != VK_NULL_HANDLE) {
+        device->api.DestroyPipelineLayout(device->device, k->layout, NULL);
+        k->layout = VK_NULL_HANDLE;
+    }
+    for (uint32_t set = 0; set < BHI_MAX_SETS; set++) {
+        if (k->set_layouts[set] != VK_NULL_HANDLE) {
+            device->api.DestroyDescriptorSetLayout(device->device, k->set_layouts[set], NULL);
+            k->set_layouts[set] = VK_NULL_HANDLE;
+        }
+    }
+}
+
+void bhi_vk_kernel_free(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
+                        struct bhi_vk_kernel *k) {
+    if (k->state == BHI_KERNEL_READY) {
+        bhi_vk_kernel_evict(device, kernels, k);
+    }
+    for (struct bhi_vk_kernel **at = &kernels->reflected_first, *last = NULL; *at != NULL;
+         last = *at, at = &(*at)->next_reflected) {
+        if (*at == k) {
+            *at = k->next_reflected;
+            if (kernels->reflected_last == k) {
+                kernels->reflected_last = last;
+            }
+            break;
+        }
+    }
+    destroy_layouts(device, k);
+    free(k->reflection);
+    free(k->code);
+    free(k->constants);
+    free(k);
+}
+
+static bool over_limit(struct bhi_fault *fault, uint64_t value, uint64_t limit, const char *what,
+                       const char *limit_name) {
+    if (value <= limit) {
+        return false;
+    }
+    bhi_fault_set(fault, BH_LIMIT_EXCEEDED, "%s: %llu, the device allows %llu (%s)", what,
+                  (unsigned long long)value, (unsigned long long)limit, limit_name);
+    return true;
+}
+
+static bool fits_device(const struct bhi_vk_device *device, const struct bhi_reflection *r,
+                        struct bhi_fault *fault) {
+    static const char *const axes[3] = {"workgroup size in x", "workgroup size in y",
+                                        "workgroup size in z"};
+    const VkPhysicalDeviceLimits *limits = &device->limits;
+    uint32_t storage = 0, uniform = 0;
+    for (uint32_t i = 0; i < r->binding_count; i++) {
+        *(r->bindings[i].kind == BH_STORAGE_BUFFER ? &storage : &uniform) += 1;
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        if (over_limit(fault, r->local_size[axis], limits->maxComputeWorkGroupSize[axis],
+                       axes[axis], "maxComputeWorkGroupSize")) {
+            return false;
+        }
+    }
+    const uint64_t invocations = (uint64_t)r->local_size[0] * r->local_size[1] * r->local_size[2];
+    return !over_limit(fault, invocations, limits->maxComputeWorkGroupInvocations,
+                       "invocations in a workgroup", "maxComputeWorkGroupInvocations") &&
+           !over_limit(fault, r->shared_bytes, limits->maxComputeSharedMemorySize,
+                       "bytes of shared memory", "maxComputeSharedMemorySize") &&
+           !over_limit(fault, r->push_bytes, limits->maxPushConstantsSize,
+                       "bytes of push constants", "maxPushConstantsSize") &&
+           !over_limit(fault, r->set_count, limits->maxBoundDescriptorSets, "descriptor sets",
+                       "maxBoundDescriptorSets") &&
+           !over_limit(fault, storage, limits->maxPerStageDescriptorStorageBuffers,
+                       "storage buffers", "maxPerStageDescriptorStorageBuffers") &&
+           !over_limit(fault, uniform, limits->maxPerStageDescriptorUniformBuffers,
+                       "uniform buffers", "maxPerStageDescriptorUniformBuffers");
+}
+
+static VkResult create_layouts(struct bhi_vk_device *device, struct bhi_vk_kernel *k) {
+    const struct bhi_reflection *r = k->reflection;
+    uint32_t next = 0;
+    for (uint32_t set = 0; set < r->set_count; set++) {
+        VkDescriptorSetLayoutBinding bindings[BHI_MAX_BINDINGS];
+        uint32_t count = 0;
+        for (; next < r->binding_count && r->bindings[next].set == set; next++) {
+            bindings[count++] = (VkDescriptorSetLayoutBinding){
+                .binding = r->bindings[next].binding,
+                .descriptorType = r->bindings[next].kind == BH_UNIFORM_BUFFER
+                                      ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER
+                                      : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                .descriptorCount = 1,
+                .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+            };
+        }
+        const VkDescriptorSetLayoutCreateInfo info = {
+            .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+            .bindingCount = count,
+            .pBindings = bindings,
+        };
+        VkResult result = device->api.CreateDescriptorSetLayout(device->device, &info, NULL,
+                                                                &k->set_layouts[set]);
+        if (result != VK_SUCCESS) {
+            k->set_layouts[set] = VK_NULL_HANDLE;
+            return result;
+        }
+    }
+    const VkPushConstantRange push = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+                                      .size = r->push_bytes};
+    const VkPipelineLayoutCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+        .setLayoutCount = r->set_count,
+        .pSetLayouts = k->set_layouts,
+        .pushConstantRangeCount = r->push_bytes > 0,
+        .pPushConstantRanges = &push,
+    };
+    VkResult result = device->api.CreatePipelineLayout(device->device, &info, NULL, &k->layout);
+    if (result != VK_SUCCESS) {
+        k->layout = VK_NULL_HANDLE;
+    }
+    return result;
+}
+
+static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
+                    struct bhi_vk_kernel *k, struct bhi_fault *fault) {
+    if (!bhi_validate(&device->target, k->code, k->words, k->entry, fault)) {
+        return false;
+    }
+    struct bhi_reflection *r = malloc(sizeof *r);
+    if (r == NULL) {
+        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
+        return false;
+    }
+    if (!bhi_reflect(k->code, k->words, k->entry, k->constants, k->constant_count, r, fault) ||
+        !fits_device(device, r, fault)) {
+        free(r);
+        return false;
+    }
+    k->reflection = r;
+    VkResult result = create_layouts(device, k);
+    if (result != VK_SUCCESS) {
+        bhi_fault_vk(fault, result, "layouts of the kernel");
+        destroy_layouts(device, k);
+        k->reflection = NULL;
+        free(r);
+        return false;
+    }
+    k->next_reflected = NULL;
+    *(kernels->reflected_last != NULL ? &kernels->reflected_last->next_reflected
+                                      : &kernels->reflected_first) = k;
+    kernels->reflected_last = k;
+    return true;
+}
+
+static bool compile(struct bhi_vk_device *device, struct bhi_vk_kernel *k,
+                    struct bhi_fault *fault) {
+    VkSpecializationMapEntry entries[256];
+    uint64_t data[256];
+    uint32_t count = k->constant_count < 256 ? k->constant_count : 256;
+    for (uint32_t i = 0; i < count; i++) {
+        data[i] = k->constants[i].bits;
+        entries[i] = (VkSpecializationMapEntry){.constantID = k->constants[i].constant_id,
+                                                .offset = i * (uint32_t)sizeof *data,
+                                                .size = k->constants[i].size};
+    }
+    const VkSpecializationInfo specialization = {.mapEntryCount = count,
+                                                 .pMapEntries = entries,
+                                                 .dataSize = count * sizeof *data,
+                                                 .pData = data};
+    const VkShaderModuleCreateInfo module = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+        .codeSize = k->words * sizeof(uint32_t),
+        .pCode = k->code,
+    };
+    VkComputePipelineCreateInfo pipeline = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                  .pName = k->entry,
+                  .pSpecializationInfo = count > 0 ? &specialization : NULL},
+        .layout = k->layout,
+    };
+    VkResult result =
+        device->api.CreateShaderModule(device->device, &module, NULL, &pipeline.stage.module);
+    const char *call = "vkCreateShaderModule";
+    if (result == VK_SUCCESS) {
+        call = "vkCreateComputePipelines";
+        result = device->api.CreateComputePipelines(device->device, VK_NULL_HANDLE, 1, &pipeline,
+                                                    NULL, &k->pipeline);
+        device->api.DestroyShaderModule(device->device, pipeline.stage.module, NULL);
+    }
+    if (result != VK_SUCCESS) {
+        k->pipeline = VK_NULL_HANDLE;
+        bhi_fault_vk(fault, result, call);
+        if (fault->status == BH_VULKAN) {
+            fault->status = BH_COMPILE_FAILED;
+        }
+        return false;
+    }
+    return true;
+}
+
+bool bhi_vk_kernel_prepare(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
+                           struct bhi_vk_kernel *k, struct bhi_fault *fault) {
+    if (k->state == BHI_KERNEL_FAILED) {
+        *fault = k->fault;
+        return false;
+    }
+    bool ok = k->state != BHI_KERNEL_NEW;
+    if (!ok && (ok = reflect(device, kernels, k, fault))) {
+        k->state = BHI_KERNEL_REFLECTED;
+    }
+    if (ok && k->state == BHI_KERNEL_REFLECTED && (ok = compile(device, k, fault))) {
+        k->state = BHI_KERNEL_READY;
+        kernels->pipelines++;
+        append_used(kernels, k);
+    }
+    if (!ok && (fault->status == BH_INVALID_KERNEL || fault->status == BH_COMPILE_FAILED ||
+                fault->status == BH_LIMIT_EXCEEDED)) {
+        k->state = BHI_KERNEL_FAILED;
+        k->fault = *fault;
+    }
+    return ok;
+}
