@@ -35,8 +35,6 @@ foreach(variant bhi_backend bhi_backend_faulty)
     target_include_directories(${variant} PUBLIC ${CMAKE_CURRENT_LIST_DIR})
     target_compile_definitions(${variant} PRIVATE VK_NO_PROTOTYPES)
     target_link_libraries(${variant} PUBLIC bhi_ipc PRIVATE bulkhead_flags
-        ${SPIRV_TOOLS_LIBRARY} ${spirv_cross_libraries})
-    # The archives are C++: whoever links this one needs that language's linker.
-    set_target_properties(${variant} PROPERTIES LINKER_LANGUAGE CXX)
+        ${SPIRV_TOOLS_LIBRARY} ${spirv_cross_libraries} stdc++ m) # the archives are C++
 endforeach()
 target_compile_definitions(bhi_backend_faulty PRIVATE BHI_FAULTS=1)

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The header defines it inline; this is where it lives when it is not inlined. */
+extern inline void SpvHasResultAndType(SpvOp op, bool *has_result, bool *has_type);
+
 static SpvOp opcode(const uint32_t *at) {
     return (SpvOp)(at[0] & SpvOpCodeMask);
 }

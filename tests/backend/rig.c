@@ -1,0 +1,210 @@
+#include "rig.h"
+
+#include "memfd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+void rig_open(struct rig *rig, const struct rig_options *options) {
+    static const struct rig_options none;
+    options = options != NULL ? options : &none;
+    memset(rig, 0, sizeof *rig);
+    rig->markers = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(rig->markers != MAP_FAILED);
+    const struct bhi_backend_config config = {
+        .get_instance_proc_addr = rig_instance_proc_addr(),
+        .markers = options->no_markers ? NULL : rig->markers,
+        .max_pipelines = options->max_pipelines,
+        .layers = options->no_layer ? NULL : rig_layers,
+    };
+    struct bhi_fault fault;
+    rig->backend = bhi_backend_create(&config, &fault);
+    if (rig->backend == NULL) {
+        fail_msg("no backend: %s", fault.text);
+    }
+    if (!bhi_backend_warm_up(rig->backend, &fault)) {
+        fail_msg("warm-up: %s", fault.text);
+    }
+}
+
+static void assert_layer_silent(void) {
+    if (rig_layer_messages() != 0) {
+        fail_msg("%u messages of the validation layer, the last: %s", rig_layer_messages(),
+                 rig_layer_text());
+    }
+}
+
+void rig_close(struct rig *rig) {
+    bhi_backend_destroy(rig->backend);
+    for (size_t i = 0; i < rig->buffer_count; i++) {
+        munmap(rig->buffers[i].data, bhi_page_round(rig->buffers[i].size));
+    }
+    for (size_t i = 0; i < RIG_RECORDS; i++) {
+        free(rig->records[i]);
+    }
+    munmap(rig->markers, 4096);
+    assert_layer_silent();
+}
+
+static struct rig_buffer *find(struct rig *rig, uint64_t id) {
+    for (size_t i = 0; i < rig->buffer_count; i++) {
+        if (rig->buffers[i].id == id) {
+            return &rig->buffers[i];
+        }
+    }
+    return NULL;
+}
+
+void *rig_buffer(struct rig *rig, uint64_t id, uint64_t size) {
+    int fd = bhi_memfd_create("test", size, 0);
+    assert_true(fd >= 0);
+    void *data = mmap(NULL, bhi_page_round(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(data != MAP_FAILED);
+    rig_detach(rig, id);
+    assert_true(rig->buffer_count < RIG_BUFFERS);
+    rig->buffers[rig->buffer_count++] = (struct rig_buffer){id, size, data};
+    bhi_backend_attach(rig->backend, id, fd, size);
+    return data;
+}
+
+void rig_detach(struct rig *rig, uint64_t id) {
+    struct rig_buffer *buffer = find(rig, id);
+    if (buffer != NULL) {
+        bhi_backend_detach(rig->backend, id);
+        munmap(buffer->data, bhi_page_round(buffer->size));
+        *buffer = rig->buffers[--rig->buffer_count];
+    }
+}
+
+void rig_kernel_entry(struct rig *rig, uint64_t id, const uint32_t *code, size_t bytes,
+                      const char *entry, const struct bhi_spec_constant *constants,
+                      uint32_t constant_count) {
+    struct bhi_msg_kernel_create info = {.kernel = id, .code_bytes = bytes};
+    snprintf(info.entry, sizeof info.entry, "%s", entry);
+    snprintf(info.name, sizeof info.name, "k%llu", (unsigned long long)id);
+    bhi_backend_kernel_create(rig->backend, &info, code, constants, constant_count);
+}
+
+void rig_kernel(struct rig *rig, uint64_t id, const uint32_t *code, size_t bytes) {
+    rig_kernel_entry(rig, id, code, bytes, "main", NULL, 0);
+}
+
+void rig_begin(struct rig *rig) {
+    assert_true(rig->record_count < RIG_RECORDS);
+    struct bhi_lane_record **record = &rig->records[rig->record_count++];
+    if (*record == NULL) {
+        *record = calloc(1, RIG_RECORD_BYTES);
+        assert_non_null(*record);
+    }
+    **record = (struct bhi_lane_record){.size = sizeof **record, .seq = ++rig->seq};
+}
+
+/* Room for a command of |size| bytes at the end of the newest record. */
+static void *append(struct rig *rig, uint16_t type, size_t size) {
+    struct bhi_lane_record *record = rig->records[rig->record_count - 1];
+    assert_true(record->size + size <= RIG_RECORD_BYTES);
+    struct bhi_cmd_header *command = (void *)((uint8_t *)record + record->size);
+    memset(command, 0, size);
+    command->type = type;
+    command->size = (uint32_t)size;
+    record->size += size;
+    record->command_count++;
+    return command;
+}
+
+void rig_dispatch(struct rig *rig, uint64_t kernel, uint32_t x, uint32_t y, uint32_t z,
+                  const struct rig_binding *bindings, size_t count, const void *push,
+                  uint32_t push_size) {
+    struct bhi_cmd_dispatch *dispatch =
+        append(rig, BHI_CMD_DISPATCH, bhi_cmd_dispatch_size((uint32_t)count, push_size));
+    dispatch->kernel = kernel;
+    dispatch->groups_x = x;
+    dispatch->groups_y = y;
+    dispatch->groups_z = z;
+    dispatch->binding_count = (uint32_t)count;
+    dispatch->push_size = push_size;
+    struct bhi_cmd_binding *out = (void *)(dispatch + 1);
+    for (size_t i = 0; i < count; i++) {
+        const struct rig_buffer *buffer = find(rig, bindings[i].buffer);
+        uint64_t size = bindings[i].size;
+        if (size == 0 && buffer != NULL && buffer->size > bindings[i].offset) {
+            size = buffer->size - bindings[i].offset;
+        }
+        out[i] = (struct bhi_cmd_binding){.buffer = bindings[i].buffer,
+                                          .offset = bindings[i].offset,
+                                          .size = size,
+                                          .set = bindings[i].set,
+                                          .binding = bindings[i].binding,
+                                          .access = bindings[i].access};
+    }
+    if (push_size > 0) {
+        memcpy(out + count, push, push_size);
+    }
+}
+
+void rig_copy(struct rig *rig, uint64_t src, uint64_t src_offset, uint64_t dst, uint64_t dst_offset,
+              uint64_t bytes) {
+    struct bhi_cmd_copy *copy = append(rig, BHI_CMD_COPY, sizeof *copy);
+    copy->src = src;
+    copy->dst = dst;
+    copy->src_offset = src_offset;
+    copy->dst_offset = dst_offset;
+    copy->bytes = bytes;
+}
+
+void rig_fill(struct rig *rig, uint64_t dst, uint64_t offset, uint64_t bytes, uint32_t value) {
+    struct bhi_cmd_fill *fill = append(rig, BHI_CMD_FILL, sizeof *fill);
+    fill->dst = dst;
+    fill->dst_offset = offset;
+    fill->bytes = bytes;
+    fill->value = value;
+}
+
+void rig_prepare(struct rig *rig, uint64_t kernel) {
+    struct bhi_cmd_prepare *prepare = append(rig, BHI_CMD_PREPARE, sizeof *prepare);
+    prepare->kernel = kernel;
+}
+
+bool rig_run(struct rig *rig) {
+    for (size_t i = 0; i < rig->record_count; i++) {
+        char why[256];
+        if (bhi_record_check(rig->records[i], rig->records[i]->size, why, sizeof why) != 0) {
+            fail_msg("the test made a malformed record: %s", why);
+        }
+    }
+    bool alive = bhi_backend_run(rig->backend, (const struct bhi_lane_record *const *)rig->records,
+                                 rig->record_count, rig->results, rig->faults);
+    for (size_t i = 0; i < rig->record_count; i++) {
+        assert_int_equal(rig->results[i].seq, rig->records[i]->seq);
+        assert_true(rig->results[i].started_ns != 0);
+        assert_true(rig->results[i].ended_ns >= rig->results[i].started_ns);
+        assert_int_equal(rig->results[i].status, rig->faults[i].status);
+    }
+    rig->record_count = 0;
+    return alive;
+}
+
+void rig_run_ok(struct rig *rig) {
+    size_t count = rig->record_count;
+    assert_true(rig_run(rig));
+    for (size_t i = 0; i < count; i++) {
+        if (rig->results[i].status != BH_OK) {
+            fail_msg("record %zu: status %u: %s", i, rig->results[i].status, rig->faults[i].text);
+        }
+        assert_int_equal(rig->results[i].executed, BH_EXECUTED_YES);
+        assert_int_equal(rig->results[i].command_index, BHI_NO_COMMAND);
+    }
+}
+
+void rig_run_fails(struct rig *rig, bh_status status, uint32_t command, const char *text) {
+    assert_int_equal(rig->record_count, 1);
+    assert_true(rig_run(rig));
+    if (rig->results[0].status != (uint32_t)status || strstr(rig->faults[0].text, text) == NULL) {
+        fail_msg("expected status %d and \"%s\"; got %u, \"%s\"", (int)status, text,
+                 rig->results[0].status, rig->faults[0].text);
+    }
+    assert_int_equal(rig->results[0].command_index, command);
+    assert_int_equal(rig->results[0].executed, BH_EXECUTED_NO);
+}

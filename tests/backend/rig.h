@@ -1,0 +1,93 @@
+/* A backend in this process, with the validation layer between it and the driver: any message of
+ * the layer's is a failed test. Buffers and records as the supervisor would make them. */
+#ifndef BACKEND_RIG_H
+#define BACKEND_RIG_H
+
+/* clang-format off: cmocka wants these first */
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* clang-format on */
+
+#include "backend.h"
+#include "commands.h"
+
+#include <bulkhead/bulkhead.h>
+#include <string.h>
+
+#define RIG_RECORDS      80u
+#define RIG_BUFFERS      1200u
+#define RIG_RECORD_BYTES (512u << 10)
+
+struct rig_options {
+    bool no_markers;
+    bool no_layer; /* for kernels that the layer itself does not survive */
+    uint32_t max_pipelines;
+};
+
+struct rig {
+    struct bhi_backend *backend;
+    struct bhi_markers *markers;
+    struct rig_buffer {
+        uint64_t id, size;
+        void *data;
+    } buffers[RIG_BUFFERS];
+    size_t buffer_count;
+    /* Records of the next rig_run(). */
+    struct bhi_lane_record *records[RIG_RECORDS];
+    size_t record_count;
+    uint64_t seq;
+    struct bhi_result results[RIG_RECORDS];
+    struct bhi_fault faults[RIG_RECORDS];
+};
+
+/* rig_vulkan.c */
+PFN_vkGetInstanceProcAddr rig_instance_proc_addr(void);
+extern const char *const rig_layers[];
+/* Messages of the layer since the program began; the text of the last one. */
+unsigned rig_layer_messages(void);
+const char *rig_layer_text(void);
+
+void rig_open(struct rig *rig, const struct rig_options *options);
+void rig_close(struct rig *rig); /* fails the test if the layer has said anything */
+
+/* Makes a sealed memfd, attaches it, and returns our own mapping of it. */
+void *rig_buffer(struct rig *rig, uint64_t id, uint64_t size);
+void rig_detach(struct rig *rig, uint64_t id);
+void rig_kernel(struct rig *rig, uint64_t id, const uint32_t *code, size_t bytes);
+void rig_kernel_entry(struct rig *rig, uint64_t id, const uint32_t *code, size_t bytes,
+                      const char *entry, const struct bhi_spec_constant *constants,
+                      uint32_t constant_count);
+
+/* Building records: begin, then commands, then begin the next or run. */
+void rig_begin(struct rig *rig);
+struct rig_binding {
+    uint32_t binding;
+    uint64_t buffer;
+    uint32_t access;
+    uint64_t offset, size; /* size 0: the rest of the buffer */
+    uint32_t set;
+};
+void rig_dispatch(struct rig *rig, uint64_t kernel, uint32_t x, uint32_t y, uint32_t z,
+                  const struct rig_binding *bindings, size_t count, const void *push,
+                  uint32_t push_size);
+void rig_copy(struct rig *rig, uint64_t src, uint64_t src_offset, uint64_t dst, uint64_t dst_offset,
+              uint64_t bytes);
+void rig_fill(struct rig *rig, uint64_t dst, uint64_t offset, uint64_t bytes, uint32_t value);
+void rig_prepare(struct rig *rig, uint64_t kernel);
+/* Runs what was built; results and faults are in |rig|. Returns bhi_backend_run()'s answer. */
+bool rig_run(struct rig *rig);
+/* Runs it, and each record must be good. */
+void rig_run_ok(struct rig *rig);
+/* Runs it, and the only record must fail with |status|, command |command|, and a text that
+ * contains |text|. */
+void rig_run_fails(struct rig *rig, bh_status status, uint32_t command, const char *text);
+
+#define BINDINGS(...)                                                                              \
+    (const struct rig_binding[]){__VA_ARGS__},                                                     \
+        sizeof((const struct rig_binding[]){__VA_ARGS__}) / sizeof(struct rig_binding)
+#define CODE(name) name, sizeof name
+
+#endif

@@ -1,0 +1,100 @@
+/* The loader's entry points, with a messenger hung into each instance that is created. */
+#include "rig.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <vulkan/vulkan.h>
+
+const char *const rig_layers[] = {"VK_LAYER_KHRONOS_validation", NULL};
+
+static atomic_uint messages;
+static char last_text[2048];
+
+unsigned rig_layer_messages(void) {
+    return atomic_load(&messages);
+}
+const char *rig_layer_text(void) {
+    return last_text;
+}
+
+static VKAPI_ATTR VkBool32 VKAPI_CALL say(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                          VkDebugUtilsMessageTypeFlagsEXT types,
+                                          const VkDebugUtilsMessengerCallbackDataEXT *data,
+                                          void *user) {
+    (void)severity;
+    (void)types;
+    (void)user;
+    snprintf(last_text, sizeof last_text, "%s", data->pMessage);
+    fprintf(stderr, "validation layer: %s\n", data->pMessage);
+    atomic_fetch_add(&messages, 1);
+    return VK_FALSE;
+}
+
+/* Of the one instance with layers that lives at a time. */
+static VkDebugUtilsMessengerEXT live_messenger;
+
+static VKAPI_ATTR void VKAPI_CALL destroy_instance(VkInstance instance,
+                                                   const VkAllocationCallbacks *allocator) {
+    PFN_vkDestroyDebugUtilsMessengerEXT destroy =
+        (PFN_vkDestroyDebugUtilsMessengerEXT)vkGetInstanceProcAddr(
+            instance, "vkDestroyDebugUtilsMessengerEXT");
+    if (destroy != NULL && live_messenger != VK_NULL_HANDLE) {
+        destroy(instance, live_messenger, NULL);
+        live_messenger = VK_NULL_HANDLE;
+    }
+    vkDestroyInstance(instance, allocator);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo *given,
+                                                      const VkAllocationCallbacks *allocator,
+                                                      VkInstance *out) {
+    static const char *const extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+    static const VkValidationFeatureEnableEXT enables[] = {
+        VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
+    const VkValidationFeaturesEXT features = {
+        .sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
+        .enabledValidationFeatureCount = 1,
+        .pEnabledValidationFeatures = enables,
+    };
+    const VkDebugUtilsMessengerCreateInfoEXT messenger = {
+        .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
+        .pNext = &features,
+        .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT |
+                           VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT,
+        .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
+        .pfnUserCallback = say,
+    };
+    VkInstanceCreateInfo info = *given;
+    if (given->enabledLayerCount > 0) {
+        info.pNext = &messenger;
+        info.enabledExtensionCount = 1;
+        info.ppEnabledExtensionNames = extensions;
+    }
+    VkResult result = vkCreateInstance(&info, allocator, out);
+    if (result == VK_SUCCESS && given->enabledLayerCount > 0) {
+        PFN_vkCreateDebugUtilsMessengerEXT create =
+            (PFN_vkCreateDebugUtilsMessengerEXT)vkGetInstanceProcAddr(
+                *out, "vkCreateDebugUtilsMessengerEXT");
+        VkDebugUtilsMessengerCreateInfoEXT alone = messenger;
+        alone.pNext = NULL;
+        if (create == NULL || create(*out, &alone, NULL, &live_messenger) != VK_SUCCESS) {
+            abort();
+        }
+    }
+    return result;
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char *name) {
+    if (strcmp(name, "vkCreateInstance") == 0) {
+        return (PFN_vkVoidFunction)create_instance;
+    }
+    if (strcmp(name, "vkDestroyInstance") == 0) {
+        return (PFN_vkVoidFunction)destroy_instance;
+    }
+    return vkGetInstanceProcAddr(instance, name);
+}
+
+PFN_vkGetInstanceProcAddr rig_instance_proc_addr(void) {
+    return get;
+}
