@@ -3,12 +3,13 @@
 #ifndef BACKEND_RIG_H
 #define BACKEND_RIG_H
 
-/* clang-format off: cmocka wants these first */
-#include <cmocka.h>
-#include <setjmp.h>
+/* cmocka.h wants the others first. */
+/* clang-format off */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
 /* clang-format on */
 
 #include "backend.h"
