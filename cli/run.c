@@ -43,10 +43,9 @@ static uint64_t now_ns(void) {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
+/* bhi_run_main says so at the end. */
 static int interrupted(void) {
-    int signal_number = bhi_interrupt_signal();
-    bhi_complain("run", "cancelled by SIG%s; nothing was written", sigabbrev_np(signal_number));
-    return BHI_EXIT_SIGNALLED + signal_number;
+    return BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
 }
 
 static int refused(const struct bhi_complaint *complaint) {
@@ -422,6 +421,8 @@ int bhi_run_main(const struct bhi_args *args) {
            (exit_status = write_outputs(run)) != BHI_EXIT_READY);
     if (exit_status == BHI_EXIT_READY)
         print_success(run);
+    else if (exit_status > BHI_EXIT_SIGNALLED)
+        bhi_complain("run", "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
     finish(run);
     free(run);
     return exit_status;

@@ -1,0 +1,81 @@
+# Shared by the tests of the command line. Source it, call the functions, end with `finish`.
+#
+# BULKHEAD is the program, NPY the npy_tool, SHADERS the folder of kernels, LEAVES_NONE the wrapper
+# that proves that no process is left; ctest sets them. Each
+# test runs in a folder of its own, which is removed at the end.
+# shellcheck shell=bash
+set -u
+
+passed=0
+failed=0
+case_name=
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+
+fail() {
+    failed=$((failed + 1))
+    printf 'FAILED: %s: %s\n' "$case_name" "$*"
+    printf '  status %s\n' "$status"
+    sed 's/^/  stdout: /' "$folder/.stdout" | head -20
+    sed 's/^/  stderr: /' "$folder/.stderr" | head -20
+}
+
+# Runs the program under a time limit; its output goes to .stdout and .stderr, its exit to $status,
+# 99 where a process is left behind.
+# The files that are there before it are remembered, with their content.
+cli() {
+    fingerprint > .before
+    "$LEAVES_NONE" timeout --kill-after=5 "${LIMIT:-60}" "$BULKHEAD" "$@" > .stdout 2> .stderr < "${INPUT:-/dev/null}"
+    status=$?
+}
+
+fingerprint() {
+    find . -type f ! -name '.before' ! -name '.stdout' ! -name '.stderr' -exec cksum {} + | sort
+}
+
+expect_status() {
+    if [ "$status" -eq "$1" ]; then passed=$((passed + 1)); else fail "exit status is not $1"; fi
+}
+
+expect_stderr() {
+    if grep -qF -- "$1" .stderr; then passed=$((passed + 1)); else fail "stderr lacks: $1"; fi
+}
+
+expect_stdout() {
+    if grep -qF -- "$1" .stdout; then passed=$((passed + 1)); else fail "stdout lacks: $1"; fi
+}
+
+expect_empty() {
+    if [ ! -s "$1" ]; then passed=$((passed + 1)); else fail "$1 is not empty"; fi
+}
+
+# A jq expression that must be true of the JSON on stdout.
+expect_json() {
+    if jq -e "$1" .stdout > .jq 2>&1; then passed=$((passed + 1)); else fail "not so: $1"; fi
+    rm -f .jq
+}
+
+# No file appeared, vanished or changed during the last `cli`.
+expect_untouched() {
+    if fingerprint | cmp -s - .before; then passed=$((passed + 1)); else fail "a file changed"; fi
+}
+
+# One refusal: exit 2, exactly one line on stderr that says $1, nothing written, nobody left.
+refuses() {
+    local reason=$1
+    shift
+    case_name="refuses: $*"
+    cli "$@"
+    expect_status 2
+    expect_stderr "$reason"
+    if [ "$(wc -l < .stderr)" -eq 1 ]; then passed=$((passed + 1)); else fail "not one line"; fi
+    expect_empty .stdout
+    expect_untouched
+}
+
+finish() {
+    echo "$passed checks passed, $failed failed"
+    [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+    exit $?
+}

@@ -1,0 +1,266 @@
+#!/usr/bin/env bash
+# The program on a scripted library: every status, every refusal that needs a library's answer.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+"$NPY" make x.npy 'f32[16]' ramp 0 1
+"$NPY" make y.npy 'f32[16]' ramp 5 0
+printf 'not looked at by the script' > k.spv
+export SCRIPT_BINDINGS=0.0:r:x,0.1:rw:y SCRIPT_PUSH=8
+good=(run k.spv --groups 1 --in "0=x.npy" --inout "1=y.npy:out.npy" --push "f32:1,u32:2")
+
+case_name="a READY run is silent and writes its output"
+cli "${good[@]}"
+expect_status 0
+expect_empty .stdout
+expect_empty .stderr
+cmp -s out.npy x.npy || fail "out.npy is not what the kernel wrote"
+rm -f out.npy
+
+case_name="the JSON of a READY run"
+cli "${good[@]}" --json
+expect_status 0
+expect_json '.status == "READY" and .code == "OK" and .signal == null and .kernel == "k"
+    and .kernel_hash == ("ab" * 32) and .executed == "yes" and .origin == 41 and .event == 41
+    and .worker_pid == 4321 and .elapsed_ms == 1.5 and .message == "" and .submissions == 1
+    and (.min_ms | type) == "number" and (.median_ms | type) == "number" and (keys | length) == 14'
+rm -f out.npy
+
+case_name="repeat"
+cli "${good[@]}" --repeat 5
+expect_status 0
+expect_stdout "5 submissions: least "
+cli "${good[@]}" --repeat 5 --json
+expect_json '.submissions == 5 and .origin == 45 and .min_ms <= .median_ms'
+rm -f out.npy
+SCRIPT_EVENT=DEADLINE SCRIPT_FAIL_AT=3 cli "${good[@]}" --repeat 5 --json
+expect_status 1
+expect_json '.status == "POISONED" and .submissions == 3 and (.min_ms | type) == "number"'
+expect_untouched
+
+# -- every status, wherever it can come from -------------------------------------------------------
+statuses=$(sed -n 's/^BH_STATUS(\([A-Z_]*\), \([0-9]*\), \([A-Z]*\),.*/\1 \2 \3/p' "$STATUS_DEF")
+[ "$(wc -l <<< "$statuses")" -ge 20 ] || fail "status.def was not read"
+while read -r name number class; do
+    [ "$name" = OK ] && continue
+    case $class in
+    GUILTY | VICTIM) want=1 ;;
+    CALLER | INPUT) want=2 ;;
+    *) want=3 ;;
+    esac
+    if [ "$number" -ge 32 ]; then
+        case_name="event $name"
+        SCRIPT_EVENT=$name cli "${good[@]}" --json
+        expect_status "$want"
+        expect_stderr "$name"
+        expect_untouched
+        if [ $want -eq 1 ]; then
+            expect_json ".status == \"POISONED\" and .code == \"$name\" and .executed == \"unknown\"
+                and .message == \"as scripted\" and (keys | length) == 14"
+            expect_stderr "is poisoned"
+            expect_stderr "executed  unknown"
+            expect_stderr "what to do"
+        else
+            expect_empty .stdout
+        fi
+    fi
+    for call in CONTEXT STREAM READY BUFFER KERNEL REFLECT SUBMIT MAP; do
+        # Waiting for a worker that is slow to come is another test's business.
+        [ "$name" = TIMEOUT ] && [ $call = READY ] && continue
+        case_name="$call $name"
+        export "SCRIPT_$call=$name"
+        cli "${good[@]}" --json
+        unset "SCRIPT_$call"
+        expect_status "$want"
+        expect_stderr "$name"
+        expect_untouched
+        if [ $want -eq 1 ] && [ $call = REFLECT ]; then
+            expect_json ".status == \"POISONED\" and .code == \"$name\" and .executed == \"no\"
+                and .kernel == \"k\" and .origin == null and .worker_pid == null"
+        fi
+    done
+done <<< "$statuses"
+
+case_name="the signal is in the verdict"
+SCRIPT_EVENT=WORKER_SIGNAL cli "${good[@]}" --json
+expect_json '.signal == 11'
+expect_stderr "SIGSEGV"
+
+case_name="text that a worker wrote cannot drive the terminal or break the JSON"
+SCRIPT_MESSAGE=$'evil \e[31m\a\xff\n second' SCRIPT_EVENT=DEADLINE cli "${good[@]}" --json
+expect_status 1
+expect_json '.message == "evil ?[31m??  second"'
+if grep -q $'[\x01-\x09\x0b-\x1f]' .stderr; then fail "a control character on stderr"; fi
+
+case_name="the log goes to stderr, cleaned"
+cli "${good[@]}" --verbose
+expect_status 0
+expect_stderr "scripted?[31m log"
+rm -f out.npy
+
+# -- what the kernel binds -------------------------------------------------------------------------
+refuses "the kernel binds 0.1 ('y', storage buffer, read and written)" \
+    run k.spv --groups 1 --in 0=x.npy --push f32:1,u32:2
+refuses "the kernel binds 0.0 ('x', storage buffer, read)" \
+    run k.spv --groups 1 --inout 1=y.npy --push f32:1,u32:2
+refuses "--in 2.7=x.npy: the kernel has no binding 2.7; it has 0.0" "${good[@]}" --in 2.7=x.npy
+refuses "--push is missing: the kernel has 8 bytes" \
+    run k.spv --groups 1 --in 0=x.npy --inout 1=y.npy
+refuses "--push: 4 bytes given, the kernel has 8" \
+    run k.spv --groups 1 --in 0=x.npy --inout 1=y.npy --push f32:1
+refuses "--push: 12 bytes given, the kernel has 8" \
+    run k.spv --groups 1 --in 0=x.npy --inout 1=y.npy --push f32:1,1,1
+SCRIPT_PUSH=0 refuses "--push: the kernel has no push constants" "${good[@]}"
+SCRIPT_BINDINGS='' refuses "the kernel binds nothing" "${good[@]}"
+refuses "the kernel does not write 0.0" \
+    run k.spv --groups 1 --out '0=o.npy:f32[4]' --inout 1=y.npy --push f32:1,u32:2
+SCRIPT_BINDINGS=0.0:u:x,0.1:rw:y refuses "'x', uniform buffer, read" \
+    run k.spv --groups 1 --inout 0=x.npy --inout 1=y.npy --push f32:1,u32:2
+SCRIPT_BINDINGS=0.0:w:x,0.1:rw:y refuses "the kernel does not read 0.0" "${good[@]}"
+
+# -- streams ---------------------------------------------------------------------------------------
+case_name="from standard input to standard output"
+INPUT=x.npy cli run k.spv --groups 1 --in 0=- --out '1=-:f32[16]' --push f32:1,u32:2
+expect_status 0
+cmp -s .stdout x.npy || fail "stdout is not the output array"
+expect_untouched
+case_name="a pipe on both sides"
+out=$(timeout 60 "$BULKHEAD" run k.spv --groups 1 --in 0=- --out '1=-:f32[16]' --push f32:1,u32:2 \
+    --repeat 2 < <(cat x.npy) 2> .stderr | cksum)
+[ "$out" = "$(cksum < x.npy)" ] || fail "the pipe carried something else"
+expect_stderr "2 submissions"
+case_name="standard output is closed or full"
+timeout 60 "$BULKHEAD" "${good[@]:0:6}" --out '1=-:f32[16]' --push f32:1,u32:2 > /dev/full 2> .stderr
+status=$?
+expect_status 3
+expect_stderr "No space left"
+timeout 60 "$BULKHEAD" "${good[@]:0:6}" --out '1=-:f32[16]' --push f32:1,u32:2 >&- 2> .stderr
+status=$?
+expect_status 2
+expect_stderr "standard output cannot be written"
+case_name="a reader that goes away is an error, not a death by SIGPIPE"
+mkfifo pipe
+(exec 3< pipe) & # opens it, reads nothing, closes it
+timeout 60 "$BULKHEAD" "${good[@]:0:6}" --out '1=pipe:f32[4000000]' --push f32:1,u32:2 2> .stderr
+status=$?
+wait
+expect_status 3
+expect_stderr "Broken pipe"
+rm -f pipe
+
+case_name="several outputs: none appears when one cannot be written"
+SCRIPT_BINDINGS=0.0:r:x,0.1:w:y,0.2:w:z cli run k.spv --groups 1 --in 0=x.npy \
+    --out '1=first.npy:f32[16]' --out '2=no/second.npy:f32[16]' --push f32:1,u32:2
+expect_status 2
+expect_stderr "--out 2=no/second.npy:f32[16]"
+expect_untouched
+
+case_name="inout without OUT replaces the file"
+cp y.npy z.npy
+cli run k.spv --groups 1 --in 0=x.npy --inout 1=z.npy --push f32:1,u32:2
+expect_status 0
+cmp -s z.npy x.npy || fail "z.npy was not replaced"
+rm -f z.npy
+
+case_name="empty and 0-d arrays"
+"$NPY" make none.npy 'f32[0]' ramp 0 0
+SCRIPT_PUSH=0 cli run k.spv --groups 1 --in 0=none.npy --out '1=none-out.npy:f32[0]'
+expect_status 0
+[ "$("$NPY" show none-out.npy)" = "f32[0]" ] || fail "none-out.npy"
+SCRIPT_PUSH=0 cli run k.spv --groups 1 --in 0=x.npy --out '1=one.npy:u16[]'
+expect_status 0
+[ "$("$NPY" show one.npy)" = "u16[] 0" ] || fail "one.npy"
+rm -f none.npy none-out.npy one.npy
+
+# -- signals ---------------------------------------------------------------------------------------
+# Starts the program in the background with SIGINT as a terminal gives it (a shell's background
+# job ignores it), waits until it has begun (its log line), sends signals.
+interrupt() { # SIGNAL ARGUMENT...
+    local signal=$1
+    shift
+    fingerprint > .before
+    env --default-signal=INT,TERM "$BULKHEAD" "$@" --verbose > .stdout 2> .stderr &
+    local pid=$! deadline=$((SECONDS + 20))
+    until grep -q scripted .stderr || [ $SECONDS -ge $deadline ]; do :; done
+    kill -s "$signal" $pid
+    wait $pid
+    status=$?
+}
+for signal in INT TERM; do
+    want=$([ $signal = INT ] && echo 130 || echo 143)
+    case_name="SIG$signal cancels a submission"
+    export SCRIPT_HANG=1
+    interrupt $signal "${good[@]}" --json
+    unset SCRIPT_HANG
+    expect_status "$want"
+    expect_stderr "cancelled by SIG$signal"
+    expect_untouched
+    case_name="SIG$signal ends a compile"
+    export SCRIPT_REFLECT_HANG=1
+    interrupt $signal "${good[@]}"
+    unset SCRIPT_REFLECT_HANG
+    expect_status "$want"
+    expect_stderr "cancelled by SIG$signal"
+    expect_untouched
+done
+case_name="SIGINT while a pipe is read"
+mkfifo slow
+exec 7<> slow
+fingerprint > .before
+env --default-signal=INT "$BULKHEAD" run k.spv --groups 1 --in 0=- --inout 1=y.npy < slow \
+    > .stdout 2> .stderr &
+pid=$!
+until grep -qs pipe "/proc/$pid/wchan" || ! kill -0 $pid 2> /dev/null; do :; done
+kill -s INT $pid
+wait $pid
+status=$?
+exec 7>&-
+rm -f slow
+expect_status 130
+expect_untouched
+
+# -- devices and doctor ----------------------------------------------------------------------------
+case_name="a device by a part of its name"
+cli "${good[@]}" --device "bad one"
+expect_status 2
+expect_stderr "no device fits 'bad one'; there are: script:0 script:1 script:2"
+
+case_name="devices"
+cli devices
+expect_status 0
+expect_stdout "Scripted Two?[31m"
+expect_stdout "Vulkan 1.3.230"
+expect_stdout "robustBufferAccess2"
+cli devices --json
+expect_json '(.devices | length) == 3 and .devices[0].selector == "script:0"
+    and .devices[2].type == "cpu" and .devices[0].api_version == "1.3.230"
+    and .devices[0].memory_bytes == 3221225472 and (.devices[0].max_groups | length) == 3
+    and .devices[0].features == ["shaderInt64", "robustBufferAccess2"]
+    and .devices[0].uuid == "0000000000000000000000000000000f" and (.devices[0] | length) == 21'
+SCRIPT_DEVICES=NO_DEVICE cli devices --json
+expect_status 3
+expect_empty .stdout
+
+case_name="doctor"
+SCRIPT_CHECKS=HHha cli doctor
+expect_status 0
+expect_stdout "3 of 4 checks hold, 1 optional absent"
+expect_stdout "-> enable it"
+if grep -q $'\e' .stdout; then fail "colour where there is no terminal"; fi
+SCRIPT_CHECKS=HHha cli doctor --json
+expect_status 0
+expect_json '.holds == true and (.checks | length) == 4 and .checks[3].result == "absent"
+    and .checks[3].required == false and .checks[0].required == true'
+for checks in HA HB Hb; do
+    SCRIPT_CHECKS=$checks cli doctor --json
+    expect_status 3
+    expect_json '.holds == false'
+    SCRIPT_CHECKS=$checks cli doctor
+    expect_status 3
+    expect_stdout "1 FAILED"
+done
+SCRIPT_DOCTOR=SYSTEM cli doctor
+expect_status 3
+expect_stderr "see the detail"
+
+finish

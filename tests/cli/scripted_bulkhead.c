@@ -1,0 +1,368 @@
+/* libbulkhead as a script: the API that the command-line program uses, without workers or devices,
+ * answering what the environment says. So every status of status.def can be seen through the
+ * program, and what it does with it.
+ *
+ *   SCRIPT_<CALL>=STATUS     context, stream, ready, buffer, kernel, reflect, submit, event, map,
+ *                            devices, doctor: what that call answers; default OK
+ *   SCRIPT_FAIL_AT=N         SCRIPT_EVENT holds for the Nth submission only (from 1)
+ *   SCRIPT_HANG=1            events stay pending until they are cancelled
+ *   SCRIPT_REFLECT_HANG=1    reflect blocks until the context is destroyed
+ *   SCRIPT_BINDINGS=0.0:r:x,0.1:w:y   what the kernel binds (r, w, rw; u: uniform)
+ *   SCRIPT_PUSH=8            its bytes of push constants
+ *   SCRIPT_MESSAGE=TEXT      of verdicts and details
+ * The kernel copies its first readable binding to each writable one, byte by byte, over and over.
+ */
+#include <bulkhead/bulkhead.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct bh_context {
+    int unused;
+};
+struct bh_stream {
+    uint64_t submissions;
+};
+struct bh_buffer {
+    uint64_t size;
+    uint8_t *bytes;
+    bh_status content;
+};
+struct bh_kernel {
+    char name[64];
+};
+struct bh_event {
+    bool pending;
+    bh_verdict verdict;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards pending, closed */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool closed;
+
+static const struct {
+    bh_status status;
+    const char *name, *text, *advice;
+    bh_status_class class_;
+} statuses[] = {
+#define BH_STATUS(name, value, class_, text, advice)                                               \
+    {BH_##name, #name, text, advice, BH_CLASS_##class_},
+#include "status.def"
+#undef BH_STATUS
+};
+
+static size_t find(bh_status status) {
+    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
+        if (statuses[i].status == status)
+            return i;
+    }
+    abort();
+}
+
+const char *bh_status_name(bh_status status) {
+    return statuses[find(status)].name;
+}
+
+const char *bh_status_text(bh_status status) {
+    return statuses[find(status)].text;
+}
+
+const char *bh_status_advice(bh_status status) {
+    return statuses[find(status)].advice;
+}
+
+bh_status_class bh_status_classify(bh_status status) {
+    return statuses[find(status)].class_;
+}
+
+static const char *message(void) {
+    const char *text = getenv("SCRIPT_MESSAGE");
+    return text ? text : "as scripted";
+}
+
+/* What the script says about |call|. */
+static bh_status answer(const char *call, bh_detail *detail) {
+    const char *name = getenv(call);
+    if (!name)
+        return BH_OK;
+    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
+        if (strcmp(statuses[i].name, name) != 0)
+            continue;
+        if (detail && statuses[i].status != BH_OK) {
+            detail->status = statuses[i].status;
+            snprintf(detail->message, sizeof detail->message, "%s", message());
+        }
+        return statuses[i].status;
+    }
+    fprintf(stderr, "script: no status %s\n", name);
+    abort();
+}
+
+void bh_context_options_init(bh_context_options *options) {
+    *options = (bh_context_options){.struct_size = sizeof *options};
+}
+
+bh_status bh_context_create(const bh_context_options *options, bh_context **out_context,
+                            bh_detail *detail) {
+    bh_status status = answer("SCRIPT_CONTEXT", detail);
+    if (status == BH_OK)
+        *out_context = calloc(1, sizeof **out_context);
+    if (options->log)
+        options->log(options->log_user, 2, "scripted\033[31m log");
+    return status;
+}
+
+void bh_context_destroy(bh_context *context) {
+    pthread_mutex_lock(&lock);
+    closed = true;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    free(context);
+}
+
+void bh_stream_options_init(bh_stream_options *options) {
+    *options = (bh_stream_options){.struct_size = sizeof *options, .deadline_ns = 10000000000u};
+}
+
+bh_status bh_stream_create(bh_context *context, const bh_stream_options *options,
+                           bh_stream **out_stream, bh_detail *detail) {
+    (void)context;
+    if (options->device && strstr(options->device, "bad")) {
+        snprintf(detail->message, sizeof detail->message, "no such selector");
+        return BH_INVALID_ARGUMENT;
+    }
+    bh_status status = answer("SCRIPT_STREAM", detail);
+    if (status == BH_OK)
+        *out_stream = calloc(1, sizeof **out_stream);
+    return status;
+}
+
+bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {
+    (void)stream;
+    (void)timeout_ns;
+    return answer("SCRIPT_READY", detail);
+}
+
+void bh_stream_release(bh_stream *stream) {
+    free(stream);
+}
+
+bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_buffer,
+                           bh_detail *detail) {
+    (void)context;
+    bh_status status = answer("SCRIPT_BUFFER", detail);
+    if (status != BH_OK)
+        return status;
+    *out_buffer = calloc(1, sizeof **out_buffer);
+    (*out_buffer)->size = size;
+    (*out_buffer)->bytes = calloc(1, size + 1);
+    return BH_OK;
+}
+
+bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent, uint64_t timeout_ns,
+                        void **out_pointer, bh_detail *detail) {
+    (void)timeout_ns;
+    bh_status status = intent == BH_MAP_READ ? answer("SCRIPT_MAP", detail) : BH_OK;
+    *out_pointer = buffer->bytes;
+    return status;
+}
+
+void bh_buffer_release(bh_buffer *buffer) {
+    if (buffer)
+        free(buffer->bytes);
+    free(buffer);
+}
+
+void bh_kernel_options_init(bh_kernel_options *options) {
+    *options = (bh_kernel_options){.struct_size = sizeof *options};
+}
+
+bh_status bh_kernel_create_spirv(bh_context *context, const void *code, size_t code_size,
+                                 const bh_kernel_options *options, bh_kernel **out_kernel,
+                                 bh_detail *detail) {
+    (void)context;
+    (void)code;
+    (void)code_size;
+    bh_status status = answer("SCRIPT_KERNEL", detail);
+    if (status != BH_OK)
+        return status;
+    *out_kernel = calloc(1, sizeof **out_kernel);
+    snprintf((*out_kernel)->name, sizeof(*out_kernel)->name, "%s", options->name);
+    return BH_OK;
+}
+
+void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]) {
+    (void)kernel;
+    memset(out_hash, 0xAB, 32);
+}
+
+void bh_kernel_release(bh_kernel *kernel) {
+    free(kernel);
+}
+
+static void reflect_bindings(bh_kernel_info *info) {
+    const char *text = getenv("SCRIPT_BINDINGS");
+    while (text && *text) {
+        bh_kernel_binding *binding = &info->bindings[info->binding_count++];
+        char access[8] = "", name[64] = "";
+        sscanf(text, "%u.%u:%7[^:]:%63[^,]", &binding->set, &binding->binding, access, name);
+        binding->kind = access[0] == 'u' ? BH_UNIFORM_BUFFER : BH_STORAGE_BUFFER;
+        binding->access = !strcmp(access, "w")    ? BH_WRITE
+                          : !strcmp(access, "rw") ? BH_READ_WRITE
+                                                  : BH_READ;
+        memcpy(binding->name, name, sizeof name);
+        text += strcspn(text, ",");
+        text += *text == ',';
+    }
+}
+
+bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
+                            bh_kernel_info *out_info, bh_detail *detail) {
+    (void)kernel;
+    (void)stream;
+    (void)timeout_ns;
+    if (getenv("SCRIPT_REFLECT_HANG")) {
+        pthread_mutex_lock(&lock);
+        while (!closed)
+            pthread_cond_wait(&changed, &lock);
+        pthread_mutex_unlock(&lock);
+        return BH_CONTEXT_CLOSED;
+    }
+    bh_status status = answer("SCRIPT_REFLECT", detail);
+    if (status != BH_OK)
+        return status;
+    memset(out_info, 0, sizeof *out_info);
+    reflect_bindings(out_info);
+    out_info->push_size = getenv("SCRIPT_PUSH") ? (uint32_t)atoi(getenv("SCRIPT_PUSH")) : 0;
+    return BH_OK;
+}
+
+static void run_kernel(const bh_command *command) {
+    const bh_buffer *from = NULL;
+    for (uint32_t i = 0; i < command->binding_count && !from; i++) {
+        if (command->bindings[i].access & BH_READ)
+            from = command->bindings[i].buffer;
+    }
+    for (uint32_t i = 0; i < command->binding_count; i++) {
+        bh_buffer *to = command->bindings[i].buffer;
+        if (!(command->bindings[i].access & BH_WRITE) || !from || from->size == 0)
+            continue;
+        for (uint64_t k = 0; k < to->size; k++)
+            to->bytes[k] = from->bytes[k % from->size];
+    }
+}
+
+bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,
+                    bh_detail *detail) {
+    bh_status status = answer("SCRIPT_SUBMIT", detail);
+    if (status != BH_OK)
+        return status;
+    uint64_t number = ++stream->submissions;
+    const char *fail_at = getenv("SCRIPT_FAIL_AT");
+    bh_event *event = calloc(1, sizeof *event);
+    bh_verdict *verdict = &event->verdict;
+    if (!fail_at || (uint64_t)atoi(fail_at) == number)
+        verdict->status = answer("SCRIPT_EVENT", NULL);
+    verdict->executed = verdict->status == BH_OK ? BH_EXECUTED_YES : BH_EXECUTED_UNKNOWN;
+    verdict->signal = verdict->status == BH_WORKER_SIGNAL ? 11 : 0;
+    verdict->exit_code = -1;
+    verdict->event = verdict->origin = 40 + number;
+    verdict->worker_pid = 4321;
+    verdict->submitted_ns = 1000000;
+    verdict->started_ns = 2000000;
+    verdict->ended_ns = 3500000;
+    snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s",
+             info->commands[0].kernel->name);
+    bh_kernel_hash(info->commands[0].kernel, verdict->kernel_hash);
+    if (verdict->status != BH_OK)
+        snprintf(verdict->message, sizeof verdict->message, "%s", message());
+    if (verdict->status == BH_OK)
+        run_kernel(&info->commands[0]);
+    event->pending = getenv("SCRIPT_HANG") != NULL;
+    *out_event = event;
+    return BH_OK;
+}
+
+bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + timeout_ns;
+    until.tv_sec += (time_t)(ns / 1000000000u);
+    until.tv_nsec = (long)(ns % 1000000000u);
+    pthread_mutex_lock(&lock);
+    while (event->pending && pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until) == 0)
+        ;
+    bh_status status = event->pending ? BH_TIMEOUT : event->verdict.status;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict) {
+    *out_verdict = event->verdict;
+    return event->pending ? BH_PENDING : BH_OK;
+}
+
+bh_status bh_event_cancel(bh_event *event) {
+    pthread_mutex_lock(&lock);
+    if (event->pending)
+        event->verdict.status = BH_CANCELLED;
+    event->pending = false;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    return BH_OK;
+}
+
+void bh_event_release(bh_event *event) {
+    free(event);
+}
+
+bh_status bh_devices(bh_context *context, bh_device_info *out_devices, size_t capacity,
+                     size_t *out_count, bh_detail *detail) {
+    static const char *const names[] = {"Scripted One", "Scripted Two\033[31m", "Other"};
+    (void)context;
+    bh_status status = answer("SCRIPT_DEVICES", detail);
+    *out_count = 3;
+    for (size_t i = 0; status == BH_OK && i < 3 && i < capacity; i++) {
+        bh_device_info *device = &out_devices[i];
+        memset(device, 0, sizeof *device);
+        snprintf(device->selector, sizeof device->selector, "script:%zu", i);
+        snprintf(device->name, sizeof device->name, "%s", names[i]);
+        snprintf(device->driver, sizeof device->driver, "scripted");
+        snprintf(device->driver_info, sizeof device->driver_info, "1.2.3");
+        device->device_type = (uint32_t)i + 2;
+        device->api_version = 1u << 22 | 3u << 12 | 230;
+        device->memory_bytes = UINT64_C(3) << 30;
+        device->uuid[15] = 0x0F;
+        device->feature_count = 2;
+        device->features[0] = "shaderInt64";
+        device->features[1] = "robustBufferAccess2";
+    }
+    return status;
+}
+
+/* SCRIPT_CHECKS=hhab: holds, absent, broken; a capital is required. */
+bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t capacity, size_t *out_count,
+                    bh_detail *detail) {
+    (void)context;
+    const char *checks = getenv("SCRIPT_CHECKS");
+    bh_status status = answer("SCRIPT_DOCTOR", detail);
+    *out_count = checks ? strlen(checks) : 0;
+    for (size_t i = 0; status == BH_OK && i < *out_count && i < capacity; i++) {
+        bh_check *check = &out_checks[i];
+        char letter = checks[i];
+        memset(check, 0, sizeof *check);
+        snprintf(check->group, sizeof check->group, "%s", i % 2 ? "sandbox" : "kernel");
+        snprintf(check->name, sizeof check->name, "check %zu", i);
+        check->required = letter < 'a';
+        letter |= 0x20;
+        check->result = letter == 'h'   ? BH_CHECK_HOLDS
+                        : letter == 'b' ? BH_CHECK_BROKEN
+                                        : BH_CHECK_ABSENT;
+        snprintf(check->text, sizeof check->text, "what was tried");
+        if (check->result != BH_CHECK_HOLDS)
+            snprintf(check->advice, sizeof check->advice, "enable it");
+    }
+    return status;
+}

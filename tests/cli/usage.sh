@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# Bad usage and bad files: what is refused before anything runs. Works with any library.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+"$NPY" make x.npy 'f32[16]' ramp 0 1
+cp "$SHADERS/square.spv" k.spv
+run=(run k.spv --groups 1)
+out=(--out '1=o.npy:f32[16]')
+
+case_name="no arguments"
+cli
+expect_status 2
+expect_stderr "Usage: bulkhead"
+refuses "there is no command 'walk'; see bulkhead --help" walk
+refuses "unknown option '--walk'; see bulkhead --help" --walk
+refuses "there is no command 'walk'" help walk
+
+# -- options ---------------------------------------------------------------------------------------
+refuses "unknown option '--foo'; see bulkhead run --help" "${run[@]}" --foo
+refuses "unknown option '--foo'; see bulkhead run --help" "${run[@]}" --foo=7
+refuses "unknown option '-x'" "${run[@]}" -x
+refuses "unknown option '--group'" run k.spv --group 1
+refuses "option '--json' takes no value" "${run[@]}" --json=yes
+refuses "option '--deadline' needs a value: --deadline TIME" "${run[@]}" --deadline
+refuses "option '--deadline' needs a value" "${run[@]}" --deadline --json
+refuses "option '--groups' is given twice" "${run[@]}" --groups 2
+refuses "--groups X[,Y[,Z]] is missing; see bulkhead run --help" run k.spv
+refuses "KERNEL is missing" run --groups 1
+refuses "unexpected argument 'two'" "${run[@]}" two
+refuses "unexpected argument '--json'" "${run[@]}" -- --json
+refuses "unexpected argument 'x'" devices x
+refuses "unknown option '--foo'; see bulkhead doctor --help" doctor --foo
+
+# -- values ----------------------------------------------------------------------------------------
+refuses "--groups 0: '0': there must be at least one group" run k.spv --groups 0
+refuses "--groups 4,0" run k.spv --groups 4,0
+refuses "--groups 99999999999" run k.spv --groups 99999999999
+refuses "--groups many" run k.spv --groups many
+refuses "--deadline 500: '500' has no unit: write 500ms or 500s" "${run[@]}" --deadline 500
+refuses "--deadline 0s" "${run[@]}" --deadline 0s
+refuses "--repeat 0" "${run[@]}" --repeat 0
+refuses "--memory-limit lots" "${run[@]}" --memory-limit lots
+refuses "--entry : the name is empty" "${run[@]}" --entry ''
+refuses "--push 1: '1' has no type: write f32:1" "${run[@]}" --push 1
+refuses "--push u8:256: '256' is out of the range of u8" "${run[@]}" --push u8:256
+refuses "--push complex:1: 'complex' is not a type" "${run[@]}" --push complex:1
+refuses "--spec 1: '1' is not ID=TYPE:VALUE" "${run[@]}" --spec 1
+refuses "constant 1 is given twice" "${run[@]}" --spec 1=u32:1 --spec 1=u32:2
+refuses "--in x.npy: no '=': write --in B=FILE" "${run[@]}" --in x.npy
+refuses "'a' is not a binding: write N (of set 0) or SET.N" "${run[@]}" --in a=x.npy
+refuses "the file name is empty" "${run[@]}" --in 0=
+refuses "--in 0.0=x.npy: binding 0.0 is given twice" "${run[@]}" --in 0=x.npy --in 0.0=x.npy
+refuses "no dtype and shape: write o.npy:f32[N]" "${run[@]}" --out 1=o.npy
+refuses "'f31' is not a dtype; it is one of f16 f32 f64" "${run[@]}" --out '1=o.npy:f31[4]'
+refuses "has no shape: write f32[N]" "${run[@]}" --out 1=o.npy:f32
+refuses "is not DTYPE[N,...]" "${run[@]}" --out '1=o.npy:f32[-4]'
+refuses "more elements than 64 bits" "${run[@]}" --out '1=o.npy:f32[9999999999,9999999999]'
+refuses "standard input is taken by KERNEL already" run - --groups 1 --in 0=-
+refuses "standard input is taken by 0=- already" "${run[@]}" --in 0=- --in 1=-
+refuses "standard output is taken by --json already" "${run[@]}" --out '1=-:f32[4]' --json
+
+# -- files -----------------------------------------------------------------------------------------
+refuses "KERNEL missing.spv: No such file" run missing.spv --groups 1
+refuses "KERNEL .: not a regular file" run . --groups 1
+refuses "KERNEL /dev/zero: not a regular file" run /dev/zero --groups 1
+refuses "--in 0=missing.npy: No such file" "${run[@]}" --in 0=missing.npy "${out[@]}"
+refuses "--inout 0=missing.npy: No such file" "${run[@]}" --inout 0=missing.npy "${out[@]}"
+
+npy() { # FILE HEADER: a format 1.0 file with 64 bytes of data
+    local length
+    length=$(printf '\\x%02x\\x%02x' $((${#2} % 256)) $((${#2} / 256)))
+    {
+        printf '\x93NUMPY\x01\x00%b%s' "$length" "$2"
+        head -c 64 /dev/zero
+    } > "$1"
+}
+npy good.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (16,), }"
+npy fortran.npy "{'descr': '<f4', 'fortran_order': True, 'shape': (4, 4), }"
+npy big.npy "{'descr': '>f4', 'fortran_order': False, 'shape': (16,), }"
+npy object.npy "{'descr': '|O', 'fortran_order': False, 'shape': (8,), }"
+npy struct.npy "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (16,), }"
+npy complex.npy "{'descr': '<c8', 'fortran_order': False, 'shape': (8,), }"
+npy longer.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (17,), }"
+npy shorter.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (15,), }"
+npy liar.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4), }"
+npy huge.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999,), }"
+npy negative.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (-16,), }"
+npy twice.npy "{'descr': '<f4', 'descr': '<f8', 'fortran_order': False, 'shape': (16,), }"
+npy evil.npy "__import__('os').system('touch owned')"
+printf '\x93NUMPX\x01\x00' > magic.npy
+printf '\x93NUMPY\x09\x00\x76\x00{' > version.npy
+printf '\x93NUMPY\x01\x00\x76\x00{' > header.npy
+printf '\x93NUMPY\x02\x00\xff\xff\xff\x7f{' > claims.npy
+: > empty.npy
+head -c 100 x.npy > cut.npy
+mkfifo fifo
+for pair in "fortran:Fortran order" "big:big-endian" "object:object arrays" "struct:structured" \
+    "complex:dtype '<c8' is not supported" "longer:truncated: the shape wants 68 bytes" \
+    "shorter:the shape wants 60 bytes of data, there are 64" "liar:the shape has more elements than 64 bits can count" \
+    "huge:truncated" "negative:the shape has a negative dimension" "twice:malformed header: key 'descr' twice" \
+    "evil:malformed header: not a dictionary" "magic:not a .npy file (bad magic)" "version:.npy format 9.0" "header:truncated header" \
+    "claims:the header claims" "empty:empty" "cut:truncated"; do
+    file=${pair%%:*}.npy
+    refuses "--in 0=$file: ${pair#*:}" "${run[@]}" --in "0=$file" "${out[@]}"
+    [ "$file" = empty.npy ] || [ ! -e owned ] || fail "it evaluated the header"
+done
+case_name="a good header is not among them"
+refuses "not a regular file (use - for a stream)" "${run[@]}" --in 0=fifo "${out[@]}"
+
+# -- outputs ---------------------------------------------------------------------------------------
+refuses "--out 1=no/o.npy:f32[16]: its folder cannot be opened: No such file" \
+    "${run[@]}" --in 0=x.npy --out '1=no/o.npy:f32[16]'
+refuses "--out 1=.:f32[16]: cannot be written: Is a directory" \
+    "${run[@]}" --in 0=x.npy --out '1=.:f32[16]'
+refuses "writes the same file as --out 1=o.npy:f32[16]" \
+    "${run[@]}" --in 0=x.npy --out '1=o.npy:f32[16]' --out '2=./o.npy:f32[16]'
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir locked && chmod 500 locked
+    refuses "cannot be written: Permission denied" \
+        "${run[@]}" --in 0=x.npy --out '1=locked/o.npy:f32[16]'
+fi
+case_name="an array larger than the machine"
+cli "${run[@]}" --in 0=x.npy --out '1=o.npy:u8[70000000000000]'
+[ "$status" -eq 2 ] || [ "$status" -eq 3 ] || fail "exit status"
+expect_untouched
+
+# -- help ------------------------------------------------------------------------------------------
+for command in run devices doctor version help; do
+    case_name="$command --help"
+    cli $command --help
+    expect_status 0
+    expect_stdout "Usage: bulkhead $command"
+    expect_stdout "Examples:"
+    expect_stdout "  bulkhead $command"
+    if awk 'length > 100 { exit 1 }' .stdout; then passed=$((passed + 1)); else fail "a long line"; fi
+    cp .stdout .help
+    cli help $command
+    cmp -s .stdout .help || fail "help $command differs"
+    rm -f .help
+done
+case_name="docs/CLI.md is what the program prints"
+cli help --markdown
+expect_status 0
+cmp .stdout "$CLI_MD" || fail "regenerate it: bulkhead help --markdown > docs/CLI.md"
+case_name="the manual page is sound roff"
+cli help --man
+expect_status 0
+expect_stdout ".TH BULKHEAD 1"
+expect_stdout ".SH BULKHEAD run"
+case_name="version"
+cli version
+expect_stdout "bulkhead $VERSION"
+cli --version
+expect_stdout "bulkhead $VERSION"
+cli version --json
+expect_json ".version == \"$VERSION\""
+
+finish
