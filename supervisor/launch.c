@@ -85,17 +85,20 @@ bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, 
     return BH_OK;
 }
 
-/* Only what the drivers need passes on. The strings belong to the host's environment. */
-static void clean_environment(char *out[8], char storage[4][PATH_MAX]) {
-    static const char *const names[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "LD_LIBRARY_PATH",
-                                        "BULKHEAD_TEST_FAULTS"};
+/* Only what the drivers need passes on; a value that does not fit is left out. */
+#define VARIABLES 4
+
+static void clean_environment(char *out[VARIABLES + 1], char storage[VARIABLES][PATH_MAX]) {
+    static const char *const names[VARIABLES] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES",
+                                                 "LD_LIBRARY_PATH", "BULKHEAD_TEST_FAULTS"};
     size_t count = 0;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < VARIABLES; i++) {
         const char *value = secure_getenv(names[i]);
-        if (!value || strlen(names[i]) + strlen(value) + 2 > PATH_MAX)
+        if (!value)
             continue;
-        snprintf(storage[i], PATH_MAX, "%s=%s", names[i], value);
-        out[count++] = storage[i];
+        int length = snprintf(storage[i], PATH_MAX, "%s=%s", names[i], value);
+        if (length > 0 && length < PATH_MAX)
+            out[count++] = storage[i];
     }
     out[count] = NULL;
 }
@@ -111,8 +114,8 @@ int bhi_spawn_warden(const char *path, int socket, pid_t *out_pid) {
         posix_spawn_file_actions_destroy(&actions);
         return -error;
     }
-    char *environment[8];
-    char storage[4][PATH_MAX];
+    char *environment[VARIABLES + 1];
+    char storage[VARIABLES][PATH_MAX];
     clean_environment(environment, storage);
     sigset_t none, all;
     sigemptyset(&none);

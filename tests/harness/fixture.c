@@ -1,0 +1,168 @@
+#include "fixture.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bh_context_options fx_options(void) {
+    bh_context_options options;
+    bh_context_options_init(&options);
+    options.spares = 0; /* tests count processes */
+    options.restart_budget = 100;
+    return options;
+}
+
+bh_context *fx_context_with(bh_context_options options, const char *faults) {
+    if (!options.worker_path)
+        options.worker_path = faults ? BHT_FAULTY_WORKER : BHT_WORKER;
+    if (faults)
+        setenv("BULKHEAD_TEST_FAULTS", faults, 1);
+    else
+        unsetenv("BULKHEAD_TEST_FAULTS");
+    bh_detail detail;
+    bh_context *context = NULL;
+    if (bh_context_create(&options, &context, &detail) != BH_OK)
+        BHT_FAIL("bh_context_create: %s", detail.message);
+    return context;
+}
+
+bh_context *fx_context(const char *faults) {
+    return fx_context_with(fx_options(), faults);
+}
+
+bh_stream *fx_stream(bh_context *context, const char *name, uint64_t deadline_ns) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.name = name;
+    options.deadline_ns = deadline_ns;
+    bh_stream *stream = NULL;
+    bh_detail detail;
+    if (bh_stream_create(context, &options, &stream, &detail) != BH_OK)
+        BHT_FAIL("bh_stream_create: %s", detail.message);
+    return stream;
+}
+
+pid_t fx_ready(bh_stream *stream) {
+    bh_detail detail;
+    if (bh_stream_wait_ready(stream, FX_SECONDS, &detail) != BH_OK)
+        BHT_FAIL("bh_stream_wait_ready: %s", detail.message);
+    pid_t pid = bh_stream_worker_pid(stream);
+    BHT_GT(pid, 0);
+    return pid;
+}
+
+bh_kernel *fx_kernel(bh_context *context, const char *name) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s.spv", BHT_SHADERS, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        BHT_FAIL("cannot open %s", path);
+    struct stat info;
+    BHT_EQ(fstat(fd, &info), 0);
+    void *code = malloc((size_t)info.st_size);
+    BHT_EQ(read(fd, code, (size_t)info.st_size), info.st_size);
+    close(fd);
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    options.name = name;
+    bh_kernel *kernel = NULL;
+    bh_detail detail;
+    if (bh_kernel_create_spirv(context, code, (size_t)info.st_size, &options, &kernel, &detail) !=
+        BH_OK)
+        BHT_FAIL("bh_kernel_create_spirv: %s", detail.message);
+    free(code);
+    return kernel;
+}
+
+bh_buffer *fx_buffer(bh_context *context, uint64_t size) {
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    if (bh_buffer_create(context, size, &buffer, &detail) != BH_OK)
+        BHT_FAIL("bh_buffer_create: %s", detail.message);
+    return buffer;
+}
+
+uint32_t *fx_pointer(bh_buffer *buffer) {
+    void *pointer = NULL;
+    bh_detail detail;
+    if (bh_buffer_map(buffer, BH_MAP_DISCARD, FX_SECONDS, &pointer, &detail) != BH_OK)
+        BHT_FAIL("bh_buffer_map: %s", detail.message);
+    return pointer;
+}
+
+bh_buffer *fx_words(bh_context *context, uint32_t count, uint32_t value) {
+    bh_buffer *buffer = fx_buffer(context, 4ull * count);
+    uint32_t *words = fx_pointer(buffer);
+    for (uint32_t i = 0; i < count; i++)
+        words[i] = value;
+    return buffer;
+}
+
+static bh_event *launch(bh_stream *stream, bh_kernel *kernel, uint32_t groups,
+                        const bh_binding *bindings, uint32_t count) {
+    bh_event *event = NULL;
+    bh_detail detail;
+    const uint32_t grid[3] = {groups, 1, 1};
+    if (bh_launch(stream, kernel, grid, bindings, count, NULL, 0, &event, &detail) != BH_OK)
+        BHT_FAIL("bh_launch: %s", detail.message);
+    return event;
+}
+
+bh_event *fx_square(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y) {
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+    };
+    return launch(stream, square, (uint32_t)((bh_buffer_size(x) / 4 + 63) / 64), bindings, 2);
+}
+
+bh_event *fx_hang(bh_stream *stream, bh_kernel *hang, bh_buffer *gate) {
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = gate, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
+    };
+    return launch(stream, hang, 65535, bindings, 1);
+}
+
+bh_verdict fx_verdict(bh_event *event) {
+    bh_status status = bh_event_wait(event, FX_SECONDS);
+    if (status == BH_TIMEOUT)
+        BHT_FAIL("event %llu has not ended", (unsigned long long)bh_event_id(event));
+    bh_verdict verdict;
+    BHT_EQ(bh_event_verdict(event, &verdict), BH_OK);
+    BHT_EQ(verdict.status, status);
+    return verdict;
+}
+
+void fx_expect(bh_event *event, bh_status status) {
+    bh_verdict verdict = fx_verdict(event);
+    if (verdict.status != status)
+        BHT_FAIL("event %llu is %s, must be %s: %s", (unsigned long long)verdict.event,
+                 bh_status_name(verdict.status), bh_status_name(status), verdict.message);
+    /* E2, E3: the same answer again, and no way to see it as something else. */
+    BHT_EQ(bh_event_wait(event, 0), status);
+    BHT_EQ(bh_event_query(event), status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED);
+}
+
+void fx_expect_healthy(bh_context *context, bh_stream *stream) {
+    bh_kernel *square = fx_kernel(context, "square");
+    bh_buffer *x = fx_buffer(context, 4096), *y = fx_buffer(context, 4096);
+    float *in = (float *)(void *)fx_pointer(x);
+    for (int i = 0; i < 1024; i++)
+        in[i] = (float)i;
+    bh_event *event = fx_square(stream, square, x, y);
+    fx_expect(event, BH_OK);
+    void *out;
+    BHT_EQ(bh_buffer_map(y, BH_MAP_READ, FX_SECONDS, &out, NULL), BH_OK);
+    for (int i = 0; i < 1024; i++)
+        BHT_TRUE(((float *)out)[i] == (float)i * (float)i);
+    bh_event_release(event);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_kernel_release(square);
+}
+
+void fx_kill(pid_t pid, int signal) {
+    if (kill(pid, signal) != 0)
+        BHT_FAIL("kill(%d, %d) failed", (int)pid, signal);
+}

@@ -1,0 +1,39 @@
+/* What tests of the whole library share: a context on the test build's worker, streams, the
+ * shipped kernels, filled buffers. Every function fails the test when something is wrong. */
+#ifndef BHT_FIXTURE_H
+#define BHT_FIXTURE_H
+
+#include "harness.h"
+#include <bulkhead/bulkhead.h>
+
+#define FX_SECONDS 20000000000ull /* how long any wait of a test may take: 20 s */
+#define FX_MS      1000000ull
+
+/* The value that ends shaders/hang.comp: a gate that the test opens. */
+#define FX_GATE_OPEN 0x600D600Du
+
+/* Fault injection needs the faulty worker: |faults| as in worker/faults.h, NULL: the real one. */
+bh_context *fx_context(const char *faults);
+bh_context *fx_context_with(bh_context_options options, const char *faults);
+bh_context_options fx_options(void);
+bh_stream *fx_stream(bh_context *context, const char *name, uint64_t deadline_ns);
+/* Waits until it is served, and returns the worker's pid. */
+pid_t fx_ready(bh_stream *stream);
+bh_kernel *fx_kernel(bh_context *context, const char *name);
+bh_buffer *fx_buffer(bh_context *context, uint64_t size);
+bh_buffer *fx_words(bh_context *context, uint32_t count, uint32_t value);
+/* The mapping, whatever is in flight (BH_MAP_DISCARD at creation gives it). */
+uint32_t *fx_pointer(bh_buffer *buffer);
+
+/* y = x * x over floats; returns the event. */
+bh_event *fx_square(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y);
+/* Runs until *fx_pointer(gate) is FX_GATE_OPEN. */
+bh_event *fx_hang(bh_stream *stream, bh_kernel *hang, bh_buffer *gate);
+bh_verdict fx_verdict(bh_event *event);
+/* Waits for the event and checks what became of it. */
+void fx_expect(bh_event *event, bh_status status);
+/* Runs square on the stream and checks every element: the stream is in good health. */
+void fx_expect_healthy(bh_context *context, bh_stream *stream);
+void fx_kill(pid_t pid, int signal);
+
+#endif

@@ -1,0 +1,339 @@
+/* Bad arguments: a typed error that names the argument, and nothing else happens. */
+#include "fixture.h"
+
+static bh_context *context;
+static bh_stream *stream;
+static bh_kernel *square;
+static bh_buffer *buffer;
+static bh_detail detail;
+
+static void open_all(void) {
+    context = fx_context(NULL);
+    stream = fx_stream(context, "s", FX_SECONDS);
+    square = fx_kernel(context, "square");
+    buffer = fx_words(context, 64, 0);
+}
+
+static void close_all(void) {
+    bh_buffer_release(buffer);
+    bh_kernel_release(square);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+static void refuses(const bh_command *command, const char *word) {
+    const bh_submit_info info = {.commands = command, .command_count = 1};
+    bh_event *event = (bh_event *)&event;
+    BHT_EQ(bh_submit(stream, &info, &event, &detail), BH_INVALID_ARGUMENT);
+    BHT_TRUE(event == NULL);
+    BHT_STR_HAS(detail.message, word);
+    BHT_STR_HAS(detail.message, "command 0");
+}
+
+static void commands(void) {
+    open_all();
+    bh_context *elsewhere = fx_context(NULL);
+    bh_buffer *foreign = fx_words(elsewhere, 64, 0);
+    bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_READ};
+    bh_binding twice[] = {binding, binding};
+    bh_command good = {.type = BH_COMMAND_DISPATCH,
+                       .kernel = square,
+                       .groups = {1, 1, 1},
+                       .bindings = &binding,
+                       .binding_count = 1};
+    bh_command c = good;
+    c.type = (bh_command_type)9;
+    refuses(&c, "type 9");
+    c = good;
+    c.kernel = NULL;
+    refuses(&c, "kernel");
+    for (int axis = 0; axis < 3; axis++) {
+        c = good;
+        c.groups[axis] = 0;
+        refuses(&c, "groups[");
+    }
+    c = good;
+    c.bindings = NULL;
+    refuses(&c, "bindings");
+    c = good;
+    c.binding_count = 257;
+    refuses(&c, "bindings");
+    c = good;
+    c.push_size = 3;
+    c.push = &c;
+    refuses(&c, "push");
+    c = good;
+    c.push_size = 8;
+    refuses(&c, "push");
+    c = good;
+    c.bindings = twice;
+    c.binding_count = 2;
+    refuses(&c, "twice");
+    const bh_binding bad[] = {
+        {.buffer = NULL, .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.buffer = foreign, .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = (bh_access)0},
+        {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = (bh_access)4},
+        {.buffer = buffer, .offset = 257, .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.buffer = buffer, .offset = 4, .size = 256, .access = BH_READ},
+        {.buffer = buffer, .offset = 4, .size = UINT64_MAX - 1, .access = BH_READ},
+        {.buffer = buffer, .offset = 0, .size = 0, .access = BH_READ},
+    };
+    static const char *const words[] = {
+        "NULL", "another context", "access", "access", "offset", "size", "size", "size"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        c = good;
+        c.bindings = &bad[i];
+        refuses(&c, words[i]);
+        BHT_STR_HAS(detail.message, "binding 0.0");
+    }
+    const bh_command copies[] = {
+        {.type = BH_COMMAND_COPY, .src = NULL, .dst = buffer, .size = 4},
+        {.type = BH_COMMAND_COPY, .src = buffer, .dst = NULL, .size = 4},
+        {.type = BH_COMMAND_COPY, .src = buffer, .dst = buffer, .size = 8, .dst_offset = 4},
+        {.type = BH_COMMAND_COPY, .src = buffer, .dst = buffer, .size = 300},
+        {.type = BH_COMMAND_COPY, .src = buffer, .dst = buffer, .size = 0},
+        {.type = BH_COMMAND_FILL, .dst = buffer, .size = 2},
+        {.type = BH_COMMAND_FILL, .dst = buffer, .size = 4, .dst_offset = 2},
+        {.type = BH_COMMAND_FILL, .dst = foreign, .size = 4},
+    };
+    static const char *const copy_words[] = {"src",
+                                             "dst",
+                                             "overlap",
+                                             "size",
+                                             "size",
+                                             "multiples of 4",
+                                             "multiples of 4",
+                                             "another context"};
+    for (size_t i = 0; i < sizeof copies / sizeof copies[0]; i++)
+        refuses(&copies[i], copy_words[i]);
+    /* None of it has hurt the stream, and none has left a reference behind. */
+    fx_expect_healthy(context, stream);
+    bh_buffer_release(foreign);
+    bh_context_destroy(elsewhere);
+    close_all();
+}
+
+static void submissions(void) {
+    open_all();
+    bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_READ};
+    bh_command good = {.type = BH_COMMAND_DISPATCH,
+                       .kernel = square,
+                       .groups = {1, 1, 1},
+                       .bindings = &binding,
+                       .binding_count = 1};
+    bh_submit_info info = {0};
+    BHT_EQ(bh_submit(stream, &info, NULL, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "at least one command");
+    info = (bh_submit_info){.commands = &good, .command_count = 1, .wait_count = 1};
+    BHT_EQ(bh_submit(stream, &info, NULL, &detail), BH_INVALID_ARGUMENT);
+    bh_event *none = NULL;
+    info.waits = &none;
+    BHT_EQ(bh_submit(stream, &info, NULL, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "waits[0]");
+    enum { MANY = 60000 };
+    bh_command *many = calloc(MANY, sizeof *many);
+    for (int i = 0; i < MANY; i++)
+        many[i] = good;
+    info = (bh_submit_info){.commands = many, .command_count = MANY};
+    BHT_EQ(bh_submit(stream, &info, NULL, &detail), BH_TOO_LARGE);
+    BHT_STR_HAS(detail.message, "524288");
+    free(many);
+    BHT_EQ(bh_submit(NULL, &info, NULL, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_submit(stream, NULL, NULL, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_event_wait(NULL, 0), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_event_cancel(NULL), BH_INVALID_ARGUMENT);
+    close_all();
+}
+
+static void kernels(void) {
+    open_all();
+    uint32_t module[16] = {0x07230203};
+    bh_kernel *kernel = NULL;
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    BHT_EQ(bh_kernel_create_spirv(context, NULL, 64, NULL, &kernel, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_kernel_create_spirv(context, module, 63, NULL, &kernel, &detail),
+           BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_kernel_create_spirv(context, module, 16, NULL, &kernel, &detail),
+           BH_INVALID_ARGUMENT);
+    module[0] = 0x03022307;
+    BHT_EQ(bh_kernel_create_spirv(context, module, 64, NULL, &kernel, &detail),
+           BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "0x03022307");
+    module[0] = 0x07230203;
+    const bh_specialization bad_size[] = {{.constant_id = 5, .size = 3}};
+    const bh_specialization twice[] = {{5, 4, 1}, {5, 4, 2}};
+    options.specializations = bad_size;
+    options.specialization_count = 1;
+    BHT_EQ(bh_kernel_create_spirv(context, module, 64, &options, &kernel, &detail),
+           BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "constant 5");
+    options.specializations = twice;
+    options.specialization_count = 2;
+    BHT_EQ(bh_kernel_create_spirv(context, module, 64, &options, &kernel, &detail),
+           BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "twice");
+    options.struct_size = 1;
+    BHT_EQ(bh_kernel_create_spirv(context, module, 64, &options, &kernel, &detail),
+           BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "bh_kernel_options_init");
+    /* A module of the right shape and no sense: the worker refuses it, and goes on. */
+    BHT_EQ(bh_kernel_create_spirv(context, module, 64, NULL, &kernel, &detail), BH_OK);
+    pid_t pid = fx_ready(stream);
+    static bh_kernel_info info;
+    BHT_EQ(bh_kernel_reflect(kernel, stream, FX_SECONDS, &info, &detail), BH_INVALID_KERNEL);
+    BHT_EQ(bh_status_classify(BH_INVALID_KERNEL), BH_CLASS_INPUT);
+    BHT_EQ(bh_stream_worker_pid(stream), pid);
+    /* K1: the same kernel has the same hash, another constant another one. */
+    bh_kernel *again = NULL, *other = NULL;
+    uint8_t h1[32], h2[32], h3[32];
+    BHT_EQ(bh_kernel_create_spirv(context, module, 64, NULL, &again, &detail), BH_OK);
+    bh_kernel_options_init(&options);
+    options.specializations = twice;
+    options.specialization_count = 1;
+    BHT_EQ(bh_kernel_create_spirv(context, module, 64, &options, &other, &detail), BH_OK);
+    bh_kernel_hash(kernel, h1);
+    bh_kernel_hash(again, h2);
+    bh_kernel_hash(other, h3);
+    BHT_MEM_EQ(h1, h2, 32);
+    BHT_TRUE(memcmp(h1, h3, 32) != 0);
+    bh_kernel_release(kernel);
+    bh_kernel_release(again);
+    bh_kernel_release(other);
+    close_all();
+}
+
+static void reflection(void) {
+    open_all();
+    static bh_kernel_info info;
+    for (int i = 0; i < 2; i++) { /* the second time from what the worker has said */
+        BHT_EQ(bh_kernel_reflect(square, stream, FX_SECONDS, &info, &detail), BH_OK);
+        BHT_EQ(info.binding_count, 2);
+        BHT_EQ(info.bindings[0].binding, 0);
+        BHT_EQ(info.bindings[0].access, BH_READ);
+        BHT_EQ(info.bindings[1].access, BH_WRITE);
+        BHT_EQ(info.bindings[1].kind, BH_STORAGE_BUFFER);
+        BHT_EQ(info.local_size[0], 64);
+        BHT_EQ(info.push_size, 0);
+    }
+    /* Again after its worker has died. */
+    fx_kill(fx_ready(stream), SIGKILL);
+    fx_expect_healthy(context, stream);
+    BHT_EQ(bh_kernel_reflect(square, stream, FX_SECONDS, &info, &detail), BH_OK);
+    BHT_EQ(info.binding_count, 2);
+    close_all();
+}
+
+static void buffers(void) {
+    open_all();
+    bh_buffer *big = NULL;
+    BHT_EQ(bh_buffer_create(context, (1ull << 40) + 1, &big, &detail), BH_TOO_LARGE);
+    BHT_EQ(bh_buffer_create(context, 4, NULL, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_create(NULL, 4, &big, &detail), BH_INVALID_ARGUMENT);
+    char bytes[16];
+    BHT_EQ(bh_buffer_read(buffer, 250, bytes, 16, 0, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "256");
+    BHT_EQ(bh_buffer_read(buffer, UINT64_MAX, bytes, 16, 0, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_write(buffer, 0, NULL, 16, 0, &detail), BH_INVALID_ARGUMENT);
+    void *pointer;
+    BHT_EQ(bh_buffer_map(buffer, (bh_map_intent)7, 0, &pointer, &detail), BH_INVALID_ARGUMENT);
+    /* Zero-length is legal (case 36). */
+    bh_buffer *empty = fx_buffer(context, 0);
+    BHT_EQ(bh_buffer_size(empty), 0);
+    BHT_EQ(bh_buffer_map(empty, BH_MAP_READ, 0, &pointer, &detail), BH_OK);
+    BHT_TRUE(pointer != NULL);
+    BHT_EQ(bh_buffer_read(empty, 0, NULL, 0, 0, &detail), BH_OK);
+    bh_buffer_release(empty);
+    /* Fresh memory is zero (B6). */
+    bh_buffer *fresh = fx_buffer(context, 4096);
+    BHT_EQ(bh_buffer_map(fresh, BH_MAP_READ, 0, &pointer, &detail), BH_OK);
+    for (int i = 0; i < 4096; i++)
+        BHT_EQ(((char *)pointer)[i], 0);
+    bh_buffer_release(fresh);
+    bh_buffer_release(NULL);
+    bh_event_release(NULL);
+    bh_kernel_release(NULL);
+    bh_stream_release(NULL);
+    bh_context_destroy(NULL);
+    close_all();
+}
+
+static void streams_and_contexts(void) {
+    open_all();
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    bh_stream *s = NULL;
+    static const char *const selectors[] = {"lavapipe:", "lavapipe:64", ":1", "Lava", "a/b", "99"};
+    for (size_t i = 0; i < sizeof selectors / sizeof selectors[0]; i++) {
+        options.device = selectors[i];
+        BHT_EQ(bh_stream_create(context, &options, &s, &detail), BH_INVALID_ARGUMENT);
+        BHT_STR_HAS(detail.message, selectors[i]);
+    }
+    options.device = "nosuchdriver";
+    BHT_EQ(bh_stream_create(context, &options, &s, &detail), BH_OK);
+    BHT_EQ(bh_stream_wait_ready(s, FX_SECONDS, &detail), BH_NO_DEVICE);
+    BHT_STR_HAS(detail.message, "nosuchdriver");
+    bh_stream_release(s);
+    options.device = "lavapipe:7";
+    BHT_EQ(bh_stream_create(context, &options, &s, &detail), BH_OK);
+    BHT_EQ(bh_stream_wait_ready(s, FX_SECONDS, &detail), BH_NO_DEVICE);
+    bh_stream_release(s);
+    options.device = "lavapipe:0";
+    BHT_EQ(bh_stream_create(context, &options, &s, &detail), BH_OK);
+    fx_expect_healthy(context, s);
+    bh_stream_release(s);
+    options.device = NULL;
+    options.memory_limit = 1 << 20;
+    BHT_EQ(bh_stream_create(context, &options, &s, &detail), BH_INVALID_ARGUMENT);
+    bh_context_options bad = fx_options();
+    bh_context *c = NULL;
+    bad.worker_path = "/nonexistent/bulkhead-worker";
+    BHT_EQ(bh_context_create(&bad, &c, &detail), BH_UNAVAILABLE);
+    BHT_STR_HAS(detail.message, "/nonexistent/bulkhead-worker");
+    bad = fx_options();
+    bad.runtime_dir = "/nonexistent";
+    bad.worker_path = "/bin/true";
+    BHT_EQ(bh_context_create(&bad, &c, &detail), BH_SYSTEM);
+    /* An executable that is no worker: typed, in bounded time. */
+    bad = fx_options();
+    bad.worker_path = "/bin/true";
+    bad.restart_budget = 1;
+    BHT_EQ(bh_context_create(&bad, &c, &detail), BH_OK);
+    BHT_EQ(bh_stream_create(c, NULL, &s, &detail), BH_OK);
+    BHT_EQ(bh_stream_wait_ready(s, FX_SECONDS, &detail), BH_UNAVAILABLE);
+    bh_stream_release(s);
+    bh_context_destroy(c);
+    close_all();
+}
+
+static void devices_and_doctor(void) {
+    open_all();
+    static bh_device_info devices[8];
+    size_t count = 0;
+    if (bh_devices(context, devices, 8, &count, &detail) != BH_OK)
+        BHT_FAIL("bh_devices: %s", detail.message);
+    BHT_GE(count, 1);
+    bool found = false;
+    for (size_t i = 0; i < count && i < 8; i++)
+        found = found || strcmp(devices[i].selector, "lavapipe:0") == 0;
+    BHT_TRUE(found);
+    static bh_check checks[64];
+    BHT_EQ(bh_doctor(context, checks, 64, &count, &detail), BH_OK);
+    BHT_GT(count, 15);
+    BHT_LE(count, 64);
+    /* Where the suite runs every required layer must hold: a missing one is a failure. */
+    for (size_t i = 0; i < count; i++)
+        if (checks[i].required && checks[i].result != BH_CHECK_HOLDS)
+            BHT_FAIL("%s %s: %s", checks[i].group, checks[i].name, checks[i].text);
+    close_all();
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(commands),           BHT_TEST(submissions), BHT_TEST(kernels),
+        BHT_TEST(reflection),         BHT_TEST(buffers),     BHT_TEST(streams_and_contexts),
+        BHT_TEST(devices_and_doctor),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

@@ -1,0 +1,391 @@
+/* Every way for a worker to die, and what its events say of it (E9, E11, E12, E13, E14). */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A gate kernel that runs on the stream, and the worker that runs it. */
+struct running {
+    bh_context *context;
+    bh_stream *stream;
+    bh_kernel *hang;
+    bh_buffer *gate;
+    uint32_t *word;
+    bh_event *event;
+    pid_t pid;
+};
+
+static struct running start_hanging(const char *faults, uint64_t deadline_ns) {
+    struct running r = {.context = fx_context(faults)};
+    r.stream = fx_stream(r.context, "victim", deadline_ns);
+    r.pid = fx_ready(r.stream);
+    r.hang = fx_kernel(r.context, "hang");
+    r.gate = fx_words(r.context, 64, 0);
+    r.word = fx_pointer(r.gate);
+    r.event = fx_hang(r.stream, r.hang, r.gate);
+    BHT_EQ(bh_event_wait(r.event, 20 * FX_MS), BH_TIMEOUT); /* E10: nothing has changed */
+    return r;
+}
+
+static void finish(struct running *r) {
+    bh_event_release(r->event);
+    bh_kernel_release(r->hang);
+    bh_buffer_release(r->gate);
+    bh_stream_release(r->stream);
+    bh_context_destroy(r->context);
+}
+
+static void dies_of(int signal, bh_status status) {
+    struct running r = start_hanging(NULL, BH_FOREVER);
+    fx_kill(r.pid, signal);
+    bh_verdict verdict = fx_verdict(r.event);
+    BHT_EQ(verdict.status, status);
+    BHT_EQ(verdict.signal, signal);
+    BHT_EQ(verdict.exit_code, -1);
+    BHT_EQ(verdict.executed, BH_EXECUTED_UNKNOWN);
+    BHT_EQ(verdict.worker_pid, r.pid);
+    BHT_EQ(verdict.origin, bh_event_id(r.event));
+    BHT_EQ(verdict.hops, 0);
+    BHT_STR_EQ(verdict.kernel_name, "hang");
+    BHT_STR_EQ(verdict.stream_name, "victim");
+    uint8_t hash[32];
+    bh_kernel_hash(r.hang, hash);
+    BHT_MEM_EQ(verdict.kernel_hash, hash, 32);
+    BHT_GE(verdict.started_ns, verdict.submitted_ns);
+    BHT_GE(verdict.ended_ns, verdict.started_ns);
+    fx_expect_healthy(r.context, r.stream); /* case 47: new work on a new worker */
+    BHT_NE(bh_stream_worker_pid(r.stream), r.pid);
+    fx_expect(r.event, status); /* E12: the old verdict stands */
+    finish(&r);
+}
+
+static void sigsegv(void) {
+    dies_of(SIGSEGV, BH_WORKER_SIGNAL);
+}
+static void sigabrt(void) {
+    dies_of(SIGABRT, BH_WORKER_SIGNAL);
+}
+static void sigkill(void) {
+    dies_of(SIGKILL, BH_WORKER_SIGNAL);
+}
+
+static void a_kernel_that_crashes_the_driver(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "crash", FX_SECONDS);
+    bh_kernel *crash = fx_kernel(context, "crash_shared");
+    bh_buffer *data = fx_words(context, 64, 1);
+    bh_event *event = fx_hang(stream, crash, data);
+    fx_expect(event, BH_WORKER_SIGNAL);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.signal, SIGSEGV);
+    BHT_STR_EQ(verdict.kernel_name, "crash_shared");
+    fx_expect_healthy(context, stream);
+    bh_event_release(event);
+    bh_kernel_release(crash);
+    bh_buffer_release(data);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+static void a_hang_ends_at_its_deadline(void) {
+    struct running r = start_hanging(NULL, 150 * FX_MS);
+    bh_verdict verdict = fx_verdict(r.event);
+    BHT_EQ(verdict.status, BH_DEADLINE);
+    BHT_EQ(verdict.limit, 150 * FX_MS);
+    BHT_GE(verdict.ended_ns - verdict.started_ns, 150 * FX_MS);
+    BHT_STR_HAS(verdict.message, "150 ms");
+    fx_expect_healthy(r.context, r.stream);
+    finish(&r);
+}
+
+/* Case 52. */
+static void sigstop_ends_at_the_deadline(void) {
+    struct running r = start_hanging(NULL, 300 * FX_MS);
+    fx_kill(r.pid, SIGSTOP);
+    *r.word = FX_GATE_OPEN; /* it could end, if it ran */
+    fx_expect(r.event, BH_DEADLINE);
+    fx_expect_healthy(r.context, r.stream);
+    finish(&r);
+}
+
+/* A worker that meets |fault| with one launch; then the stream must be well again. */
+static bh_verdict launch_with(const char *fault) {
+    bh_context *context = fx_context(fault);
+    bh_stream *stream = fx_stream(context, "faulty", FX_SECONDS);
+    bh_kernel *square = fx_kernel(context, "square");
+    bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
+    bh_event *event = fx_square(stream, square, x, y);
+    bh_verdict verdict = fx_verdict(event);
+    /* B5: what it declared to write is poisoned, what it only read is not. */
+    void *pointer;
+    BHT_EQ(bh_buffer_map(x, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
+    BHT_EQ(bh_buffer_map(y, BH_MAP_READ, FX_SECONDS, &pointer, NULL), verdict.status);
+    fx_expect_healthy(context, stream);
+    bh_event_release(event);
+    bh_kernel_release(square);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+    return verdict;
+}
+
+static void exit_0_in_mid_job(void) {
+    bh_verdict verdict = launch_with("1:submitted:1=exit0");
+    BHT_EQ(verdict.status, BH_WORKER_EXIT);
+    BHT_EQ(verdict.exit_code, 0);
+    BHT_EQ(verdict.signal, 0);
+}
+
+static void exit_7_in_mid_job(void) {
+    bh_verdict verdict = launch_with("1:submitted:1=exit7");
+    BHT_EQ(verdict.status, BH_WORKER_EXIT);
+    BHT_EQ(verdict.exit_code, 7);
+}
+
+static void a_forbidden_system_call(void) {
+    bh_verdict verdict = launch_with("1:submitted:1=sigsys");
+    BHT_EQ(verdict.status, BH_SECCOMP);
+    BHT_EQ(verdict.signal, SIGSYS);
+}
+
+/* Case 44: the data is there, the completion record is not. */
+static void death_before_the_completion_record(void) {
+    bh_verdict verdict = launch_with("1:before_record:1=kill");
+    BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
+    BHT_EQ(verdict.executed, BH_EXECUTED_UNKNOWN);
+}
+
+/* Case 45, E11: the record is there, whoever reads it when. */
+static void death_after_the_completion_record(void) {
+    bh_verdict verdict = launch_with("1:after_record:1=kill");
+    BHT_EQ(verdict.status, BH_OK);
+    BHT_EQ(verdict.executed, BH_EXECUTED_YES);
+}
+
+/* Case 54: what a compromised worker can say. */
+static void garbage_over_the_progress_page(void) {
+    bh_verdict verdict = launch_with("1:submitted:1=garbage");
+    BHT_EQ(verdict.status, BH_PROTOCOL);
+}
+
+static void a_flood_of_control_messages(void) {
+    bh_verdict verdict = launch_with("1:submitted:1=flood");
+    BHT_EQ(verdict.status, BH_PROTOCOL);
+    BHT_STR_HAS(verdict.message, "flood");
+}
+
+/* E13: queued behind the culprit, of other submissions, independent: they run on the next worker,
+ * in order; what depends on the culprit does not. */
+static void the_innocent_run_on_the_next_worker(void) {
+    struct running r = start_hanging(NULL, 200 * FX_MS);
+    bh_kernel *square = fx_kernel(r.context, "square");
+    bh_buffer *x = fx_words(r.context, 256, 0), *y = fx_words(r.context, 256, 0);
+    bh_buffer *z = fx_words(r.context, 256, 0);
+    float *in = (float *)(void *)fx_pointer(x);
+    for (int i = 0; i < 256; i++)
+        in[i] = 2.0f;
+    bh_event *innocent = fx_square(r.stream, square, x, y);
+    bh_event *second = fx_square(r.stream, square, y, z); /* after the first */
+    bh_event *dependent = fx_square(r.stream, square, r.gate, z);
+    fx_expect(r.event, BH_DEADLINE);
+    fx_expect(innocent, BH_OK);
+    fx_expect(second, BH_OK);
+    bh_verdict verdict = fx_verdict(dependent);
+    BHT_EQ(verdict.status, BH_DEADLINE);
+    BHT_EQ(verdict.origin, bh_event_id(r.event));
+    BHT_EQ(verdict.hops, 1);
+    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    bh_event_release(innocent);
+    bh_event_release(second);
+    bh_event_release(dependent);
+    bh_kernel_release(square);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_buffer_release(z);
+    finish(&r);
+}
+
+/* Case 53. */
+static void the_zygote_is_killed(void) {
+    struct running r = start_hanging(NULL, BH_FOREVER);
+    bh_stream *other = fx_stream(r.context, "other", FX_SECONDS);
+    fx_ready(other);
+    /* The worker's parent. */
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)r.pid);
+    FILE *file = fopen(path, "re");
+    int parent = 0;
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, "PPid: %d", &parent) == 1)
+            break;
+    fclose(file);
+    BHT_GT(parent, 1);
+    fx_kill(parent, SIGKILL);
+    bh_verdict verdict = fx_verdict(r.event);
+    BHT_EQ(verdict.status, BH_ZYGOTE_LOST);
+    fx_expect_healthy(r.context, r.stream);
+    fx_expect_healthy(r.context, other);
+    bh_stream_release(other);
+    finish(&r);
+}
+
+/* The memory bomb: the verdict says which limit, and only this worker feels it. */
+static void a_memory_bomb_runs_into_the_limit(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.name = "bomb";
+    options.memory_limit = 256ull << 20;
+    bh_stream *stream = NULL;
+    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
+    bh_kernel *bomb = fx_kernel(context, "memory_bomb");
+    bh_buffer *data = fx_words(context, 64, 0);
+    bh_event *event = fx_hang(stream, bomb, data);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.status, BH_OUT_OF_HOST_MEMORY);
+    BHT_EQ(verdict.limit, 256ull << 20);
+    BHT_STR_HAS(verdict.message, "256 MiB");
+    fx_expect_healthy(context, stream);
+    bh_event_release(event);
+    bh_kernel_release(bomb);
+    bh_buffer_release(data);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+/* Without a memory cgroup, as for an ordinary user, RLIMIT_DATA holds, and the verdict is the
+ * same. */
+static void a_memory_bomb_without_cgroup(void) {
+    BHT_EQ(setgid(65534), 0);
+    BHT_EQ(setuid(65534), 0);
+    a_memory_bomb_runs_into_the_limit();
+}
+
+static void no_device_can_be_created(void) {
+    bh_context_options options = fx_options();
+    options.restart_budget = 3;
+    bh_context *context = fx_context_with(options, "*:device:1=fail");
+    bh_stream *stream = fx_stream(context, "none", FX_SECONDS);
+    bh_kernel *square = fx_kernel(context, "square");
+    bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
+    bh_event *event = fx_square(stream, square, x, y);
+    bh_detail detail;
+    bh_status status = bh_stream_wait_ready(stream, FX_SECONDS, &detail);
+    BHT_EQ(bh_status_classify(status), BH_CLASS_ENVIRON);
+    BHT_TRUE(detail.message[0]);
+    BHT_EQ(fx_verdict(event).status, status);
+    BHT_EQ(fx_verdict(event).executed, BH_EXECUTED_NO);
+    /* Case 50: typed, and later submissions get the same answer at once. */
+    bh_event *later = fx_square(stream, square, x, y);
+    BHT_EQ(fx_verdict(later).status, status);
+    bh_event_release(event);
+    bh_event_release(later);
+    bh_kernel_release(square);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+/* A crash loop while starting is backed off and ends UNAVAILABLE; a reset gives a new budget, and
+ * the fault is over by then (the first four workers only). */
+static void a_crash_loop_ends_and_can_be_reset(void) {
+    bh_context_options options = fx_options();
+    options.restart_budget = 3;
+    bh_context *context = fx_context_with(
+        options, "1:warm_up:1=segv,2:warm_up:1=segv,3:warm_up:1=segv,4:warm_up:1=segv");
+    bh_stream *stream = fx_stream(context, "loop", FX_SECONDS);
+    bh_detail detail;
+    BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &detail), BH_UNAVAILABLE);
+    BHT_STR_HAS(detail.message, "SIGSEGV");
+    BHT_STR_HAS(detail.message, "warm");
+    BHT_EQ(bh_stream_reset(stream, NULL), BH_OK);
+    fx_expect_healthy(context, stream);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+static void the_first_start_fails(const char *faults) {
+    bh_context *context = fx_context(faults);
+    bh_stream *stream = fx_stream(context, "second-try", FX_SECONDS);
+    fx_expect_healthy(context, stream);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+static void death_at_each_step_of_starting(void) {
+    static const char *const points[] = {"sandbox", "connect",   "hello", "device",
+                                         "warm_up", "lock_down", "ready"};
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+        char faults[64];
+        snprintf(faults, sizeof faults, "1:%s:1=kill", points[i]);
+        the_first_start_fails(faults);
+    }
+}
+
+static void death_while_attaching_and_creating(void) {
+    static const char *const points[] = {"attach", "kernel_create", "started"};
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+        char faults[64];
+        snprintf(faults, sizeof faults, "1:%s:1=kill", points[i]);
+        bh_context *context = fx_context(faults);
+        bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+        bh_kernel *square = fx_kernel(context, "square");
+        bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
+        bh_event *event = fx_square(stream, square, x, y);
+        /* It had not started, or it may have: READY on the next worker, or poisoned. Never a
+         * hang, never a success that is none. */
+        bh_status status = fx_verdict(event).status;
+        BHT_TRUE(status == BH_OK || status == BH_WORKER_SIGNAL);
+        fx_expect_healthy(context, stream);
+        bh_event_release(event);
+        bh_kernel_release(square);
+        bh_buffer_release(x);
+        bh_buffer_release(y);
+        bh_stream_release(stream);
+        bh_context_destroy(context);
+    }
+}
+
+static void a_worker_that_does_not_start_in_time(void) {
+    bh_context_options options = fx_options();
+    options.start_timeout_ns = 300 * FX_MS;
+    options.restart_budget = 1;
+    bh_context *context = fx_context_with(options, "*:warm_up:1=hang");
+    bh_stream *stream = fx_stream(context, "slow", FX_SECONDS);
+    bh_detail detail;
+    BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &detail), BH_UNAVAILABLE);
+    BHT_STR_HAS(detail.message, "not ready in time");
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(sigsegv),
+        BHT_TEST(sigabrt),
+        BHT_TEST(sigkill),
+        BHT_TEST(a_kernel_that_crashes_the_driver),
+        BHT_TEST(a_hang_ends_at_its_deadline),
+        BHT_TEST(sigstop_ends_at_the_deadline),
+        BHT_TEST(exit_0_in_mid_job),
+        BHT_TEST(exit_7_in_mid_job),
+        BHT_TEST(a_forbidden_system_call),
+        BHT_TEST(death_before_the_completion_record),
+        BHT_TEST(death_after_the_completion_record),
+        BHT_TEST(garbage_over_the_progress_page),
+        BHT_TEST(a_flood_of_control_messages),
+        BHT_TEST(the_innocent_run_on_the_next_worker),
+        BHT_TEST(the_zygote_is_killed),
+        BHT_TEST(a_memory_bomb_runs_into_the_limit),
+        BHT_TEST(a_memory_bomb_without_cgroup),
+        BHT_TEST(no_device_can_be_created),
+        BHT_TEST(a_crash_loop_ends_and_can_be_reset),
+        BHT_TEST_WITH(death_at_each_step_of_starting, 60, 0),
+        BHT_TEST(death_while_attaching_and_creating),
+        BHT_TEST(a_worker_that_does_not_start_in_time),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

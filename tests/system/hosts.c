@@ -1,0 +1,261 @@
+/* A good guest: hosts that reap every child, ignore SIGCHLD, fork, die, or look closely. */
+#include "fixture.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void one_death_and_one_success(bh_context *context) {
+    bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
+    pid_t pid = fx_ready(stream);
+    bh_kernel *hang = fx_kernel(context, "hang");
+    bh_buffer *gate = fx_words(context, 64, 0);
+    bh_event *event = fx_hang(stream, hang, gate);
+    fx_kill(pid, SIGKILL);
+    fx_expect(event, BH_WORKER_SIGNAL);
+    BHT_EQ(fx_verdict(event).signal, SIGKILL);
+    fx_expect_healthy(context, stream);
+    bh_event_release(event);
+    bh_kernel_release(hang);
+    bh_buffer_release(gate);
+    bh_stream_release(stream);
+}
+
+static volatile bool reaper_stop;
+
+static void *reap_everything(void *unused) {
+    (void)unused;
+    while (!reaper_stop) {
+        int status;
+        if (waitpid(-1, &status, WNOHANG) <= 0)
+            bht_poll_pause();
+    }
+    return NULL;
+}
+
+static void a_host_that_reaps_every_child(void) {
+    pthread_t thread;
+    BHT_EQ(pthread_create(&thread, NULL, reap_everything, NULL), 0);
+    bh_context *context = fx_context(NULL);
+    one_death_and_one_success(context);
+    bh_context_destroy(context);
+    reaper_stop = true;
+    pthread_join(thread, NULL);
+}
+
+static void a_host_that_ignores_sigchld(void) {
+    signal(SIGCHLD, SIG_IGN);
+    bh_context *context = fx_context(NULL);
+    one_death_and_one_success(context);
+    bh_context_destroy(context);
+}
+
+static void a_host_that_adopts_orphans(void) {
+    BHT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    bh_context *context = fx_context(NULL);
+    one_death_and_one_success(context);
+    bh_context_destroy(context);
+    BHT_EQ(bht_count_children(getpid()), 0);
+}
+
+/* After a fork the child is refused, politely, and the parent goes on. */
+static void a_host_that_forks(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    bh_kernel *square = fx_kernel(context, "square");
+    bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
+    bh_event *done = fx_square(stream, square, x, y);
+    fx_expect(done, BH_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        bh_event *event = NULL;
+        bh_buffer *buffer = NULL;
+        bh_context *again = NULL;
+        bh_verdict verdict;
+        void *pointer;
+        const uint32_t groups[3] = {1, 1, 1};
+        bool refused =
+            bh_launch(stream, square, groups, NULL, 0, NULL, 0, &event, NULL) == BH_FORKED &&
+            bh_buffer_create(context, 64, &buffer, NULL) == BH_FORKED &&
+            bh_stream_synchronize(stream, 0, NULL) == BH_FORKED &&
+            bh_stream_wait_ready(stream, 0, NULL) == BH_FORKED &&
+            bh_buffer_map(y, BH_MAP_READ, 0, &pointer, NULL) == BH_FORKED &&
+            bh_stream_worker_pid(stream) == 0 &&
+            bh_event_verdict(done, &verdict) == BH_OK; /* what had ended can be read */
+        bh_event_release(done);
+        bh_buffer_release(x);
+        bh_kernel_release(square);
+        bh_stream_release(stream);
+        bh_context_destroy(context);
+        /* A context of its own is fine. */
+        bool own = bh_context_create(NULL, &again, NULL) == BH_OK;
+        if (own)
+            bh_context_destroy(again);
+        _exit(refused && own ? 0 : 1);
+    }
+    int status = -1;
+    BHT_EQ(waitpid(child, &status, 0), child);
+    BHT_EQ(status, 0);
+    fx_expect_healthy(context, stream);
+    bh_event_release(done);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_kernel_release(square);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+static size_t runtime_folders(pid_t pid) {
+    char prefix[64];
+    snprintf(prefix, sizeof prefix, "bulkhead-%d-", (int)pid);
+    size_t count = 0;
+    DIR *dir = opendir("/tmp");
+    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;)
+        count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+    if (dir)
+        closedir(dir);
+    return count;
+}
+
+/* Case 51. |keep_child|: the host had forked a child that outlives it and holds all descriptors. */
+static void host_dies(bool keep_child) {
+    unsetenv("XDG_RUNTIME_DIR");
+    int pipe_fds[2];
+    BHT_EQ(pipe(pipe_fds), 0);
+    pid_t host = fork();
+    if (host == 0) {
+        bh_context *context = fx_context(NULL);
+        pid_t pids[3];
+        for (int i = 0; i < 2; i++)
+            pids[i] = fx_ready(fx_stream(context, "s", FX_SECONDS));
+        bh_stream *busy = fx_stream(context, "busy", BH_FOREVER);
+        pids[2] = fx_ready(busy);
+        fx_hang(busy, fx_kernel(context, "hang"), fx_words(context, 64, 0));
+        if (keep_child && fork() == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL); /* with the test, not with the host */
+            for (;;)
+                pause();
+        }
+        BHT_EQ(write(pipe_fds[1], pids, sizeof pids), (ssize_t)sizeof pids);
+        for (;;)
+            pause();
+    }
+    pid_t pids[3];
+    BHT_EQ(read(pipe_fds[0], pids, sizeof pids), (ssize_t)sizeof pids);
+    BHT_GT(runtime_folders(host), 0);
+    fx_kill(host, SIGKILL);
+    BHT_EQ(waitpid(host, NULL, 0), host);
+    for (int i = 0; i < 3; i++)
+        WAIT_UNTIL(bht_process_state(pids[i]) == 'X' || bht_process_state(pids[i]) == 'Z', 1000);
+    WAIT_UNTIL(runtime_folders(host) == 0, 1000);
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
+}
+
+static void the_host_is_killed(void) {
+    host_dies(false);
+}
+
+static void the_host_is_killed_and_a_forked_child_lives(void) {
+    host_dies(true);
+}
+
+/* Nothing of the process is changed: handlers, mask, environment, working directory. */
+static void nothing_of_the_host_is_touched(void) {
+    struct sigaction before[65], after[65];
+    for (int i = 1; i < 65; i++)
+        sigaction(i, NULL, &before[i]);
+    sigset_t mask_before, mask_after;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask_before);
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    fx_expect_healthy(context, stream);
+    for (int i = 1; i < 65; i++) {
+        sigaction(i, NULL, &after[i]);
+        BHT_TRUE(before[i].sa_handler == after[i].sa_handler);
+    }
+    pthread_sigmask(SIG_SETMASK, NULL, &mask_after);
+    BHT_MEM_EQ(&mask_before, &mask_after, sizeof mask_before);
+    BHT_EQ(prctl(PR_GET_DUMPABLE), 1);
+    BHT_EQ(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 0);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+/* Destroying with everything in flight poisons it, and what the caller holds stays valid. */
+static void a_context_is_destroyed_in_mid_job(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
+    bh_kernel *hang = fx_kernel(context, "hang"), *square = fx_kernel(context, "square");
+    bh_buffer *gate = fx_words(context, 64, 0);
+    bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
+    fx_ready(stream);
+    bh_event *running = fx_hang(stream, hang, gate);
+    bh_event *queued = fx_square(stream, square, x, y);
+    bh_context_destroy(context);
+    fx_expect(running, BH_CONTEXT_CLOSED);
+    fx_expect(queued, BH_CONTEXT_CLOSED);
+    BHT_EQ(bht_count_descendants(getpid()), 0);
+    BHT_EQ(runtime_folders(getpid()), 0);
+    bh_event *event;
+    const uint32_t groups[3] = {1, 1, 1};
+    BHT_EQ(bh_launch(stream, square, groups, NULL, 0, NULL, 0, &event, NULL), BH_CLOSED);
+    bh_detail detail;
+    BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &detail), BH_CLOSED);
+    bh_stream_release(stream);
+    bh_kernel_release(hang);
+    bh_kernel_release(square);
+    bh_buffer_release(gate);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    BHT_EQ(bh_event_wait(running, 0), BH_CONTEXT_CLOSED); /* E1 */
+    bh_event_release(running);
+    bh_event_release(queued);
+}
+
+static void two_contexts_in_one_process(void) {
+    bh_context *a = fx_context(NULL), *b = fx_context(NULL);
+    bh_stream *sa = fx_stream(a, "a", FX_SECONDS), *sb = fx_stream(b, "b", FX_SECONDS);
+    fx_expect_healthy(a, sa);
+    fx_kill(fx_ready(sa), SIGKILL);
+    fx_expect_healthy(b, sb);
+    bh_stream_release(sa);
+    bh_context_destroy(a);
+    fx_expect_healthy(b, sb);
+    bh_stream_release(sb);
+    bh_context_destroy(b);
+}
+
+static void spares_take_over(void) {
+    bh_context_options options = fx_options();
+    options.spares = 1;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    pid_t first = fx_ready(stream);
+    /* warden, zygote, the worker, and the spare */
+    WAIT_UNTIL(bht_count_descendants(getpid()) == 4, 10000);
+    fx_kill(first, SIGKILL);
+    fx_expect_healthy(context, stream);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+    BHT_EQ(bht_count_descendants(getpid()), 0);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(a_host_that_reaps_every_child),
+        BHT_TEST(a_host_that_ignores_sigchld),
+        BHT_TEST(a_host_that_adopts_orphans),
+        BHT_TEST(a_host_that_forks),
+        BHT_TEST(the_host_is_killed),
+        BHT_TEST(the_host_is_killed_and_a_forked_child_lives),
+        BHT_TEST(nothing_of_the_host_is_touched),
+        BHT_TEST(a_context_is_destroyed_in_mid_job),
+        BHT_TEST(two_contexts_in_one_process),
+        BHT_TEST(spares_take_over),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

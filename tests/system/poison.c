@@ -1,0 +1,449 @@
+/* How poison flows, and where it does not (E1–E8, E15, E16, B2, B5). Cases by their numbers in
+ * docs/semantics.md. A gate kernel that the test opens, or kills, takes the place of timing. */
+#include "fixture.h"
+
+#include <pthread.h>
+
+/* Two streams, a gate on the first. */
+struct stage {
+    bh_context *context;
+    bh_stream *a, *b;
+    bh_kernel *hang, *square;
+    bh_buffer *gate;
+    uint32_t *word;
+    bh_buffer *x, *y, *z;
+    bh_event *bad; /* runs on a */
+    pid_t pid;
+};
+
+static struct stage set_up(void) {
+    struct stage s = {.context = fx_context(NULL)};
+    s.a = fx_stream(s.context, "a", BH_FOREVER);
+    s.b = fx_stream(s.context, "b", FX_SECONDS);
+    s.pid = fx_ready(s.a);
+    fx_ready(s.b);
+    s.hang = fx_kernel(s.context, "hang");
+    s.square = fx_kernel(s.context, "square");
+    s.gate = fx_words(s.context, 64, 0);
+    s.word = fx_pointer(s.gate);
+    s.x = fx_words(s.context, 64, 0);
+    s.y = fx_words(s.context, 64, 0);
+    s.z = fx_words(s.context, 64, 0);
+    s.bad = fx_hang(s.a, s.hang, s.gate);
+    return s;
+}
+
+static void tear_down(struct stage *s) {
+    bh_event_release(s->bad);
+    bh_kernel_release(s->hang);
+    bh_kernel_release(s->square);
+    bh_buffer_release(s->gate);
+    bh_buffer_release(s->x);
+    bh_buffer_release(s->y);
+    bh_buffer_release(s->z);
+    bh_stream_release(s->a);
+    bh_stream_release(s->b);
+    bh_context_destroy(s->context);
+}
+
+static bh_event *square_after(bh_stream *stream, struct stage *s, bh_buffer *in, bh_buffer *out,
+                              bh_event *const *waits, uint32_t wait_count) {
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+    };
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .kernel = s->square,
+        .groups = {1, 1, 1},
+        .bindings = bindings,
+        .binding_count = 2,
+    };
+    const bh_submit_info info = {
+        .commands = &command, .command_count = 1, .waits = waits, .wait_count = wait_count};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK); /* E8 */
+    return event;
+}
+
+/* Cases 3, 5, 17, 48: B waits on bad and good; B fails, good does not, on other streams too. */
+static void poison_flows_downstream_only(void) {
+    struct stage s = set_up();
+    bh_event *good = square_after(s.b, &s, s.x, s.y, NULL, 0);
+    bh_event *waits[] = {s.bad, good};
+    bh_event *both = square_after(s.b, &s, s.x, s.z, waits, 2);
+    BHT_EQ(bh_event_wait(good, FX_SECONDS), BH_OK); /* E16 */
+    BHT_EQ(bh_event_query(both), BH_EVENT_PENDING); /* E15: held, not started */
+    fx_kill(s.pid, SIGKILL);
+    fx_expect(both, BH_WORKER_SIGNAL);
+    fx_expect(s.bad, BH_WORKER_SIGNAL);
+    fx_expect(good, BH_OK);
+    bh_verdict verdict = fx_verdict(both);
+    BHT_EQ(verdict.origin, bh_event_id(s.bad));
+    BHT_EQ(verdict.hops, 1);
+    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    BHT_STR_EQ(verdict.kernel_name, "hang");
+    fx_expect_healthy(s.context, s.b);
+    bh_event_release(good);
+    bh_event_release(both);
+    tear_down(&s);
+}
+
+/* Cases 4, 13, 15: a dependent queued before the failure; either is waited first; both fail each
+ * time, on the same and on another stream. */
+static void dependents_fail_whoever_is_asked_first(void) {
+    for (int first = 0; first < 2; first++) {
+        struct stage s = set_up();
+        bh_event *same = square_after(s.a, &s, s.x, s.y, &s.bad, 1);
+        bh_event *other = square_after(s.b, &s, s.x, s.z, &s.bad, 1);
+        fx_kill(s.pid, SIGKILL);
+        if (first == 0)
+            fx_expect(s.bad, BH_WORKER_SIGNAL);
+        fx_expect(same, BH_WORKER_SIGNAL);
+        fx_expect(other, BH_WORKER_SIGNAL);
+        fx_expect(s.bad, BH_WORKER_SIGNAL);
+        fx_expect(same, BH_WORKER_SIGNAL);
+        fx_expect_healthy(s.context, s.a);
+        fx_expect_healthy(s.context, s.b);
+        bh_event_release(same);
+        bh_event_release(other);
+        tear_down(&s);
+    }
+}
+
+/* A chain of reads through buffers, no event named: E4's second way, and the hop count. */
+static void poison_flows_through_buffers(void) {
+    struct stage s = set_up();
+    bh_event *one = fx_square(s.b, s.square, s.gate, s.y); /* reads what bad writes */
+    bh_event *two = fx_square(s.a, s.square, s.y, s.z);
+    bh_buffer *w = fx_words(s.context, 64, 0);
+    bh_event *beside = fx_square(s.b, s.square, s.x, w);
+    fx_kill(s.pid, SIGKILL);
+    fx_expect(one, BH_WORKER_SIGNAL);
+    fx_expect(two, BH_WORKER_SIGNAL);
+    BHT_EQ(fx_verdict(one).hops, 1);
+    BHT_EQ(fx_verdict(two).hops, 2);
+    BHT_EQ(fx_verdict(two).origin, bh_event_id(s.bad));
+    fx_expect(beside, BH_OK); /* case 16 */
+    /* B5: mapping gives the verdict, again and again. */
+    void *pointer;
+    bh_detail detail;
+    for (int i = 0; i < 2; i++) {
+        BHT_EQ(bh_buffer_map(s.z, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_WORKER_SIGNAL);
+        BHT_STR_HAS(detail.message, "poisoned");
+    }
+    /* Reading it in a new submission poisons that one at once. */
+    bh_event *late = fx_square(s.b, s.square, s.z, s.y);
+    fx_expect(late, BH_WORKER_SIGNAL);
+    BHT_EQ(fx_verdict(late).hops, 3);
+    /* A partial write does not clean it, a whole one does. */
+    uint32_t words[64] = {0};
+    BHT_EQ(bh_buffer_write(s.z, 0, words, 16, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
+    BHT_EQ(bh_buffer_write(s.z, 0, words, sizeof words, FX_SECONDS, NULL), BH_OK);
+    BHT_EQ(bh_buffer_map(s.z, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
+    /* So does a command that overwrites it all. */
+    bh_event *clean = fx_square(s.b, s.square, s.x, s.y);
+    fx_expect(clean, BH_OK);
+    BHT_EQ(bh_buffer_map(s.y, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
+    bh_event_release(one);
+    bh_event_release(two);
+    bh_event_release(beside);
+    bh_event_release(late);
+    bh_event_release(clean);
+    bh_buffer_release(w);
+    tear_down(&s);
+}
+
+/* Case 14: two independent failures on one stream both fail, and synchronize reports the earliest
+ * until it is reset (case 7, E2). */
+static void two_failures_on_one_stream(void) {
+    struct stage s = set_up();
+    fx_kill(s.pid, SIGKILL);
+    fx_expect(s.bad, BH_WORKER_SIGNAL);
+    pid_t next = fx_ready(s.a);
+    bh_buffer *gate = fx_words(s.context, 64, 0);
+    bh_event *second = fx_hang(s.a, s.hang, gate);
+    fx_kill(next, SIGABRT);
+    fx_expect(second, BH_WORKER_SIGNAL);
+    BHT_EQ(fx_verdict(second).signal, SIGABRT);
+    BHT_EQ(fx_verdict(s.bad).signal, SIGKILL);
+    bh_detail detail;
+    for (int i = 0; i < 2; i++) {
+        BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, &detail), BH_WORKER_SIGNAL);
+        BHT_STR_HAS(detail.message, "SIGKILL");
+    }
+    BHT_EQ(bh_stream_synchronize(s.b, FX_SECONDS, &detail), BH_OK);
+    BHT_EQ(bh_stream_reset(s.a, NULL), BH_OK);
+    BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, &detail), BH_OK);
+    BHT_EQ(bh_event_wait(second, 0), BH_WORKER_SIGNAL);
+    bh_event_release(second);
+    bh_buffer_release(gate);
+    tear_down(&s);
+}
+
+/* E7: the earliest origin is reported, the others are counted. */
+static void several_causes(void) {
+    struct stage s = set_up();
+    bh_buffer *gate = fx_words(s.context, 64, 0);
+    bh_event *bad2 = fx_hang(s.b, s.hang, gate);
+    pid_t pid_b = fx_ready(s.b);
+    fx_kill(s.pid, SIGKILL);
+    fx_expect(s.bad, BH_WORKER_SIGNAL);
+    fx_kill(pid_b, SIGABRT);
+    fx_expect(bad2, BH_WORKER_SIGNAL);
+    bh_event *waits[] = {bad2, s.bad};
+    bh_event *both = square_after(s.a, &s, s.x, s.y, waits, 2);
+    bh_verdict verdict = fx_verdict(both);
+    BHT_EQ(verdict.origin, bh_event_id(s.bad));
+    BHT_EQ(verdict.other_causes, 1);
+    bh_event_release(bad2);
+    bh_event_release(both);
+    bh_buffer_release(gate);
+    tear_down(&s);
+}
+
+/* E4, case 11: the middle of a submission fails; the whole of it does, and nothing after runs.
+ * Cases 12: what had completed before stays. */
+static void the_middle_of_a_submission_fails(void) {
+    struct stage s = set_up();
+    *s.word = FX_GATE_OPEN;
+    fx_expect(s.bad, BH_OK);
+    bh_event *before = fx_square(s.a, s.square, s.x, s.y);
+    const bh_binding one[] = {
+        {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_WRITE}};
+    const bh_command commands[] = {
+        {.type = BH_COMMAND_DISPATCH,
+         .kernel = s.square,
+         .groups = {1, 1, 1},
+         .bindings = one,
+         .binding_count = 2},
+        {.type = BH_COMMAND_DISPATCH,
+         .kernel = s.square,
+         .groups = {1, 1, 1},
+         .bindings = one,
+         .binding_count = 1},
+        {.type = BH_COMMAND_FILL, .dst = s.z, .size = 256, .fill_value = 7},
+    };
+    const bh_submit_info info = {.commands = commands, .command_count = 3};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(s.a, &info, &event, NULL), BH_OK);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.status, BH_BINDING_MISMATCH);
+    BHT_EQ(verdict.command_index, 1);
+    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    BHT_STR_HAS(verdict.message, "0.1");
+    BHT_STR_EQ(verdict.kernel_name, "square");
+    fx_expect(before, BH_OK);
+    void *pointer;
+    BHT_EQ(bh_buffer_map(s.z, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_BINDING_MISMATCH);
+    fx_expect_healthy(s.context, s.a);
+    bh_event_release(before);
+    bh_event_release(event);
+    tear_down(&s);
+}
+
+/* On one stream the dependent is in the lane already when its producer is refused: it may run, but
+ * it does not count. */
+static void a_refused_producer_on_the_same_stream(void) {
+    struct stage s = set_up();
+    const bh_binding one[] = {
+        {.binding = 1, .buffer = s.y, .size = BH_WHOLE_SIZE, .access = BH_WRITE}};
+    const uint32_t groups[3] = {1, 1, 1};
+    bh_event *refused = NULL;
+    BHT_EQ(bh_launch(s.a, s.square, groups, one, 1, NULL, 0, &refused, NULL), BH_OK);
+    bh_event *dependent = fx_square(s.a, s.square, s.y, s.z);
+    *s.word = FX_GATE_OPEN;
+    fx_expect(dependent, BH_BINDING_MISMATCH);
+    BHT_EQ(fx_verdict(dependent).origin, bh_event_id(refused));
+    fx_expect(refused, BH_BINDING_MISMATCH);
+    fx_expect(s.bad, BH_OK);
+    bh_event_release(refused);
+    bh_event_release(dependent);
+    tear_down(&s);
+}
+
+/* E15: a consumer on another stream runs after its producer, and sees its data. */
+static void data_crosses_streams(void) {
+    struct stage s = set_up();
+    float *x = (float *)(void *)fx_pointer(s.x);
+    for (int i = 0; i < 64; i++)
+        x[i] = 3.0f;
+    bh_event *first = fx_square(s.a, s.square, s.x, s.y); /* behind the gate */
+    bh_event *second = fx_square(s.b, s.square, s.y, s.z);
+    BHT_EQ(bh_event_wait(second, 20 * FX_MS), BH_TIMEOUT);
+    *s.word = FX_GATE_OPEN;
+    void *z;
+    BHT_EQ(bh_buffer_map(s.z, BH_MAP_READ, FX_SECONDS, &z, NULL), BH_OK);
+    for (int i = 0; i < 64; i++)
+        BHT_TRUE(((float *)z)[i] == 81.0f);
+    fx_expect(first, BH_OK);
+    fx_expect(second, BH_OK);
+    bh_event_release(first);
+    bh_event_release(second);
+    tear_down(&s);
+}
+
+/* A writer waits for the readers of another stream, and is not poisoned by them. */
+static void a_writer_waits_for_readers(void) {
+    struct stage s = set_up();
+    float *x = (float *)(void *)fx_pointer(s.x);
+    for (int i = 0; i < 64; i++)
+        x[i] = 2.0f;
+    bh_event *reader = fx_square(s.a, s.square, s.x, s.y); /* behind the gate */
+    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.x, .size = 256, .fill_value = 0};
+    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    bh_event *writer = NULL;
+    BHT_EQ(bh_submit(s.b, &info, &writer, NULL), BH_OK);
+    BHT_EQ(bh_event_wait(writer, 20 * FX_MS), BH_TIMEOUT);
+    *s.word = FX_GATE_OPEN;
+    fx_expect(writer, BH_OK);
+    void *y;
+    BHT_EQ(bh_buffer_map(s.y, BH_MAP_READ, FX_SECONDS, &y, NULL), BH_OK);
+    for (int i = 0; i < 64; i++)
+        BHT_TRUE(((float *)y)[i] == 4.0f);
+    bh_event_release(reader);
+    bh_event_release(writer);
+    tear_down(&s);
+}
+
+static void cancel_queued_and_running(void) {
+    struct stage s = set_up();
+    bh_event *waiting = square_after(s.b, &s, s.x, s.y, &s.bad, 1);
+    bh_event *in_lane = fx_square(s.a, s.square, s.x, s.z);
+    BHT_EQ(bh_event_cancel(waiting), BH_OK);
+    fx_expect(waiting, BH_CANCELLED);
+    BHT_EQ(fx_verdict(waiting).executed, BH_EXECUTED_NO);
+    BHT_EQ(bh_event_cancel(s.bad), BH_OK);
+    fx_expect(s.bad, BH_CANCELLED);
+    BHT_EQ(fx_verdict(s.bad).executed, BH_EXECUTED_UNKNOWN);
+    fx_expect(in_lane, BH_OK); /* E13: it was queued behind, and innocent */
+    BHT_EQ(bh_event_cancel(in_lane), BH_OK);
+    fx_expect(in_lane, BH_OK); /* final */
+    bh_event_release(waiting);
+    bh_event_release(in_lane);
+    tear_down(&s);
+}
+
+/* Cases 21, 22, 27: everything is released while it runs. */
+static void all_handles_are_dropped_in_flight(void) {
+    struct stage s = set_up();
+    bh_buffer *gate = fx_words(s.context, 64, 0);
+    uint32_t *word = fx_pointer(gate);
+    bh_kernel *hang = fx_kernel(s.context, "hang");
+    bh_event *event = fx_hang(s.b, hang, gate);
+    bh_buffer_release(gate);
+    bh_kernel_release(hang);
+    /* The mapping is still there, because the submission holds it. */
+    BHT_EQ(bh_event_wait(event, 10 * FX_MS), BH_TIMEOUT);
+    *word = FX_GATE_OPEN;
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    /* Fire and forget: nobody waits; the worker's idle bell has the reactor look. */
+    for (int i = 0; i < 100; i++)
+        bh_event_release(fx_square(s.b, s.square, s.x, s.y));
+    BHT_EQ(bh_stream_synchronize(s.b, FX_SECONDS, NULL), BH_OK);
+    *s.word = FX_GATE_OPEN;
+    tear_down(&s);
+}
+
+struct waiter {
+    pthread_t thread;
+    bh_event *event;
+    bh_status status;
+};
+
+static void *wait_for_it(void *argument) {
+    struct waiter *waiter = argument;
+    waiter->status = bh_event_wait(waiter->event, FX_SECONDS);
+    return NULL;
+}
+
+/* Case 43: many threads, many events, one death. */
+static void all_waiters_wake(void) {
+    struct stage s = set_up();
+    enum { COUNT = 16 };
+    struct waiter waiters[COUNT];
+    bh_event *events[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        events[i] = i % 2 ? fx_square(s.a, s.square, s.gate, s.y)
+                          : square_after(s.b, &s, s.x, s.z, &s.bad, 1);
+        waiters[i].event = events[i];
+        BHT_EQ(pthread_create(&waiters[i].thread, NULL, wait_for_it, &waiters[i]), 0);
+    }
+    fx_kill(s.pid, SIGKILL);
+    for (int i = 0; i < COUNT; i++) {
+        pthread_join(waiters[i].thread, NULL);
+        BHT_EQ(waiters[i].status, BH_WORKER_SIGNAL);
+        bh_event_release(events[i]);
+    }
+    tear_down(&s);
+}
+
+static void wait_any(void) {
+    struct stage s = set_up();
+    bh_event *good = fx_square(s.b, s.square, s.x, s.y);
+    bh_event *events[] = {s.bad, good};
+    size_t index = 9;
+    BHT_EQ(bh_event_wait_any(events, 2, FX_SECONDS, &index), BH_OK);
+    BHT_EQ(index, 1);
+    bh_event *held = square_after(s.b, &s, s.x, s.z, &s.bad, 1);
+    bh_event *pending[] = {s.bad, held};
+    BHT_EQ(bh_event_wait_any(pending, 2, 20 * FX_MS, &index), BH_TIMEOUT);
+    fx_kill(s.pid, SIGKILL);
+    BHT_EQ(bh_event_wait_any(pending, 2, FX_SECONDS, &index), BH_OK);
+    BHT_EQ(bh_event_wait_any(pending, 0, 0, &index), BH_INVALID_ARGUMENT);
+    bh_event_release(good);
+    bh_event_release(held);
+    tear_down(&s);
+}
+
+/* Case 19, E1: the verdict outlives stream, worker and context. */
+static void the_verdict_outlives_everything(void) {
+    struct stage s = set_up();
+    bh_event *bad = s.bad;
+    bh_event_retain(bad);
+    fx_kill(s.pid, SIGSEGV);
+    tear_down(&s);
+    bh_verdict verdict;
+    BHT_EQ(bh_event_verdict(bad, &verdict), BH_OK);
+    BHT_TRUE(verdict.status == BH_WORKER_SIGNAL || verdict.status == BH_CONTEXT_CLOSED);
+    BHT_EQ(bh_event_wait(bad, 0), verdict.status);
+    bh_event_release(bad);
+}
+
+/* More than the lane and the result ring can hold at once. */
+static void more_than_the_lane_holds(void) {
+    struct stage s = set_up();
+    enum { COUNT = 9000 };
+    static bh_event *events[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        events[i] = fx_square(s.a, s.square, s.x, s.y); /* behind the gate */
+    *s.word = FX_GATE_OPEN;
+    for (int i = COUNT - 1; i >= 0; i--) {
+        BHT_EQ(bh_event_wait(events[i], 3 * FX_SECONDS), BH_OK);
+        bh_event_release(events[i]);
+    }
+    tear_down(&s);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(poison_flows_downstream_only),
+        BHT_TEST(dependents_fail_whoever_is_asked_first),
+        BHT_TEST(poison_flows_through_buffers),
+        BHT_TEST(two_failures_on_one_stream),
+        BHT_TEST(several_causes),
+        BHT_TEST(the_middle_of_a_submission_fails),
+        BHT_TEST(a_refused_producer_on_the_same_stream),
+        BHT_TEST(data_crosses_streams),
+        BHT_TEST(a_writer_waits_for_readers),
+        BHT_TEST(cancel_queued_and_running),
+        BHT_TEST(all_handles_are_dropped_in_flight),
+        BHT_TEST(all_waiters_wake),
+        BHT_TEST(wait_any),
+        BHT_TEST(the_verdict_outlives_everything),
+        BHT_TEST_WITH(more_than_the_lane_holds, 120, 0),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
