@@ -135,9 +135,10 @@ static void garbage(void) {
 
 static void act(enum action action) {
     char *none[] = {NULL};
+    int *volatile nowhere = NULL; /* volatile: the compiler must not know */
     switch (action) {
     case ACT_SEGV:
-        *(volatile int *)(uintptr_t)8 = 0;
+        *nowhere = 0;
         break;
     case ACT_ABORT:
         abort();
