@@ -153,6 +153,13 @@ static int make_kernel(struct run *run) {
     return BHI_EXIT_READY;
 }
 
+/* A verdict may name no kernel; here there is only one that it can be about. */
+static void name_kernel(struct run *run) {
+    bh_verdict *verdict = &run->outcome.verdict;
+    snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s", run->request.kernel_name);
+    bh_kernel_hash(run->kernel, verdict->kernel_hash);
+}
+
 /* Prints what ended it and returns the exit status that it leads to. */
 static int conclude(struct run *run) {
     const bh_verdict *verdict = &run->outcome.verdict;
@@ -176,8 +183,7 @@ static int conclude_compile(struct run *run, bh_status status, const bh_detail *
     verdict->executed = BH_EXECUTED_NO;
     verdict->exit_code = -1;
     verdict->command_index = BH_NO_COMMAND;
-    snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s", run->request.kernel_name);
-    bh_kernel_hash(run->kernel, verdict->kernel_hash);
+    name_kernel(run);
     snprintf(verdict->message, sizeof verdict->message, "%s", detail->message);
     return conclude(run);
 }
@@ -305,6 +311,7 @@ static int submit_one(struct run *run, const bh_submit_info *info, uint64_t *out
     bh_event_release(event);
     if (status != BH_OK) /* only after a signal: the cancelled submission does not end */
         return interrupted();
+    name_kernel(run);
     if (run->outcome.verdict.status != BH_OK)
         return conclude(run);
     run->outcome.ready++;

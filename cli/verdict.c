@@ -8,7 +8,7 @@
 #include "json.h"
 #include "text.h"
 
-enum { WIDTH = 100, LABEL = 12 };
+enum { WIDTH = 100, LABEL = 14 };
 
 int bhi_verdict_exit_status(bh_status status) {
     switch (bh_status_classify(status)) {

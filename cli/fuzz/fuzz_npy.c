@@ -8,14 +8,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void require(int truth)
-{
+static void require(int truth) {
     if (!truth)
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct bhi_complaint complaint = {.text = ""};
     struct bhi_array array, again;
     uint8_t written[BHI_NPY_WRITE_CAPACITY];
