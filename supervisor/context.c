@@ -145,10 +145,9 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
                         "bh_context_create: options.struct_size is %zu, not %zu: call "
                         "bh_context_options_init",
                         options->struct_size, sizeof *options);
-    if (!options->restart_budget || options->restart_budget > 1000000)
+    if (!options->restart_budget)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_context_create: options.restart_budget is %u, not 1 to 1000000",
-                        options->restart_budget);
+                        "bh_context_create: options.restart_budget is 0");
     if (options->spares > 64)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_context_create: options.spares is %u, over 64", options->spares);

@@ -34,6 +34,24 @@ static void changed(struct bh_stream *stream) {
     bhi_futex_wake(&stream->ready_word, false, INT_MAX);
 }
 
+/* Charges an unproductive death. True: the budget is spent. */
+static bool over_budget(struct bh_stream *stream, uint64_t now_ns) {
+    const struct bhi_context_settings *settings = &stream->context->settings;
+    uint64_t cost_ns = settings->restart_window_ns / settings->restart_budget;
+    uint64_t credit_ns = stream->credit_ns + (now_ns - stream->credit_at_ns);
+    if (credit_ns > settings->restart_window_ns || credit_ns < stream->credit_ns)
+        credit_ns = settings->restart_window_ns;
+    bool spent = credit_ns < cost_ns;
+    stream->credit_ns = spent ? credit_ns : credit_ns - cost_ns;
+    stream->credit_at_ns = now_ns;
+    return spent;
+}
+
+static void refill(struct bh_stream *stream) {
+    stream->credit_ns = stream->context->settings.restart_window_ns;
+    stream->credit_at_ns = bhi_now_ns();
+}
+
 BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *options,
                                   bh_stream **out_stream, bh_detail *detail) {
     if (!out_stream)
@@ -70,16 +88,12 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
                         "starts with that",
                         (unsigned long long)options->memory_limit);
     struct bh_stream *stream = calloc(1, sizeof *stream);
-    uint64_t *restarts = calloc(context->settings.restart_budget, sizeof *restarts);
-    if (!stream || !restarts) {
-        free(stream);
-        free(restarts);
+    if (!stream)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_stream_create");
-    }
     atomic_init(&stream->refs, 1);
     stream->context = context;
     bhi_context_retain(context);
-    stream->restarts = restarts;
+    refill(stream);
     stream->deadline_ns = options->deadline_ns;
     stream->memory_limit = options->memory_limit;
     snprintf(stream->device, sizeof stream->device, "%s", options->device ? options->device : "");
@@ -175,7 +189,7 @@ BH_API bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail) {
     bhi_context_lock(context);
     struct bh_event *failure = stream->failure;
     stream->failure = NULL;
-    stream->restart_count = 0;
+    refill(stream);
     stream->failed_starts = 0;
     if (stream->state == BHI_STREAM_UNAVAILABLE) {
         stream->state = BHI_STREAM_WANTING;
@@ -216,7 +230,6 @@ void bhi_stream_unref_locked(struct bh_stream *stream) {
     bhi_list_remove(&stream->link);
     bhi_list_remove(&stream->release_link);
     bh_event_release(stream->failure);
-    free(stream->restarts);
     free(stream->seen_devices);
     free(stream);
     bhi_context_unref(context); /* never the last one: the lock's holder has one */
@@ -318,19 +331,6 @@ void bhi_stream_unavailable(struct bh_stream *stream, const bh_detail *why) {
     bhi_stream_drain(stream, why->status, why->message);
 }
 
-/* Counts an unproductive death. True: the budget is spent. */
-static bool over_budget(struct bh_stream *stream, uint64_t now_ns) {
-    const struct bhi_context_settings *settings = &stream->context->settings;
-    uint32_t budget = settings->restart_budget;
-    bool full = stream->restart_count == budget;
-    uint64_t oldest = stream->restarts[stream->restart_next];
-    stream->restarts[stream->restart_next] = now_ns;
-    stream->restart_next = (stream->restart_next + 1) % budget;
-    if (!full)
-        stream->restart_count++;
-    return full && now_ns - oldest <= settings->restart_window_ns;
-}
-
 void bhi_stream_lost_worker(struct bh_stream *stream, bool blame, const bh_detail *why) {
     bool started = stream->state == BHI_STREAM_SERVED;
     stream->state = BHI_STREAM_WANTING;
@@ -346,8 +346,9 @@ void bhi_stream_lost_worker(struct bh_stream *stream, bool blame, const bh_detai
     if (over_budget(stream, now_ns)) {
         bh_detail spent;
         bhi_fail(&spent, BH_UNAVAILABLE, 0,
-                 "stream %s: %u workers died within %llu s without running anything; the last: %s",
-                 stream->name, stream->context->settings.restart_budget + 1,
+                 "stream %s: more than %u workers died within %llu s without running anything; the "
+                 "last: %s",
+                 stream->name, stream->context->settings.restart_budget,
                  (unsigned long long)(stream->context->settings.restart_window_ns / 1000000000),
                  why ? why->message : "killed while idle");
         bhi_stream_unavailable(stream, &spent);

@@ -35,8 +35,10 @@ struct bh_stream {
     uint32_t seen_device_count;
     uint64_t restart_at_ns; /* WANTING: not before */
     uint32_t failed_starts; /* in a row, for the backoff */
-    uint64_t *restarts;     /* times of unproductive deaths, a ring of restart_budget */
-    uint32_t restart_count, restart_next;
+    /* What is left of the restart budget, as time: it refills with the clock up to the window, and
+     * an unproductive death costs window / budget. */
+    uint64_t credit_ns;
+    uint64_t credit_at_ns;
 };
 
 void bhi_stream_ended(struct bhi_submission *submission); /* bookkeeping when one ends; lock */

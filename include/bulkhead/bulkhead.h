@@ -50,8 +50,8 @@ typedef struct bh_kernel bh_kernel;
 /* What went wrong with a call. The caller owns it. */
 typedef struct bh_detail {
     bh_status status;
-    int32_t sys_errno;  /* 0: none */
-    char message[512];  /* one line, names the argument or the call; NUL-terminated */
+    int32_t sys_errno; /* 0: none */
+    char message[512]; /* one line, names the argument or the call; NUL-terminated */
 } bh_detail;
 
 /* -- context -------------------------------------------------------------------------------- */
@@ -62,8 +62,9 @@ typedef struct bh_context_options {
                                 set-uid program), beside or below the library, the installed one */
     const char *runtime_dir; /* parent of the private 0700 folder; NULL: $XDG_RUNTIME_DIR, /tmp */
     uint32_t spares;         /* warm workers kept ready for new streams and restarts; default 1 */
-    uint32_t restart_budget; /* restarts of one stream in restart_window_ns before it answers
-                                BH_UNAVAILABLE; default 16 */
+    uint32_t restart_budget; /* workers of one stream that may die unproductively (while starting or
+                                idle) in restart_window_ns before it answers BH_UNAVAILABLE; a death
+                                in mid-job is its submission's fault and free; default 16 */
     uint64_t restart_window_ns; /* default 60 s */
     uint64_t start_timeout_ns;  /* a worker that is not ready by then is killed; default 30 s */
     /* Called for each line that a worker or the library logs, from the library's own thread. It
@@ -281,14 +282,14 @@ typedef enum bh_executed {
 typedef struct bh_verdict {
     bh_status status; /* BH_OK: READY; a code of 32 or more: poisoned */
     bh_executed executed;
-    int32_t signal;     /* that killed the worker; 0: none */
-    int32_t exit_code;  /* of the worker; -1: it did not exit */
-    int32_t vk_result;  /* VkResult; 0: none */
-    int32_t sys_errno;  /* 0: none */
-    uint64_t event;     /* this event's id */
-    uint64_t origin;    /* id of the event where the poison began; itself if it is the culprit */
-    uint32_t hops;      /* how many dependencies lie between; 0: itself */
-    uint32_t other_causes;  /* how many other poisoned events it also depended on (E7) */
+    int32_t signal;        /* that killed the worker; 0: none */
+    int32_t exit_code;     /* of the worker; -1: it did not exit */
+    int32_t vk_result;     /* VkResult; 0: none */
+    int32_t sys_errno;     /* 0: none */
+    uint64_t event;        /* this event's id */
+    uint64_t origin;       /* id of the event where the poison began; itself if it is the culprit */
+    uint32_t hops;         /* how many dependencies lie between; 0: itself */
+    uint32_t other_causes; /* how many other poisoned events it also depended on (E7) */
     uint32_t command_index; /* in its submission; BH_NO_COMMAND: not known */
     int32_t worker_pid;     /* of the origin; 0: it never reached a worker */
     uint64_t limit;         /* the limit that was hit: deadline in ns, or memory in bytes; 0 */
@@ -314,7 +315,7 @@ BH_API BH_MUST_USE bh_status bh_event_verdict(bh_event *event, bh_verdict *out_v
  * killed (executed unknown). It ends CANCELLED, unless it ended otherwise first. Does not block:
  * wait for the event. Returns BH_OK, also for an event that has ended. */
 BH_API BH_MUST_USE bh_status bh_event_cancel(bh_event *event);
-BH_API uint64_t bh_event_id(const bh_event *event); /* unique in the process */
+BH_API uint64_t bh_event_id(const bh_event *event); /* unique in its context */
 BH_API void bh_event_retain(bh_event *event);
 BH_API void bh_event_release(bh_event *event);
 
