@@ -1,7 +1,7 @@
 // C[m][n] = A[m][k] * B[k][n], row-major, through tiles in shared memory.
 // Groups: (n + TILE - 1) / TILE, (m + TILE - 1) / TILE. The tile's side is constant 0.
 #version 450
-layout(local_size_x_id = 0, local_size_y_id = 0) in;
+layout(local_size_x = 16, local_size_x_id = 0, local_size_y = 16, local_size_y_id = 0) in;
 layout(constant_id = 0) const uint TILE = 16;
 layout(set = 0, binding = 0) readonly buffer A { float a[]; };
 layout(set = 0, binding = 1) readonly buffer B { float b[]; };

@@ -61,6 +61,11 @@ for tile in 4 8 16; do
     ready
     check matmul a.npy b.npy out.npy
 done
+case_name="matmul, with the tile that it has by itself"
+cli run "$SHADERS/matmul.spv" --groups 6,4 --in 0=a.npy --in 1=b.npy --out '2=out.npy:f32[50,90]' \
+    --push u32:50,90,70
+ready
+check matmul a.npy b.npy out.npy
 
 case_name=reduce_sum
 cli run "$SHADERS/reduce_sum.spv" --groups 391 --in 0=x.npy --out '1=out.npy:f32[391]'
