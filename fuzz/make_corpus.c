@@ -1,0 +1,202 @@
+/* Writes seeds for the fuzz targets, and their dictionaries, from the tables:
+ *     make_corpus FOLDER     makes FOLDER/wire, FOLDER/record, FOLDER/wire.dict, FOLDER/record.dict
+ */
+#include "../tests/proto/sample.h"
+#include "commands.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *folder;
+
+static FILE *create(const char *kind, const char *name) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s%s%s", folder, kind, name ? "/" : "", name ? name : "");
+    FILE *file = fopen(path, "wbe");
+    if (!file) {
+        perror(path);
+        exit(1);
+    }
+    return file;
+}
+
+static void make_folder(const char *kind) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, kind);
+    if (mkdir(path, 0777) && errno != EEXIST) {
+        perror(path);
+        exit(1);
+    }
+}
+
+static void finish(FILE *file) {
+    if (fclose(file)) {
+        perror(folder);
+        exit(1);
+    }
+}
+
+static void write_seed(const char *kind, const char *name, const void *bytes, size_t size) {
+    FILE *file = create(kind, name);
+    fwrite(bytes, 1, size, file);
+    finish(file);
+}
+
+/* -- wire ---------------------------------------------------------------------------------- */
+
+static void wire_seeds(void) {
+    static const char *const suffixes[] = {"min", "max", "random"};
+    uint64_t random = 0x5eed;
+    make_folder("wire");
+    for (size_t i = 0; i < sample_type_count; i++) {
+        for (int how = SAMPLE_MIN; how <= SAMPLE_RANDOM; how++) {
+            struct bhi_message m;
+            uint8_t bytes[BHI_WIRE_MAX];
+            char name[80];
+            sample_message(&m, sample_types[i], (enum sample)how, &random);
+            int length = bhi_wire_encode(&m, bytes, sizeof bytes);
+            if (length < 0)
+                abort();
+            snprintf(name, sizeof name, "%s-%s", bhi_message_info(sample_types[i])->name,
+                     suffixes[how]);
+            write_seed("wire", name, bytes, (size_t)length);
+        }
+    }
+}
+
+static void token(FILE *file, uint64_t value, size_t width) {
+    fputc('"', file);
+    for (size_t i = 0; i < width; i++)
+        fprintf(file, "\\x%02x", (unsigned)(value >> (8 * i)) & 0xff);
+    fputs("\"\n", file);
+}
+
+static void wire_dictionary(void) {
+    FILE *f = create("wire.dict", NULL);
+    token(f, BHI_WIRE_MAGIC, 4);
+#define EDGE_U32(name, min, max, doc) token(f, min, 4), token(f, max, 4);
+#define EDGE_U64(name, min, max, doc) token(f, min, 8), token(f, max, 8);
+#define EDGE_I32(name, min, max, doc)                                                              \
+    token(f, (uint64_t)(int64_t)(min), 4), token(f, (uint64_t)(int64_t)(max), 4);
+#define EDGE_BLOB(name, length, doc)   token(f, length, 4);
+#define EDGE_TEXT(name, capacity, doc) token(f, (capacity)-1, 4);
+#define BHI_MESSAGE(name, NAME, type, direction, states, fds, doc)                                 \
+    token(f, type | BHI_WIRE_VERSION << 16, 4);                                                    \
+    BHI_FIELDS_##NAME(EDGE_U32, EDGE_U64, EDGE_I32, EDGE_BLOB, EDGE_TEXT)
+#include "messages.def"
+    finish(f);
+}
+
+/* -- record -------------------------------------------------------------------------------- */
+
+struct record {
+    _Alignas(8) uint8_t bytes[16384];
+    size_t size;
+};
+
+static void *append(struct record *r, uint16_t type, size_t size) {
+    struct bhi_cmd_header *header = (void *)(r->bytes + r->size);
+    *header = (struct bhi_cmd_header){.type = type, .size = (uint32_t)size};
+    r->size += size;
+    ((struct bhi_lane_record *)r->bytes)->command_count++;
+    return header;
+}
+
+static void append_dispatch(struct record *r, uint32_t bindings, uint32_t push) {
+    struct bhi_cmd_dispatch *d = append(r, BHI_CMD_DISPATCH, bhi_cmd_dispatch_size(bindings, push));
+    d->kernel = 1;
+    d->groups_x = d->groups_y = d->groups_z = 1;
+    d->binding_count = bindings;
+    d->push_size = push;
+    struct bhi_cmd_binding *b = (void *)(d + 1);
+    for (uint32_t i = 0; i < bindings; i++)
+        b[i] = (struct bhi_cmd_binding){
+            .buffer = i + 1, .size = 64, .set = i % 4, .binding = i, .access = 1 + i % 3};
+}
+
+static void append_one(struct record *r, uint32_t type) {
+    if (type == BHI_CMD_DISPATCH) {
+        append_dispatch(r, 2, 12);
+    } else if (type == BHI_CMD_COPY) {
+        struct bhi_cmd_copy *c = append(r, BHI_CMD_COPY, sizeof *c);
+        c->src = 1;
+        c->dst = 2;
+        c->bytes = 64;
+    } else if (type == BHI_CMD_FILL) {
+        struct bhi_cmd_fill *c = append(r, BHI_CMD_FILL, sizeof *c);
+        c->dst = 2;
+        c->bytes = 64;
+    } else if (type == BHI_CMD_PREPARE) {
+        struct bhi_cmd_prepare *c = append(r, BHI_CMD_PREPARE, sizeof *c);
+        c->kernel = 1;
+    } else {
+        fprintf(stderr, "make_corpus: command %u has no seed\n", type);
+        exit(1);
+    }
+}
+
+static void begin(struct record *r) {
+    memset(r, 0, sizeof *r);
+    *(struct bhi_lane_record *)r->bytes = (struct bhi_lane_record){.seq = 1, .control_seq = 2};
+    r->size = sizeof(struct bhi_lane_record);
+}
+
+static void write_record(struct record *r, const char *name) {
+    ((struct bhi_lane_record *)r->bytes)->size = r->size;
+    char why[160];
+    if (bhi_record_check((const void *)r->bytes, r->size, why, sizeof why)) {
+        fprintf(stderr, "make_corpus: %s: %s\n", name, why);
+        exit(1);
+    }
+    write_seed("record", name, r->bytes, r->size);
+}
+
+static void record_seeds(void) {
+    static struct record r;
+    make_folder("record");
+#define BHI_COMMAND(name, NAME, type, doc)                                                         \
+    begin(&r);                                                                                     \
+    append_one(&r, type);                                                                          \
+    write_record(&r, #name);
+#include "commands.def"
+    begin(&r);
+#define BHI_COMMAND(name, NAME, type, doc) append_one(&r, type);
+#include "commands.def"
+    write_record(&r, "all");
+    begin(&r);
+    append_dispatch(&r, 256, 4096);
+    write_record(&r, "dispatch-max");
+    begin(&r);
+    append_dispatch(&r, 0, 0);
+    write_record(&r, "dispatch-min");
+}
+
+static void record_dictionary(void) {
+    FILE *f = create("record.dict", NULL);
+#define CMD_U64(name, min, max, doc) token(f, min, 8), token(f, max, 8);
+#define CMD_U32(name, min, max, doc) token(f, min, 4), token(f, max, 4);
+#define BHI_COMMAND(name, NAME, type, doc)                                                         \
+    token(f, type | (uint64_t)sizeof(struct bhi_cmd_##name) << 32, 8);                             \
+    BHI_COMMAND_FIELDS_##NAME(CMD_U64, CMD_U32)
+#include "commands.def"
+    finish(f);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2) {
+        fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+        return 2;
+    }
+    folder = argv[1];
+    if (mkdir(folder, 0777) && errno != EEXIST) {
+        perror(folder);
+        return 1;
+    }
+    wire_seeds();
+    wire_dictionary();
+    record_seeds();
+    record_dictionary();
+    return 0;
+}
