@@ -199,11 +199,12 @@ static const char *stage_text(uint32_t stage) {
     }
 }
 
-/* A zygote that died before it could say why. */
+/* Its reaped end. One that died before it could say why gets its obituary here. */
 static int zygote_is_gone(const struct warden *warden, const struct bhi_driver *driver,
                           const siginfo_t *info) {
     if (atomic_load(&warden->stage->answered) != 0) {
-        return BHI_EXIT_OK;
+        return atomic_load(&warden->stage->stage) == BHI_ZYGOTE_SERVING ? BHI_EXIT_OK
+                                                                        : BHI_EXIT_START_FAILED;
     }
     struct bhi_failure failure;
     bhi_fail(&failure, BH_UNSUPPORTED, 0, "the zygote %s %d %s (%s)",

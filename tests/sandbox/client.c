@@ -245,6 +245,12 @@ void guest_open(struct client *client, struct guest *guest, uint64_t id) {
     guest->ready = message.ready;
 }
 
+void guest_send(struct guest *guest, const struct bhi_message *message) {
+    BHT_EQ(bhi_channel_send(&guest->channel, message), 0);
+    bhi_lane_control(&guest->lane, ++guest->control_sent);
+    bhi_lane_wake(&guest->lane);
+}
+
 void guest_expect_exit(struct client *client, struct guest *guest, int code, int status) {
     struct bhi_message message;
     client_expect(client, BHI_MSG_EXITED, &message);

@@ -60,6 +60,7 @@ struct guest {
     struct bhi_channel channel;
     struct bhi_msg_ready ready;
     uint64_t memory_limit;
+    uint32_t control_sent;
 };
 
 /* Lane, progress, sockets, channel; the request is in |out|, its descriptors in |fds|. */
@@ -70,6 +71,8 @@ void guest_spawn(struct client *client, struct guest *guest, const struct bhi_me
                  const int fds[4]);
 /* prepare, spawn, hello (its token is checked), devices, ready. */
 void guest_open(struct client *client, struct guest *guest, uint64_t id);
+/* A control message, announced in the lane as the host does it. */
+void guest_send(struct guest *guest, const struct bhi_message *message);
 /* Expects `exited` of this guest. */
 void guest_expect_exit(struct client *client, struct guest *guest, int code, int status);
 /* Kills it if need be and drops all that the host has of it. */

@@ -1,4 +1,4 @@
-/* Warden and zygote from the host's side: starting, spawning, reporting, probing. */
+/* The zygote from the host's side: spawning, reporting, probing, and what it does not accept. */
 #include "client.h"
 #include "harness.h"
 #include "layers.h"
@@ -6,10 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/pidfd.h>
-#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BIT(NAME) (1ull << BHI_LAYER_##NAME)
@@ -25,14 +23,19 @@ static void starts_and_goes_with_the_socket(void) {
     client_close(&client);
 }
 
+static void ask_probe(struct client *client, uint32_t layer) {
+    struct bhi_message message = {.type = BHI_MSG_PROBE};
+    message.probe.layer = layer;
+    client_send(client, &message, NULL, 0);
+}
+
 static void probes_hold(void) {
     struct client client = {0};
     client_open(&client);
     for (uint32_t layer = 0; layer < BHI_LAYER_COUNT; layer++) {
-        struct bhi_message message = {.type = BHI_MSG_PROBE};
+        struct bhi_message message;
         const struct bhi_layer_info *info = bhi_layer_info(layer);
-        message.probe.layer = layer;
-        client_send(&client, &message, NULL, 0);
+        ask_probe(&client, layer);
         client_expect(&client, BHI_MSG_PROBED, &message);
         printf("  %-16s %u %s\n", info->name, message.probed.result, message.probed.text);
         BHT_EQ(message.probed.layer, layer);
@@ -46,23 +49,254 @@ static void probes_hold(void) {
     client_close(&client);
 }
 
-static void worker_starts(void) {
+/* All at once, beside a worker, and more than it takes: each gets an answer, the worker too. */
+static void probes_do_not_block(void) {
     struct client client = {0};
     struct guest guest = {0};
+    struct bhi_message message;
+    unsigned answers = 0;
+    unsigned refused = 0;
     client_open(&client);
     guest_open(&client, &guest, 1);
-    struct bhi_message message = {.type = BHI_MSG_SHUTDOWN};
-    BHT_EQ(bhi_channel_send(&guest.channel, &message), 0);
+    for (unsigned i = 0; i < 12; i++) {
+        ask_probe(&client, BHI_LAYER_SECCOMP_STEADY);
+    }
+    for (; answers < 12; answers++) {
+        client_expect(&client, BHI_MSG_PROBED, &message);
+        refused += message.probed.result == 2;
+        if (message.probed.result == 2) {
+            BHT_STR_HAS(message.probed.text, "too many probes at once");
+        }
+    }
+    BHT_LE(refused, 4);
+    message = (struct bhi_message){.type = BHI_MSG_SHUTDOWN};
+    guest_send(&guest, &message);
     guest_expect_exit(&client, &guest, CLD_EXITED, 0);
     guest_close(&guest);
     client_close(&client);
+}
+
+static void probe_unknown_layer(void) {
+    struct client client = {0};
+    struct bhi_message message;
+    client_open(&client);
+    ask_probe(&client, 63);
+    client_expect(&client, BHI_MSG_PROBED, &message);
+    BHT_EQ(message.probed.layer, 63);
+    BHT_EQ(message.probed.result, 0);
+    client_close(&client);
+}
+
+/* -- spawning ------------------------------------------------------------------------------- */
+
+static void expect_spawn_failed(struct client *client, uint64_t id, int error) {
+    struct bhi_message message;
+    client_expect(client, BHI_MSG_SPAWN_FAILED, &message);
+    BHT_EQ(message.spawn_failed.worker, id);
+    BHT_EQ(message.spawn_failed.error, error);
+}
+
+static void spawn_endpoint_is_a_name(void) {
+    static const char *const names[] = {"", ".", "..", "a/b", "/w1", "../w1"};
+    struct client client = {0};
+    struct guest guest = {0};
+    struct bhi_message message;
+    int fds[4];
+    client_open(&client);
+    guest_prepare(&client, &guest, 1, &message, fds);
+    for (size_t i = 0; i < BHT_COUNT(names); i++) {
+        snprintf(message.spawn.endpoint, sizeof message.spawn.endpoint, "%s", names[i]);
+        client_send(&client, &message, fds, 4);
+        expect_spawn_failed(&client, 1, EINVAL);
+    }
+    close(fds[2]);
+    guest_close(&guest);
+    client_close(&client);
+}
+
+static void spawn_id_is_taken(void) {
+    struct client client = {0};
+    struct guest guest = {0};
+    struct guest twin = {0};
+    struct bhi_message message;
+    int fds[4];
+    client_open(&client);
+    guest_open(&client, &guest, 1);
+    guest_prepare(&client, &twin, 2, &message, fds);
+    message.spawn.worker = 1;
+    client_send(&client, &message, fds, 4);
+    expect_spawn_failed(&client, 1, EEXIST);
+    close(fds[2]);
+    guest_close(&twin);
+    guest_close(&guest);
+    client_close(&client);
+}
+
+/* A pids cgroup that is full. Only where this test may make one. */
+static void spawn_cannot_fork(void) {
+    char cgroup[64];
+    char path[96];
+    char text[16];
+    snprintf(cgroup, sizeof cgroup, "/sys/fs/cgroup/pids/bulkhead.test.%d", (int)getpid());
+    if (mkdir(cgroup, 0755) != 0) {
+        printf("  no pids cgroup can be made here\n");
+        return;
+    }
+    struct client client = {0};
+    struct guest guest = {0};
+    struct bhi_message message;
+    int fds[4];
+    client_open(&client);
+    const char *const files[] = {"pids.max", "cgroup.procs"};
+    const int values[] = {1, client.zygote_pid};
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", cgroup, files[i]);
+        int length = snprintf(text, sizeof text, "%d", values[i]);
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        BHT_GE(fd, 0);
+        BHT_EQ(write(fd, text, (size_t)length), length);
+        close(fd);
+    }
+    guest_prepare(&client, &guest, 1, &message, fds);
+    client_send(&client, &message, fds, 4);
+    expect_spawn_failed(&client, 1, EAGAIN);
+    close(fds[2]);
+    guest_close(&guest);
+    client_close(&client);
+    BHT_EQ(rmdir(cgroup), 0);
+}
+
+/* Many deaths: each is reported once, and nothing piles up in the zygote. */
+static void deaths_leave_nothing(void) {
+    struct client client = {0};
+    client_open(&client);
+    size_t descriptors = 0;
+    for (uint64_t id = 1; id <= 20; id++) {
+        struct guest guest = {0};
+        guest_open(&client, &guest, id);
+        BHT_EQ(pidfd_send_signal(guest.pidfd, SIGKILL, NULL, 0), 0);
+        guest_expect_exit(&client, &guest, CLD_KILLED, SIGKILL);
+        guest_close(&guest);
+        WAIT_UNTIL(bht_count_children(client.zygote_pid) == 0, 1000);
+        if (id == 1) {
+            descriptors = bht_count_descriptors(client.zygote_pid);
+        }
+        BHT_EQ(bht_count_descriptors(client.zygote_pid), descriptors);
+    }
+    client_close(&client);
+}
+
+/* -- how a worker ends, as its zygote tells it ----------------------------------------------- */
+
+static void dies_of(const char *faults, int code, int status) {
+    struct client client = {.faults = faults};
+    struct guest guest = {0};
+    struct bhi_message message;
+    int fds[4];
+    client_open(&client);
+    guest_prepare(&client, &guest, 1, &message, fds);
+    guest_spawn(&client, &guest, &message, fds);
+    guest_expect_exit(&client, &guest, code, status);
+    guest_close(&guest);
+    client_close(&client);
+}
+
+/* Before, between and behind the filters: a crash looks like itself everywhere. */
+static void reports_segv(void) {
+    dies_of("1:sandbox:1=segv", CLD_KILLED, SIGSEGV);
+    dies_of("1:warm_up:1=segv", CLD_KILLED, SIGSEGV);
+}
+static void reports_abort(void) {
+    dies_of("1:sandbox:1=abort", CLD_KILLED, SIGABRT);
+    dies_of("1:warm_up:1=abort", CLD_KILLED, SIGABRT);
+}
+static void reports_kill(void) {
+    dies_of("*:warm_up:*=kill", CLD_KILLED, SIGKILL);
+}
+static void reports_forbidden_call(void) {
+    dies_of("1:warm_up:1=sigsys", CLD_KILLED, SIGSYS);
+    dies_of("1:ready:1=sigsys", CLD_KILLED, SIGSYS);
+}
+static void reports_exit(void) {
+    dies_of("1:warm_up:1=exit0", CLD_EXITED, 0);
+    dies_of("1:warm_up:1=exit7", CLD_EXITED, 7);
+}
+static void faults_choose_their_worker(void) {
+    struct client client = {.faults = "2:device:1=exit7"};
+    struct guest first = {0};
+    struct guest second = {0};
+    struct bhi_message message;
+    int fds[4];
+    client_open(&client);
+    guest_open(&client, &first, 1);
+    guest_prepare(&client, &second, 2, &message, fds);
+    guest_spawn(&client, &second, &message, fds);
+    guest_expect_exit(&client, &second, CLD_EXITED, 7);
+    guest_close(&second);
+    guest_close(&first);
+    client_close(&client);
+}
+
+/* -- a host that talks nonsense -------------------------------------------------------------- */
+
+static void expect_zygote_gives_up(struct client *client) {
+    BHT_TRUE(pidfd_ended(client->zygote, CLIENT_WAIT_MS));
+    client_expect_end(client);
+    client_close(client);
+}
+
+static void garbage(void) {
+    struct client client = {0};
+    client_open(&client);
+    BHT_EQ(bhi_fdpass_send(client.socket, "garbage", 7, NULL, 0), 0);
+    expect_zygote_gives_up(&client);
+}
+
+static void second_start(void) {
+    struct client client = {0};
+    struct bhi_message message;
+    client_open(&client);
+    client_start_message(&client, &message);
+    int self = pidfd_open(getpid(), 0);
+    client_send(&client, &message, &self, 1);
+    close(self);
+    expect_zygote_gives_up(&client);
+}
+
+static void spawn_without_descriptors(void) {
+    struct client client = {0};
+    struct guest guest = {0};
+    struct bhi_message message;
+    uint8_t bytes[BHI_WIRE_MAX];
+    int fds[4];
+    client_open(&client);
+    guest_prepare(&client, &guest, 1, &message, fds);
+    int length = bhi_wire_encode(&message, bytes, sizeof bytes);
+    BHT_EQ(bhi_fdpass_send(client.socket, bytes, (size_t)length, fds, 3), 0);
+    close(fds[2]);
+    guest_close(&guest);
+    expect_zygote_gives_up(&client);
 }
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(starts_and_goes_with_the_socket),
         BHT_TEST_WITH(probes_hold, 60, 0),
-        BHT_TEST(worker_starts),
+        BHT_TEST_WITH(probes_do_not_block, 60, 0),
+        BHT_TEST(probe_unknown_layer),
+        BHT_TEST(spawn_endpoint_is_a_name),
+        BHT_TEST(spawn_id_is_taken),
+        BHT_TEST(spawn_cannot_fork),
+        BHT_TEST_WITH(deaths_leave_nothing, 60, 0),
+        BHT_TEST(reports_segv),
+        BHT_TEST(reports_abort),
+        BHT_TEST(reports_kill),
+        BHT_TEST(reports_forbidden_call),
+        BHT_TEST(reports_exit),
+        BHT_TEST(faults_choose_their_worker),
+        BHT_TEST(garbage),
+        BHT_TEST(second_start),
+        BHT_TEST(spawn_without_descriptors),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

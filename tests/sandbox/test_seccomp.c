@@ -1,0 +1,287 @@
+/* The filters, call by call: what works without a filter is tried again behind A and behind B.
+ * Pointers are bad on purpose: EFAULT means that the call was let through. */
+#include "driver.h"
+#include "harness.h"
+#include "sandbox.h"
+#include "sandbox_seccomp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BAD  (-1L) /* as a pointer; as a descriptor it is none */
+#define SAME 0     /* the same result and errno as without a filter */
+#define DIES (-1)  /* SIGSYS */
+
+struct call {
+    const char *name;
+    long number;
+    long args[6];
+    int start;  /* behind A: SAME, DIES, or the errno that the filter answers with */
+    int steady; /* behind B */
+};
+
+#define X32 0x40000000L
+
+static const struct call calls[] = {
+    /* What a worker lives on. */
+    {"futex wait", SYS_futex, {BAD, FUTEX_WAIT, 0}, SAME, SAME},
+    {"futex wake", SYS_futex, {BAD, FUTEX_WAKE, 0}, SAME, SAME},
+    {"futex private wait", SYS_futex, {BAD, FUTEX_WAIT_BITSET_PRIVATE, 0, 0, 0, 1}, SAME, SAME},
+    {"poll", SYS_poll, {BAD, 1, 0}, SAME, SAME},
+    {"read", SYS_read, {0, BAD, 0}, SAME, SAME},
+    {"read a new one", SYS_read, {99, BAD, 1}, SAME, DIES},
+    {"write", SYS_write, {1, BAD, 0}, SAME, SAME},
+    {"write a new one", SYS_write, {99, BAD, 1}, SAME, DIES},
+    {"close", SYS_close, {BAD}, SAME, SAME},
+    {"epoll_wait", SYS_epoll_wait, {BAD, BAD, 1, 0}, SAME, SAME},
+    {"epoll_ctl", SYS_epoll_ctl, {BAD, BAD, BAD, BAD}, SAME, SAME},
+    {"recvfrom", SYS_recvfrom, {BAD, BAD, 1, 0, 0, 0}, SAME, SAME},
+    {"sendto", SYS_sendto, {BAD, BAD, 1, 0, 0, 0}, SAME, SAME},
+    {"sendto an address", SYS_sendto, {BAD, BAD, 1, 0, BAD, 16}, DIES, DIES},
+    {"recvmsg of the side channel", SYS_recvmsg, {BHI_FDPASS_DESCRIPTOR, BAD, 0}, SAME, SAME},
+    {"recvmsg of another", SYS_recvmsg, {4, BAD, 0}, DIES, DIES},
+    {"mmap", SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, BAD, 0}, SAME, SAME},
+    {"mmap executable",
+     SYS_mmap,
+     {0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, BAD, 0},
+     DIES,
+     DIES},
+    {"mprotect to code", SYS_mprotect, {1, 4096, PROT_READ | PROT_EXEC}, SAME, SAME},
+    {"mprotect to W and X", SYS_mprotect, {1, 4096, PROT_WRITE | PROT_EXEC}, DIES, DIES},
+    {"munmap", SYS_munmap, {1, 4096}, SAME, SAME},
+    {"madvise dontneed", SYS_madvise, {1, 4096, MADV_DONTNEED}, SAME, SAME},
+    {"madvise remove", SYS_madvise, {1, 4096, MADV_REMOVE}, DIES, DIES},
+    {"getpid", SYS_getpid, {0}, SAME, SAME},
+    {"getrandom", SYS_getrandom, {BAD, 1, 0}, SAME, SAME},
+    {"fcntl get seals", SYS_fcntl, {BAD, F_GET_SEALS}, SAME, SAME},
+    {"fcntl add seals", SYS_fcntl, {BAD, F_ADD_SEALS, 0}, DIES, DIES},
+    {"fcntl dup", SYS_fcntl, {BAD, F_DUPFD, 0}, DIES, DIES},
+    {"fstat", SYS_fstat, {BAD, BAD}, SAME, SAME},
+    {"fstat as glibc does it", SYS_newfstatat, {BAD, BAD, BAD, AT_EMPTY_PATH}, SAME, SAME},
+    {"name a thread", SYS_prctl, {PR_SET_NAME, BAD}, SAME, SAME},
+    {"reading a limit", SYS_prlimit64, {0, BAD, 0, BAD}, SAME, SAME},
+
+    /* Refused without a death. */
+    {"openat", SYS_openat, {AT_FDCWD, BAD, O_RDONLY}, ENOENT, ENOENT},
+    {"newfstatat", SYS_newfstatat, {AT_FDCWD, BAD, BAD, 0}, ENOENT, ENOENT},
+    {"readlink", SYS_readlink, {BAD, BAD, 1}, ENOENT, ENOENT},
+    {"access", SYS_access, {BAD, 0}, ENOENT, ENOENT},
+    {"lseek", SYS_lseek, {BAD, 0, 0}, ESPIPE, ESPIPE},
+    {"clone3", SYS_clone3, {BAD, 1}, ENOSYS, ENOSYS},
+    {"sched_setaffinity", SYS_sched_setaffinity, {0, 1, BAD}, EPERM, EPERM},
+
+    /* Only while it starts. */
+    {"rt_sigaction", SYS_rt_sigaction, {BAD, BAD, BAD, 8}, SAME, DIES},
+    {"seccomp", SYS_seccomp, {BAD, BAD, BAD}, SAME, DIES},
+
+    /* Never: the network, other processes, new processes. */
+    {"socket", SYS_socket, {BAD, BAD, BAD}, DIES, DIES},
+    {"socketpair", SYS_socketpair, {BAD, BAD, BAD, BAD}, DIES, DIES},
+    {"connect", SYS_connect, {BAD, BAD, 16}, DIES, DIES},
+    {"bind", SYS_bind, {BAD, BAD, 16}, DIES, DIES},
+    {"sendmsg", SYS_sendmsg, {BAD, BAD, 0}, DIES, DIES},
+    {"execve", SYS_execve, {BAD, BAD, BAD}, DIES, DIES},
+    {"execveat", SYS_execveat, {BAD, BAD, BAD, BAD, BAD}, DIES, DIES},
+    {"clone of a process", SYS_clone, {CLONE_NEWUSER | CLONE_FS, 0, 0, 0, 0}, DIES, DIES},
+    {"kill", SYS_kill, {BAD, BAD}, DIES, DIES},
+    {"tgkill of another", SYS_tgkill, {1, 1, 0}, DIES, DIES},
+    {"ptrace", SYS_ptrace, {BAD, 0, 0, 0}, DIES, DIES},
+    {"process_vm_readv", SYS_process_vm_readv, {BAD, BAD, 1, BAD, 1, 0}, DIES, DIES},
+    {"pidfd_open", SYS_pidfd_open, {BAD, BAD}, DIES, DIES},
+    {"pidfd_getfd", SYS_pidfd_getfd, {BAD, BAD, BAD}, DIES, DIES},
+    {"wait4", SYS_wait4, {BAD, BAD, BAD, BAD}, DIES, DIES},
+    {"setpgid", SYS_setpgid, {BAD, BAD}, DIES, DIES},
+    {"raising a limit", SYS_prlimit64, {0, RLIMIT_NOFILE, BAD, BAD}, DIES, DIES},
+
+    /* Never: files, mounts, namespaces, identities. */
+    {"open", SYS_open, {BAD, O_RDONLY}, DIES, DIES},
+    {"openat2", SYS_openat2, {BAD, BAD, BAD, 24}, DIES, DIES},
+    {"unlink", SYS_unlink, {BAD}, DIES, DIES},
+    {"mkdir", SYS_mkdir, {BAD, 0}, DIES, DIES},
+    {"ftruncate", SYS_ftruncate, {BAD, 0}, DIES, DIES},
+    {"fallocate", SYS_fallocate, {BAD, 3, 0, 4096}, DIES, DIES},
+    {"memfd_create", SYS_memfd_create, {BAD, 0}, DIES, DIES},
+    {"mount", SYS_mount, {BAD, BAD, BAD, 0, 0}, DIES, DIES},
+    {"unshare", SYS_unshare, {BAD}, DIES, DIES},
+    {"setns", SYS_setns, {BAD, BAD}, DIES, DIES},
+    {"chroot", SYS_chroot, {BAD}, DIES, DIES},
+    {"setuid", SYS_setuid, {BAD}, DIES, DIES},
+    {"capset", SYS_capset, {BAD, BAD}, DIES, DIES},
+    {"undumpable again", SYS_prctl, {PR_SET_DUMPABLE, 2}, DIES, DIES},
+
+    /* Never: the kernel's large surfaces. */
+    {"ioctl", SYS_ioctl, {BAD, BAD, BAD}, DIES, DIES},
+    {"bpf", SYS_bpf, {BAD, BAD, BAD}, DIES, DIES},
+    {"io_uring_setup", SYS_io_uring_setup, {BAD, BAD}, DIES, DIES},
+    {"userfaultfd", SYS_userfaultfd, {BAD}, DIES, DIES},
+    {"perf_event_open", SYS_perf_event_open, {BAD, BAD, BAD, BAD, BAD}, DIES, DIES},
+    {"keyctl", SYS_keyctl, {BAD, BAD, BAD, BAD, BAD}, DIES, DIES},
+    {"add_key", SYS_add_key, {BAD, BAD, BAD, BAD, BAD}, DIES, DIES},
+    {"modify_ldt", SYS_modify_ldt, {BAD, BAD, BAD}, DIES, DIES},
+    {"futex lock_pi", SYS_futex, {BAD, FUTEX_LOCK_PI, 0}, DIES, DIES},
+    {"shmget", SYS_shmget, {BAD, BAD, BAD}, DIES, DIES},
+    {"init_module", SYS_init_module, {BAD, 1, BAD}, DIES, DIES},
+    {"a number that is none", 5000, {0}, DIES, DIES},
+};
+
+/* -- one attempt in a process of its own ---------------------------------------------------- */
+
+enum place { OUTSIDE, BEHIND_START, BEHIND_STEADY };
+
+struct result {
+    int signal; /* it died of; 0: it came back */
+    long value;
+    int error;
+};
+
+static _Noreturn void attempt(const struct bhi_driver *driver, enum place place,
+                              const struct call *call, struct result *result) {
+    struct bhi_failure failure;
+    const long *a = call->args;
+    int kept[] = {0, 1};
+    const struct rlimit few = {16, 16};
+    /* As a worker has them: five descriptors, no_new_privs. */
+    if (bhi_sandbox_descriptors(kept, 2, &failure) != 0 || setrlimit(RLIMIT_NOFILE, &few) != 0 ||
+        bhi_sandbox_no_new_privs(&failure) != 0 ||
+        (place >= BEHIND_START && bhi_sandbox_seccomp(BHI_FILTER_START, driver, &failure) != 0) ||
+        (place >= BEHIND_STEADY && bhi_sandbox_seccomp(BHI_FILTER_STEADY, driver, &failure) != 0)) {
+        _exit(1);
+    }
+    errno = 0;
+    result->value = syscall(call->number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    result->error = errno;
+    syscall(SYS_exit_group, 0);
+    for (;;) {
+    }
+}
+
+static struct result try_call(const struct bhi_driver *driver, enum place place,
+                              const struct call *call) {
+    struct result *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    BHT_TRUE(shared != MAP_FAILED);
+    pid_t pid = fork();
+    BHT_GE(pid, 0);
+    if (pid == 0) {
+        attempt(driver, place, call, shared);
+    }
+    int status;
+    BHT_EQ(waitpid(pid, &status, 0), pid);
+    struct result result = *shared;
+    munmap(shared, sizeof *shared);
+    if (WIFSIGNALED(status)) {
+        result.signal = WTERMSIG(status);
+    } else if (WEXITSTATUS(status) != 0) {
+        BHT_FAIL("%s: the filter could not be set", call->name);
+    }
+    return result;
+}
+
+static bool as_expected(const struct result *got, const struct result *outside, int expected) {
+    if (expected == DIES) {
+        return got->signal == SIGSYS;
+    }
+    if (expected == SAME) {
+        /* Not the same number for getpid(), of course. */
+        return got->signal == 0 && got->error == outside->error &&
+               (got->value < 0) == (outside->value < 0);
+    }
+    return got->signal == 0 && got->value == -1 && got->error == expected;
+}
+
+static struct bhi_driver lavapipe(void) {
+    struct bhi_driver driver = {.info = bhi_driver_info("lavapipe")};
+    BHT_TRUE(driver.info != NULL);
+    return driver;
+}
+
+static void each_call(void) {
+    const struct bhi_driver driver = lavapipe();
+    unsigned wrong = 0;
+    for (size_t i = 0; i < BHT_COUNT(calls); i++) {
+        const struct call *call = &calls[i];
+        const int expected[] = {[BEHIND_START] = call->start, [BEHIND_STEADY] = call->steady};
+        struct result outside = try_call(&driver, OUTSIDE, call);
+        if (outside.signal != 0) {
+            printf("  %s: killed by %d without a filter\n", call->name, outside.signal);
+            wrong++;
+        }
+        for (enum place place = BEHIND_START; place <= BEHIND_STEADY; place++) {
+            struct result got = try_call(&driver, place, call);
+            if (!as_expected(&got, &outside, expected[place])) {
+                printf("  %s behind %s: signal %d, %ld, errno %d; without: %ld, errno %d\n",
+                       call->name, place == BEHIND_START ? "A" : "B", got.signal, got.value,
+                       got.error, outside.value, outside.error);
+                wrong++;
+            }
+        }
+    }
+    BHT_EQ(wrong, 0);
+}
+
+/* Every driver's filters can be built and loaded, also those of a driver that is not here. */
+static void every_driver(void) {
+    static const struct call harmless = {"getpid", SYS_getpid, {0}, SAME, SAME};
+    static const struct call never = {"io_uring_setup", SYS_io_uring_setup, {BAD, BAD}, DIES, DIES};
+    for (unsigned i = 0; bhi_driver_at(i) != NULL; i++) {
+        const struct bhi_driver driver = {.info = bhi_driver_at(i)};
+        for (enum place place = BEHIND_START; place <= BEHIND_STEADY; place++) {
+            BHT_EQ(try_call(&driver, place, &harmless).signal, 0);
+            BHT_EQ(try_call(&driver, place, &never).signal, SIGSYS);
+        }
+    }
+}
+
+#ifdef __x86_64__
+static void other_architectures(void) {
+    const struct bhi_driver driver = lavapipe();
+    static const struct call x32 = {"x32", X32 | SYS_getpid, {0}, DIES, DIES};
+    BHT_EQ(try_call(&driver, OUTSIDE, &x32).signal, 0);
+    BHT_EQ(try_call(&driver, BEHIND_START, &x32).signal, SIGSYS);
+    BHT_EQ(try_call(&driver, BEHIND_STEADY, &x32).signal, SIGSYS);
+}
+#endif
+
+/* abort() behind the filters is a SIGABRT, not a forbidden call. */
+static void abort_is_abort(void) {
+    const struct bhi_driver driver = lavapipe();
+    for (enum bhi_filter last = BHI_FILTER_START; last <= BHI_FILTER_STEADY; last++) {
+        pid_t pid = fork();
+        BHT_GE(pid, 0);
+        if (pid == 0) {
+            struct bhi_failure failure;
+            if (bhi_sandbox_no_new_privs(&failure) != 0 ||
+                bhi_sandbox_seccomp(BHI_FILTER_START, &driver, &failure) != 0 ||
+                (last == BHI_FILTER_STEADY &&
+                 bhi_sandbox_seccomp(BHI_FILTER_STEADY, &driver, &failure) != 0)) {
+                _exit(1);
+            }
+            abort();
+        }
+        int status;
+        BHT_EQ(waitpid(pid, &status, 0), pid);
+        BHT_TRUE(WIFSIGNALED(status));
+        BHT_EQ(WTERMSIG(status), SIGABRT);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST_WITH(each_call, 120, 0),
+        BHT_TEST(every_driver),
+#ifdef __x86_64__
+        BHT_TEST(other_architectures),
+#endif
+        BHT_TEST(abort_is_abort),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

@@ -1,0 +1,461 @@
+/* The warden: what it refuses, and that nothing outlives its host, however that dies. */
+#include "client.h"
+#include "harness.h"
+
+#include <bulkhead/status.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define GONE_MS      1000 /* the promise: within a second of the host's death */
+#define START_FAILED 71   /* BHI_EXIT_START_FAILED */
+
+/* -- starting: what is refused, and how it says so ------------------------------------------ */
+
+static void send_start(struct client *client, const struct bhi_message *message) {
+    int self = pidfd_open(getpid(), 0);
+    BHT_GE(self, 0);
+    client_send(client, message, &self, 1);
+    close(self);
+}
+
+/* The next word is zygote_failed with |status| and |text| in its text; then the warden goes. */
+static void expect_failure(struct client *client, bh_status status, const char *text) {
+    struct bhi_message message;
+    client_expect(client, BHI_MSG_ZYGOTE_FAILED, &message);
+    BHT_STR_HAS(message.zygote_failed.text, text);
+    BHT_EQ(message.zygote_failed.status, status);
+    client_expect_end(client);
+    BHT_EQ(client_wait_warden(client), START_FAILED);
+    client_close(client);
+}
+
+static void start_with(struct client *client, const char *driver) {
+    struct bhi_message message;
+    client_launch(client);
+    client_start_message(client, &message);
+    snprintf(message.start.driver, sizeof message.start.driver, "%s", driver);
+    send_start(client, &message);
+}
+
+static void driver_absent(void) {
+    struct client client = {.manifest = "/nonexistent/icd.json"};
+    start_with(&client, "");
+    expect_failure(&client, BH_NO_DEVICE, "none of 0 manifests of VK_DRIVER_FILES");
+}
+
+static void driver_unknown(void) {
+    struct client client = {0};
+    start_with(&client, "voodoo");
+    expect_failure(&client, BH_NO_DEVICE, "no driver is called 'voodoo'");
+}
+
+static void driver_by_name(void) {
+    struct client client = {0};
+    struct bhi_message message;
+    start_with(&client, "lavapipe");
+    client.zygote = client_expect(&client, BHI_MSG_ZYGOTE_READY, &message);
+    BHT_STR_EQ(message.zygote_ready.driver, "lavapipe");
+    BHT_STR_HAS(message.zygote_ready.library, "/libvulkan_lvp.so");
+    client_close(&client);
+}
+
+/* A manifest that names one of the fakes. */
+static void start_with_fake(struct client *client, const char *fake, char *path, size_t size) {
+    char text[PATH_MAX + 128];
+    snprintf(path, size, "/tmp/bulkhead-test-icd-%d.json", (int)getpid());
+    int length = snprintf(text, sizeof text,
+                          "{\"file_format_version\": \"1.0.0\", \"ICD\": {\"library_path\": "
+                          "\"%s/%s/libvulkan_lvp.so\", \"api_version\": \"1.1.0\"}}",
+                          BHT_FAKES, fake);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    BHT_GE(fd, 0);
+    BHT_EQ(write(fd, text, (size_t)length), length);
+    close(fd);
+    client->manifest = path;
+    start_with(client, "lavapipe");
+}
+
+static void driver_crashes_on_loading(void) {
+    struct client client = {0};
+    char path[64];
+    start_with_fake(&client, "crash", path, sizeof path);
+    expect_failure(&client, BH_UNSUPPORTED, "killed by signal 11 while it loaded the driver");
+    unlink(path);
+}
+
+static void driver_starts_a_thread(void) {
+    struct client client = {0};
+    char path[64];
+    start_with_fake(&client, "thread", path, sizeof path);
+    expect_failure(&client, BH_UNSUPPORTED, "started 1 threads");
+    unlink(path);
+}
+
+static void driver_is_none(void) {
+    struct client client = {0};
+    char path[64];
+    start_with_fake(&client, "none", path, sizeof path);
+    expect_failure(&client, BH_NO_DEVICE, "is not a Vulkan driver");
+    unlink(path);
+}
+
+static void runtime_folder_missing(void) {
+    struct client client = {0};
+    struct bhi_message message;
+    client_launch(&client);
+    client_start_message(&client, &message);
+    snprintf(message.start.runtime_dir, sizeof message.start.runtime_dir, "/nonexistent/dir");
+    send_start(&client, &message);
+    expect_failure(&client, BH_UNSUPPORTED, "/nonexistent/dir");
+}
+
+static void runtime_folder_relative(void) {
+    struct client client = {0};
+    struct bhi_message message;
+    client_launch(&client);
+    client_start_message(&client, &message);
+    snprintf(message.start.runtime_dir, sizeof message.start.runtime_dir, "tmp");
+    send_start(&client, &message);
+    expect_failure(&client, BH_SYSTEM, "not absolute");
+}
+
+static void first_message_garbage(void) {
+    struct client client = {0};
+    client_launch(&client);
+    BHT_EQ(bhi_fdpass_send(client.socket, "garbage", 7, NULL, 0), 0);
+    expect_failure(&client, BH_SYSTEM, "malformed start message");
+}
+
+static void first_message_another(void) {
+    struct client client = {0};
+    struct bhi_message message = {.type = BHI_MSG_PROBE};
+    client_launch(&client);
+    client_send(&client, &message, NULL, 0);
+    expect_failure(&client, BH_SYSTEM, "the first message was probe, not start");
+}
+
+static void start_without_pidfd(void) {
+    struct client client = {0};
+    struct bhi_message message;
+    uint8_t bytes[BHI_WIRE_MAX];
+    client_launch(&client);
+    client_start_message(&client, &message);
+    int length = bhi_wire_encode(&message, bytes, sizeof bytes);
+    BHT_GT(length, 0);
+    BHT_EQ(bhi_fdpass_send(client.socket, bytes, (size_t)length, NULL, 0), 0);
+    expect_failure(&client, BH_SYSTEM, "malformed start message");
+}
+
+static void host_gone_before_start(void) {
+    struct client client = {0};
+    client_launch(&client);
+    close(client.socket);
+    client.socket = -1;
+    BHT_EQ(client_wait_warden(&client), 0);
+    BHT_EQ(rmdir(client.dir), 0); /* it was never told of it */
+}
+
+/* -- deaths --------------------------------------------------------------------------------- */
+
+enum { WARDEN, ZYGOTE, WORKER, ACTORS };
+
+/* What a forked host tells the test. */
+struct scene {
+    _Atomic int ready;
+    pid_t pids[ACTORS];
+    char dir[64];
+    char cgroup[256];
+};
+
+static struct scene *new_scene(void) {
+    struct scene *scene =
+        mmap(NULL, sizeof *scene, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    BHT_TRUE(scene != MAP_FAILED);
+    return scene;
+}
+
+struct script {
+    const char *faults;
+    bool child_stays;  /* the host has forked a child that lives on, with all its descriptors */
+    bool half_started; /* the worker need not become ready */
+};
+
+static _Noreturn void be_host(struct scene *scene, const struct script *script) {
+    static struct client client;
+    static struct guest guest;
+    client.faults = script->faults;
+    snprintf(client.cgroup, sizeof client.cgroup, "%s", scene->cgroup);
+    client_open(&client);
+    if (script->half_started) {
+        struct bhi_message message;
+        int fds[4];
+        guest_prepare(&client, &guest, 1, &message, fds);
+        guest_spawn(&client, &guest, &message, fds);
+    } else {
+        guest_open(&client, &guest, 1);
+    }
+    if (script->child_stays && fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, 0);
+        scene->ready++;
+        for (;;) {
+            pause();
+        }
+    }
+    scene->pids[WARDEN] = client.warden;
+    scene->pids[ZYGOTE] = client.zygote_pid;
+    scene->pids[WORKER] = pid_of_pidfd(guest.pidfd);
+    snprintf(scene->dir, sizeof scene->dir, "%s", client.dir);
+    scene->ready++;
+    for (;;) {
+        pause();
+    }
+}
+
+struct cast {
+    struct scene *scene;
+    pid_t host;
+    int pidfds[ACTORS];
+};
+
+static void set_scene(struct cast *cast, const struct script *script) {
+    cast->host = fork();
+    BHT_GE(cast->host, 0);
+    if (cast->host == 0) {
+        be_host(cast->scene, script);
+    }
+    WAIT_UNTIL(cast->scene->ready == 1 + (script->child_stays ? 1 : 0), 20000);
+    for (int i = 0; i < ACTORS; i++) {
+        cast->pidfds[i] = pidfd_open(cast->scene->pids[i], 0);
+        BHT_GE(cast->pidfds[i], 0);
+    }
+}
+
+static void kill_host(struct cast *cast) {
+    BHT_EQ(kill(cast->host, SIGKILL), 0);
+    BHT_EQ(waitpid(cast->host, NULL, 0), cast->host);
+}
+
+/* The warden, then, is a child of ours (the harness adopts orphans): it is dead, and only waits. */
+static void bury(pid_t pid) {
+    BHT_TRUE(waitpid(pid, NULL, WNOHANG) == pid || errno == ECHILD);
+}
+
+/* All of them, and the folder, within |GONE_MS| from now. */
+static void expect_all_gone(struct cast *cast) {
+    const uint64_t end = bht_now_ns() + GONE_MS * 1000000ull;
+    struct stat st;
+    for (int i = 0; i < ACTORS; i++) {
+        uint64_t now = bht_now_ns();
+        BHT_TRUE(pidfd_ended(cast->pidfds[i], now < end ? (int)((end - now) / 1000000) : 0));
+        close(cast->pidfds[i]);
+    }
+    BHT_TRUE(stat(cast->scene->dir, &st) != 0 && errno == ENOENT);
+    if (cast->scene->cgroup[0] != '\0') {
+        BHT_TRUE(stat(cast->scene->cgroup, &st) != 0 && errno == ENOENT);
+    }
+    bury(cast->scene->pids[WARDEN]);
+    munmap(cast->scene, sizeof *cast->scene);
+}
+
+static void host_killed(void) {
+    struct cast cast = {.scene = new_scene()};
+    set_scene(&cast, &(struct script){0});
+    kill_host(&cast);
+    expect_all_gone(&cast);
+}
+
+/* Its child holds the socket open: only the pidfd tells. */
+static void host_killed_child_stays(void) {
+    struct cast cast = {.scene = new_scene()};
+    BHT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    set_scene(&cast, &(struct script){.child_stays = true});
+    kill_host(&cast);
+    expect_all_gone(&cast);
+    /* The one that stayed is ours now. */
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    FILE *children = fopen(path, "re");
+    BHT_TRUE(children != NULL);
+    int survivor = 0;
+    BHT_EQ(fscanf(children, "%d", &survivor), 1);
+    fclose(children);
+    BHT_EQ(kill(survivor, 0), 0); /* it is alive: so nobody's end of file has helped */
+    kill(survivor, SIGKILL);
+    BHT_EQ(waitpid(survivor, NULL, 0), survivor);
+}
+
+static void host_killed_worker_hangs(void) {
+    struct cast cast = {.scene = new_scene()};
+    set_scene(&cast, &(struct script){.faults = "1:warm_up:1=hang", .half_started = true});
+    kill_host(&cast);
+    expect_all_gone(&cast);
+}
+
+static void host_killed_zygote_stopped(void) {
+    struct cast cast = {.scene = new_scene()};
+    set_scene(&cast, &(struct script){0});
+    BHT_EQ(pidfd_send_signal(cast.pidfds[ZYGOTE], SIGSTOP, NULL, 0), 0);
+    WAIT_UNTIL(bht_process_state(cast.scene->pids[ZYGOTE]) == 'T', 2000);
+    kill_host(&cast);
+    expect_all_gone(&cast);
+}
+
+/* Whatever else lies in the folder: plain entries go, what a link points to stays. */
+static void folder_removed_links_not_followed(void) {
+    struct cast cast = {.scene = new_scene()};
+    char outside[64];
+    char path[128];
+    struct stat st;
+    snprintf(outside, sizeof outside, "/tmp/bulkhead-test-outside-%d", (int)getpid());
+    BHT_EQ(mkdir(outside, 0700), 0);
+    snprintf(path, sizeof path, "%s/precious", outside);
+    BHT_EQ(mknod(path, S_IFREG | 0600, 0), 0);
+    set_scene(&cast, &(struct script){0});
+    char link[128];
+    snprintf(link, sizeof link, "%s/link", cast.scene->dir);
+    BHT_EQ(symlink(outside, link), 0);
+    kill_host(&cast);
+    expect_all_gone(&cast);
+    BHT_EQ(stat(path, &st), 0);
+    BHT_EQ(unlink(path), 0);
+    BHT_EQ(rmdir(outside), 0);
+}
+
+/* A cgroup of a host that died goes too, with the workers' groups in it. Only where this test may
+ * make one. */
+static bool make_cgroup(char *out, size_t size) {
+    static const char *const parents[] = {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"};
+    for (size_t i = 0; i < BHT_COUNT(parents); i++) {
+        snprintf(out, size, "%s/bulkhead.test.%d", parents[i], (int)getpid());
+        if (mkdir(out, 0755) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void write_number(const char *folder, const char *file, int number) {
+    char path[300];
+    char text[16];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    BHT_GE(fd, 0);
+    int length = snprintf(text, sizeof text, "%d", number);
+    BHT_EQ(write(fd, text, (size_t)length), length);
+    close(fd);
+}
+
+static void cgroup_removed(void) {
+    struct cast cast = {.scene = new_scene()};
+    if (!make_cgroup(cast.scene->cgroup, sizeof cast.scene->cgroup)) {
+        printf("  no cgroup can be made here\n");
+        return;
+    }
+    char child[280];
+    snprintf(child, sizeof child, "%s/w1", cast.scene->cgroup);
+    BHT_EQ(mkdir(child, 0755), 0);
+    set_scene(&cast, &(struct script){0});
+    write_number(child, "cgroup.procs", cast.scene->pids[WORKER]);
+    kill_host(&cast);
+    expect_all_gone(&cast);
+}
+
+static void warden_killed(void) {
+    struct client client = {0};
+    struct guest guest = {0};
+    client_open(&client);
+    guest_open(&client, &guest, 1);
+    BHT_EQ(kill(client.warden, SIGKILL), 0);
+    BHT_TRUE(pidfd_ended(client.zygote, GONE_MS));
+    BHT_TRUE(pidfd_ended(guest.pidfd, GONE_MS));
+    client_expect_end(&client);
+    BHT_EQ(client_wait_warden(&client), 128 + SIGKILL);
+    bury(client.zygote_pid);
+    guest_close(&guest);
+    client_close(&client);
+}
+
+static void zygote_killed(void) {
+    struct client client = {0};
+    struct guest guest = {0};
+    client_open(&client);
+    guest_open(&client, &guest, 1);
+    BHT_EQ(pidfd_send_signal(client.zygote, SIGKILL, NULL, 0), 0);
+    BHT_TRUE(pidfd_ended(guest.pidfd, GONE_MS));
+    client_expect_end(&client);
+    BHT_EQ(client_wait_warden(&client), 0);
+    guest_close(&guest);
+    client_close(&client); /* the folder is the host's to remove */
+}
+
+/* Nothing of the host may reach the warden: not its signals' fate, not its descriptors. */
+static void host_ignores_sigchld(void) {
+    struct client client = {0};
+    struct guest guest = {0};
+    signal(SIGCHLD, SIG_IGN);
+    client_launch(&client);
+    signal(SIGCHLD, SIG_DFL);
+    struct bhi_message message;
+    client_start_message(&client, &message);
+    send_start(&client, &message);
+    client.zygote = client_expect(&client, BHI_MSG_ZYGOTE_READY, &message);
+    guest_open(&client, &guest, 1);
+    BHT_EQ(pidfd_send_signal(guest.pidfd, SIGKILL, NULL, 0), 0);
+    guest_expect_exit(&client, &guest, CLD_KILLED, SIGKILL);
+    guest_close(&guest);
+    client_close(&client);
+}
+
+/* -- the command line ----------------------------------------------------------------------- */
+
+static void command_line(void) {
+    char out[2048];
+    const char *const help[] = {BHT_WORKER, "--help", NULL};
+    const char *const version[] = {BHT_WORKER, "--version", NULL};
+    const char *const nothing[] = {BHT_WORKER, NULL};
+    const char *const unknown[] = {BHT_WORKER, "warden", "more", NULL};
+    BHT_EQ(bht_run(help, out, sizeof out), 0);
+    BHT_STR_HAS(out, "bulkhead-worker warden");
+    BHT_EQ(bht_run(version, out, sizeof out), 0);
+    BHT_STR_HAS(out, "bulkhead-worker ");
+    BHT_EQ(bht_run(nothing, out, sizeof out), 2);
+    BHT_STR_HAS(out, "--help");
+    BHT_EQ(bht_run(unknown, out, sizeof out), 2);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(driver_absent),
+        BHT_TEST(driver_unknown),
+        BHT_TEST(driver_by_name),
+        BHT_TEST(driver_crashes_on_loading),
+        BHT_TEST(driver_starts_a_thread),
+        BHT_TEST(driver_is_none),
+        BHT_TEST(runtime_folder_missing),
+        BHT_TEST(runtime_folder_relative),
+        BHT_TEST(first_message_garbage),
+        BHT_TEST(first_message_another),
+        BHT_TEST(start_without_pidfd),
+        BHT_TEST(host_gone_before_start),
+        BHT_TEST(host_killed),
+        BHT_TEST(host_killed_child_stays),
+        BHT_TEST(host_killed_worker_hangs),
+        BHT_TEST(host_killed_zygote_stopped),
+        BHT_TEST(folder_removed_links_not_followed),
+        BHT_TEST(cgroup_removed),
+        BHT_TEST(warden_killed),
+        BHT_TEST(zygote_killed),
+        BHT_TEST(host_ignores_sigchld),
+        BHT_TEST(command_line),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

@@ -1,0 +1,313 @@
+/* A worker's start: every thread is behind every layer, and each step that fails says why. */
+#include "client.h"
+#include "harness.h"
+#include "layers.h"
+#include "memfd.h"
+
+#include <bulkhead/status.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BIT(NAME)    (1ull << BHI_LAYER_##NAME)
+#define START_FAILED 71
+
+static void shut_down(struct client *client, struct guest *guest) {
+    struct bhi_message message = {.type = BHI_MSG_SHUTDOWN};
+    guest_send(guest, &message);
+    guest_expect_exit(client, guest, CLD_EXITED, 0);
+    guest_close(guest);
+}
+
+static void starts_and_shuts_down(void) {
+    struct client client = {0};
+    struct guest guest = {0};
+    client_open(&client);
+    guest_open(&client, &guest, 1);
+    const uint64_t wanted = BIT(USERNS) | BIT(PIDNS) | BIT(NETNS) | BIT(IPCNS) | BIT(UTSNS) |
+                            BIT(MOUNTNS) | BIT(ROOT) | BIT(DESCRIPTORS) | BIT(CAPABILITIES) |
+                            BIT(NO_NEW_PRIVS) | BIT(NOT_DUMPABLE) | BIT(RLIMITS) |
+                            BIT(SECCOMP_START) | BIT(SECCOMP_STEADY);
+    BHT_EQ(guest.ready.layers & wanted, wanted);
+    BHT_EQ(guest.ready.layers & (BIT(MEMORY_CGROUP) | BIT(MEMORY_RLIMIT)), 0);
+    BHT_GT(guest.ready.start_ns, 0);
+    BHT_EQ(guest.progress.header->step, BHI_STEP_RUNNING);
+    shut_down(&client, &guest);
+    client_close(&client);
+}
+
+/* -- /proc ---------------------------------------------------------------------------------- */
+
+static void read_text(const char *path, char *out, size_t size) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    BHT_GE(fd, 0);
+    ssize_t n = read(fd, out, size - 1);
+    close(fd);
+    BHT_GT(n, 0);
+    out[n] = '\0';
+}
+
+static void check_thread(const char *status) {
+    BHT_STR_HAS(status, "\nSeccomp:\t2\n");
+    BHT_STR_HAS(status, "\nSeccomp_filters:\t2\n"); /* A and B */
+    BHT_STR_HAS(status, "\nNoNewPrivs:\t1\n");
+    BHT_STR_HAS(status, "\nCapInh:\t0000000000000000\n");
+    BHT_STR_HAS(status, "\nCapPrm:\t0000000000000000\n");
+    BHT_STR_HAS(status, "\nCapEff:\t0000000000000000\n");
+    BHT_STR_HAS(status, "\nCapBnd:\t0000000000000000\n");
+    BHT_STR_HAS(status, "\nCapAmb:\t0000000000000000\n");
+}
+
+static void every_thread_is_behind_it(void) {
+    struct client client = {0};
+    struct guest guest = {0};
+    char path[PATH_MAX];
+    char status[8192];
+    client_open(&client);
+    guest_open(&client, &guest, 1);
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid_of_pidfd(guest.pidfd));
+    DIR *tasks = opendir(path);
+    BHT_TRUE(tasks != NULL);
+    unsigned threads = 0;
+    for (const struct dirent *entry; (entry = readdir(tasks)) != NULL;) {
+        if (entry->d_name[0] == '.') {
+            continue;
+        }
+        snprintf(path, sizeof path, "/proc/%d/task/%s/status", (int)pid_of_pidfd(guest.pidfd),
+                 entry->d_name);
+        read_text(path, status, sizeof status);
+        check_thread(status);
+        threads++;
+    }
+    closedir(tasks);
+    BHT_GE(threads, 3); /* its own, and at least ZeroMQ's two */
+    shut_down(&client, &guest);
+    client_close(&client);
+}
+
+/* Only its own: null, the side channel, the doorbell, what ZeroMQ made, the driver's devices. */
+static void descriptors_are_its_own(void) {
+    static const char *const known[] = {
+        "/dev/null", "socket:", "anon_inode:[eventfd]", "anon_inode:[eventpoll]", "/dev/nvidia",
+        "/proc/",    "/memfd:"};
+    struct client client = {0};
+    struct guest guest = {0};
+    char path[PATH_MAX];
+    char target[PATH_MAX];
+    client_open(&client);
+    guest_open(&client, &guest, 1);
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid_of_pidfd(guest.pidfd));
+    DIR *fds = opendir(path);
+    if (fds == NULL) {
+        BHT_EQ(errno, EACCES); /* not for an ordinary user's eyes: it is not dumpable */
+        printf("  only root may look\n");
+    }
+    for (const struct dirent *entry; fds != NULL && (entry = readdir(fds)) != NULL;) {
+        ssize_t n = readlinkat(dirfd(fds), entry->d_name, target, sizeof target - 1);
+        if (n <= 0) {
+            continue;
+        }
+        target[n] = '\0';
+        bool is_known = false;
+        for (size_t i = 0; i < BHT_COUNT(known); i++) {
+            is_known |= strncmp(target, known[i], strlen(known[i])) == 0;
+        }
+        /* The lane and the progress are mapped, and closed. */
+        if (!is_known || strstr(target, "bulkhead") != NULL) {
+            BHT_FAIL("descriptor %s is %s", entry->d_name, target);
+        }
+    }
+    if (fds != NULL) {
+        closedir(fds);
+    }
+    shut_down(&client, &guest);
+    client_close(&client);
+}
+
+/* -- steps that fail ------------------------------------------------------------------------ */
+
+struct refusal {
+    uint32_t step;
+    const char *text;
+};
+
+/* Spawns as |request| says, and expects it to give up in that step with that text. */
+static void expect_refusal(struct client *client, struct guest *guest,
+                           const struct bhi_message *request, const int fds[4],
+                           struct refusal refusal) {
+    guest_spawn(client, guest, request, fds);
+    guest_expect_exit(client, guest, CLD_EXITED, START_FAILED);
+    BHT_STR_HAS(guest->progress.header->step_text, refusal.text);
+    BHT_EQ(guest->progress.header->step, refusal.step);
+    BHT_NE(guest->progress.header->step_status, BH_OK);
+    guest_close(guest);
+}
+
+static void lane_of_another_size(void) {
+    struct client client = {0};
+    struct guest guest = {0};
+    struct bhi_message message;
+    int fds[4];
+    client_open(&client);
+    guest_prepare(&client, &guest, 1, &message, fds);
+    message.spawn.lane_bytes += 4096;
+    expect_refusal(&client, &guest, &message, fds,
+                   (struct refusal){BHI_STEP_SANDBOX, "the lane is not a sealed memfd of"});
+    client_close(&client);
+}
+
+static void lane_not_sealed(void) {
+    struct client client = {0};
+    struct guest guest = {0};
+    struct bhi_message message;
+    int fds[4];
+    client_open(&client);
+    guest_prepare(&client, &guest, 1, &message, fds);
+    int open_lane = bhi_memfd_create("open", message.spawn.lane_bytes, 1);
+    BHT_GE(open_lane, 0);
+    fds[0] = open_lane;
+    expect_refusal(&client, &guest, &message, fds,
+                   (struct refusal){BHI_STEP_SANDBOX, "the lane is not a sealed memfd of"});
+    close(open_lane);
+    client_close(&client);
+}
+
+/* Nowhere to say anything: it goes all the same. */
+static void progress_not_sealed(void) {
+    struct client client = {0};
+    struct guest guest = {0};
+    struct bhi_message message;
+    int fds[4];
+    client_open(&client);
+    guest_prepare(&client, &guest, 1, &message, fds);
+    int open_progress = bhi_memfd_create("open", message.spawn.progress_bytes, 1);
+    BHT_GE(open_progress, 0);
+    fds[1] = open_progress;
+    guest_spawn(&client, &guest, &message, fds);
+    guest_expect_exit(&client, &guest, CLD_EXITED, START_FAILED);
+    close(open_progress);
+    guest_close(&guest);
+    client_close(&client);
+}
+
+static void nobody_listens(void) {
+    struct client client = {0};
+    struct guest guest = {0};
+    struct bhi_message message;
+    int fds[4];
+    client_open(&client);
+    guest_prepare(&client, &guest, 1, &message, fds);
+    snprintf(message.spawn.endpoint, sizeof message.spawn.endpoint, "nobody");
+    expect_refusal(&client, &guest, &message, fds,
+                   (struct refusal){BHI_STEP_CONTROL, "cannot connect to /run/nobody"});
+    client_close(&client);
+}
+
+static void no_such_device(void) {
+    struct client client = {0};
+    struct guest guest = {0};
+    struct bhi_message message;
+    int fds[4];
+    client_open(&client);
+    guest_prepare(&client, &guest, 1, &message, fds);
+    message.spawn.device_index = 63;
+    expect_refusal(&client, &guest, &message, fds, (struct refusal){BHI_STEP_DEVICE, "63"});
+    client_close(&client);
+}
+
+static void injected(const char *faults, uint32_t step) {
+    struct client client = {.faults = faults};
+    struct guest guest = {0};
+    struct bhi_message message;
+    int fds[4];
+    client_open(&client);
+    guest_prepare(&client, &guest, 1, &message, fds);
+    expect_refusal(&client, &guest, &message, fds, (struct refusal){step, ""});
+    client_close(&client);
+}
+
+static void each_step_can_fail(void) {
+    injected("1:sandbox:1=fail", BHI_STEP_SANDBOX);
+    injected("1:connect:1=fail", BHI_STEP_CONTROL);
+    injected("1:hello:1=fail", BHI_STEP_CONTROL);
+    injected("1:lock_down:1=fail", BHI_STEP_LOCK_DOWN);
+}
+
+static void driver_too_old(void) {
+    struct client client = {0};
+    struct guest guest = {0};
+    struct bhi_message message;
+    char path[64];
+    char text[PATH_MAX];
+    int fds[4];
+    snprintf(path, sizeof path, "/tmp/bulkhead-test-icd-%d.json", (int)getpid());
+    int length = snprintf(text, sizeof text,
+                          "{\"ICD\": {\"library_path\": \"%s/old/libvulkan_lvp.so\"}}", BHT_FAKES);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    BHT_GE(fd, 0);
+    BHT_EQ(write(fd, text, (size_t)length), length);
+    close(fd);
+    client.manifest = path;
+    client_open(&client);
+    guest_prepare(&client, &guest, 1, &message, fds);
+    expect_refusal(&client, &guest, &message, fds,
+                   (struct refusal){BHI_STEP_DEVICE, "refused interface version"});
+    client_close(&client);
+    unlink(path);
+}
+
+/* -- memory --------------------------------------------------------------------------------- */
+
+/* Far too little: it cannot start, and the refused allocations are on record. */
+static void memory_limit_is_felt(void) {
+    struct client client = {0};
+    struct guest guest = {.memory_limit = 24u << 20};
+    struct bhi_message message;
+    int fds[4];
+    client_open(&client);
+    guest_prepare(&client, &guest, 1, &message, fds);
+    guest_spawn(&client, &guest, &message, fds);
+    client_expect(&client, BHI_MSG_EXITED, &message);
+    BHT_TRUE(message.exited.code != CLD_EXITED || message.exited.status == START_FAILED);
+    BHT_GT(guest.progress.header->refused_allocations, 0);
+    BHT_GT(guest.progress.header->refused_bytes, 0);
+    guest_close(&guest);
+    client_close(&client);
+}
+
+static void memory_limit_is_reported(void) {
+    struct client client = {0};
+    struct guest guest = {.memory_limit = 4ull << 30};
+    client_open(&client);
+    guest_open(&client, &guest, 1);
+    BHT_EQ(guest.ready.layers & BIT(MEMORY_RLIMIT), BIT(MEMORY_RLIMIT));
+    BHT_EQ(guest.progress.header->refused_allocations, 0);
+    shut_down(&client, &guest);
+    client_close(&client);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(starts_and_shuts_down),
+        BHT_TEST(every_thread_is_behind_it),
+        BHT_TEST(descriptors_are_its_own),
+        BHT_TEST(lane_of_another_size),
+        BHT_TEST(lane_not_sealed),
+        BHT_TEST(progress_not_sealed),
+        BHT_TEST(nobody_listens),
+        BHT_TEST(no_such_device),
+        BHT_TEST(each_step_can_fail),
+        BHT_TEST(driver_too_old),
+#if !BHI_SANITIZED /* no RLIMIT_DATA, no interposers there */
+        BHT_TEST(memory_limit_is_felt),
+        BHT_TEST(memory_limit_is_reported),
+#endif
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
