@@ -16,6 +16,7 @@ set(backend_sources
     validate.c
     vk_api.c
     vk_backend.c
+    vk_bind.c
     vk_buffer.c
     vk_device.c
     vk_fault.c
@@ -24,7 +25,7 @@ set(backend_sources
     vk_hazards.c
     vk_kernel.c
     vk_map.c
-    vk_markers.c
+    vk_merge.c
     vk_record.c
     vk_recordings.c
     vk_run.c)

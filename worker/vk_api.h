@@ -62,6 +62,7 @@
     X(CmdDispatch)                                                                                 \
     X(CmdCopyBuffer)                                                                               \
     X(CmdFillBuffer)                                                                               \
+    X(CmdUpdateBuffer)                                                                             \
     X(CmdPipelineBarrier)
 
 struct bhi_vk_api {

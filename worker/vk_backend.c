@@ -61,7 +61,7 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
         bhi_fault_vk(fault, result, "vkCreateFence");
     }
     if (result != VK_SUCCESS || !bhi_vk_recordings_init(&b->device, &b->recordings, fault) ||
-        !bhi_vk_markers_init(b, config->markers, fault)) {
+        !bhi_vk_merge_init(b, config->markers, fault)) {
         bhi_backend_destroy(b);
         return NULL;
     }
@@ -75,6 +75,7 @@ void bhi_backend_destroy(struct bhi_backend *b) {
     if (!b->lost) {
         (void)b->device.api.DeviceWaitIdle(b->device.device);
     }
+    bhi_vk_merge_fini(b);
     bhi_vk_recordings_fini(&b->device, &b->recordings, &b->groups);
     bhi_vk_groups_fini(&b->device, &b->groups);
     for (size_t i = 0; i < b->kernels.map.capacity; i++) {
@@ -88,7 +89,6 @@ void bhi_backend_destroy(struct bhi_backend *b) {
     bhi_map_fini(&b->kernels.map);
     bhi_map_fini(&b->buffers);
     bhi_hazards_fini(&b->hazards);
-    bhi_vk_markers_fini(b);
     if (b->fence != VK_NULL_HANDLE) {
         b->device.api.DestroyFence(b->device.device, b->fence, NULL);
     }

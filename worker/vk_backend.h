@@ -7,14 +7,20 @@
 
 #define BHI_MAX_MERGED 64u /* records in one vkQueueSubmit */
 
-/* The page behind config.markers, as the device sees it. What the device copies to |markers| lies
- * in |places|, filled in before each submission, so that the command buffers that copy it can be
- * recorded once. */
+/* The page behind config.markers, or one of our own. */
 struct bhi_marker_page {
     struct bhi_markers markers;
-    uint8_t pad[256 - sizeof(struct bhi_markers)];
-    struct bhi_markers places[BHI_MAX_MERGED + 1];
     _Alignas(256) uint32_t scratch[64]; /* written by the warm-up kernel */
+};
+
+struct bhi_recorder {
+    struct bhi_backend *backend;
+    struct bhi_vk_recording *uses; /* lists what the commands use */
+    VkCommandBuffer commands;
+    struct bhi_fault *fault;
+    bool check_only; /* look up and check, record nothing */
+    const struct bhi_vk_kernel *bound_kernel;
+    const struct bhi_vk_group *bound_group;
 };
 
 struct bhi_backend {
@@ -29,14 +35,15 @@ struct bhi_backend {
     uint64_t run;   /* number of the current or last bhi_backend_run() */
     uint64_t stamp; /* number of the newest recording */
 
-    bool merge;                   /* config.markers was given */
-    struct bhi_marker_page *page; /* that, or a page of our own */
+    bool merge; /* config.markers was given */
+    struct bhi_marker_page *page;
     struct bhi_vk_buffer page_buffer;
-    /* Copies places[i] to the markers, between record i - 1 and record i. */
-    VkCommandBuffer marker_commands[BHI_MAX_MERGED + 1];
+    /* Several records in one command buffer, recorded anew each time; never in a bucket. */
+    struct bhi_vk_recording merged;
+    struct bhi_recorder merger;
 
     uint64_t submissions, queue_submits, imported_bytes;
-    uint32_t last_barriers; /* between the commands of the newest recording, for tests */
+    uint64_t barriers; /* recorded so far between dependent commands, for tests */
 };
 
 /* vk_record.c: a command buffer for a checked record, an old one or a new one. NULL and *fault:
@@ -44,10 +51,20 @@ struct bhi_backend {
 struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *backend,
                                        const struct bhi_lane_record *record,
                                        struct bhi_fault *fault);
-/* vk_markers.c: the marker page (config.markers, or one of its own) and what copies it. */
-bool bhi_vk_markers_init(struct bhi_backend *backend, struct bhi_markers *markers,
-                         struct bhi_fault *fault);
-void bhi_vk_markers_fini(struct bhi_backend *backend);
+/* vk_merge.c: the markers, and records in one command buffer. Begin, add records one by one, end
+ * with what is to be submitted (VK_NULL_HANDLE: *fault). A record that is refused leaves nothing
+ * behind; *out_spoiled: it did, and the command buffer cannot be used. |before| is the seq of the
+ * record before it, |last| that of the last one. */
+bool bhi_vk_merge_init(struct bhi_backend *backend, struct bhi_markers *markers,
+                       struct bhi_fault *fault);
+void bhi_vk_merge_fini(struct bhi_backend *backend);
+bool bhi_vk_merge_begin(struct bhi_backend *backend, struct bhi_fault *fault);
+bool bhi_vk_merge_add(struct bhi_backend *backend, const struct bhi_lane_record *record,
+                      uint64_t before, struct bhi_fault *fault, bool *out_spoiled);
+VkCommandBuffer bhi_vk_merge_end(struct bhi_backend *backend, uint64_t last,
+                                 struct bhi_fault *fault);
+/* Releases what the merged records used; after the device has finished. */
+void bhi_vk_merge_clear(struct bhi_backend *backend);
 /* vk_backend.c: evicts pipelines beyond the limit that the current run does not use, with the
  * recordings and groups that use them. */
 void bhi_vk_evict_pipelines(struct bhi_backend *backend);

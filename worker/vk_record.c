@@ -1,4 +1,4 @@
-#include "vk_backend.h"
+#include "vk_recorder.h"
 
 #include "commands.h"
 #include "vk_fault.h"
@@ -6,29 +6,14 @@
 #include <bulkhead/bulkhead.h>
 #include <string.h>
 
-#define WORK_STAGES (VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT)
-#define WORK_WRITES (VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT)
-#define WORK_READS                                                                                 \
-    (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT)
-#define HOST_ACCESS (VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT)
-
-/* State of one recording in progress. */
-struct recorder {
-    struct bhi_backend *backend;
-    struct bhi_vk_recording *recording;
-    struct bhi_fault *fault;
-    const struct bhi_vk_kernel *bound_kernel;
-    const struct bhi_vk_group *bound_group;
-    bool any; /* a command for the device has been recorded */
-};
-
-static bool out_of_memory(struct recorder *r) {
+static bool out_of_memory(struct bhi_recorder *r) {
     bhi_fault_set(r->fault, BH_OUT_OF_HOST_MEMORY, "out of memory while recording commands");
     return false;
 }
 
 /* Lists each object once: |stamp| is the object's own note of the recording that lists it. */
-static bool depend_on(struct recorder *r, struct bhi_list *list, void *object, uint64_t *stamp) {
+static bool depend_on(struct bhi_recorder *r, struct bhi_list *list, void *object,
+                      uint64_t *stamp) {
     if (*stamp == r->backend->stamp) {
         return true;
     }
@@ -36,7 +21,7 @@ static bool depend_on(struct recorder *r, struct bhi_list *list, void *object, u
     return bhi_list_add(list, object) || out_of_memory(r);
 }
 
-static struct bhi_vk_buffer *find_buffer(struct recorder *r, uint64_t id) {
+struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id) {
     struct bhi_vk_buffer *buffer = bhi_map_get(&r->backend->buffers, id);
     if (buffer == NULL) {
         bhi_fault_set(r->fault, BH_BINDING_MISMATCH, "buffer %llu is not attached",
@@ -47,10 +32,10 @@ static struct bhi_vk_buffer *find_buffer(struct recorder *r, uint64_t id) {
         *r->fault = buffer->fault;
         return NULL;
     }
-    return depend_on(r, &r->recording->buffers, buffer, &buffer->stamp) ? buffer : NULL;
+    return depend_on(r, &r->uses->buffers, buffer, &buffer->stamp) ? buffer : NULL;
 }
 
-static struct bhi_vk_kernel *find_kernel(struct recorder *r, uint64_t id) {
+static struct bhi_vk_kernel *find_kernel(struct bhi_recorder *r, uint64_t id) {
     struct bhi_backend *b = r->backend;
     struct bhi_vk_kernel *kernel = bhi_map_get(&b->kernels.map, id);
     if (kernel == NULL) {
@@ -58,237 +43,130 @@ static struct bhi_vk_kernel *find_kernel(struct recorder *r, uint64_t id) {
                       (unsigned long long)id);
         return NULL;
     }
-    if (kernel->last_run == b->run && kernel->state == BHI_KERNEL_READY) {
-        return kernel; /* seen in this run already */
+    if (kernel->last_run != b->run || kernel->state != BHI_KERNEL_READY) {
+        if (!bhi_vk_kernel_prepare(&b->device, &b->kernels, kernel, r->fault)) {
+            return NULL;
+        }
+        bhi_vk_kernel_touch(&b->kernels, kernel, b->run);
+        bhi_vk_evict_pipelines(b);
     }
-    if (!bhi_vk_kernel_prepare(&b->device, &b->kernels, kernel, r->fault)) {
-        return NULL;
-    }
-    bhi_vk_kernel_touch(&b->kernels, kernel, b->run);
-    bhi_vk_evict_pipelines(b);
-    return kernel;
+    return depend_on(r, &r->uses->kernels, kernel, &kernel->stamp) ? kernel : NULL;
 }
 
-static void barrier(struct recorder *r) {
+static void barrier(struct bhi_recorder *r) {
     struct bhi_backend *b = r->backend;
     const VkMemoryBarrier memory = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = WORK_WRITES,
-        .dstAccessMask = WORK_READS | WORK_WRITES,
+        .srcAccessMask = BHI_WORK_WRITES,
+        .dstAccessMask = BHI_WORK_READS | BHI_WORK_WRITES,
     };
-    b->device.api.CmdPipelineBarrier(r->recording->commands, b->hazards.stages, WORK_STAGES, 0, 1,
-                                     &memory, 0, NULL, 0, NULL);
+    b->device.api.CmdPipelineBarrier(r->commands, b->hazards.stages, BHI_WORK_STAGES, 0, 1, &memory,
+                                     0, NULL, 0, NULL);
     bhi_hazards_clear(&b->hazards);
-    r->recording->barriers++;
+    r->uses->barriers++;
 }
 
-/* The reflection's binding at |set|, |binding|, or -1. They are sorted. */
-static int place_of(const struct bhi_reflection *reflection, uint32_t set, uint32_t binding) {
-    uint32_t low = 0, high = reflection->binding_count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        const struct bhi_reflected_binding *at = &reflection->bindings[middle];
-        if (at->set == set && at->binding == binding) {
-            return (int)middle;
-        }
-        if (at->set < set || (at->set == set && at->binding < binding)) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return -1;
+void bhi_recorder_settle(const struct bhi_recorder *r) {
+    const VkMemoryBarrier memory = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .srcAccessMask = BHI_WORK_WRITES,
+        .dstAccessMask = BHI_WORK_READS | BHI_WORK_WRITES | BHI_HOST_ACCESS,
+    };
+    r->backend->device.api.CmdPipelineBarrier(r->commands, BHI_WORK_STAGES,
+                                              BHI_WORK_STAGES | VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
+                                              &memory, 0, NULL, 0, NULL);
+    bhi_hazards_clear(&r->backend->hazards);
 }
 
-/* How messages name a binding: set 0 binding 1 ("weights") of kernel "matmul". */
-#define PLACE "set %u binding %u (\"%s\") of kernel \"%s\""
+/* A range that a command is about to use. */
+struct use {
+    struct bhi_vk_buffer *buffer;
+    uint64_t begin, end;
+    bool write;
+};
 
-static bool check_range(struct recorder *r, const struct bhi_vk_kernel *kernel,
-                        const struct bhi_reflected_binding *place,
-                        const struct bhi_cmd_binding *given, const struct bhi_vk_buffer *buffer) {
-    const VkPhysicalDeviceLimits *limits = &r->backend->device.limits;
-    const bool uniform = place->kind == BH_UNIFORM_BUFFER;
-    const uint64_t alignment =
-        uniform ? limits->minUniformBufferOffsetAlignment : limits->minStorageBufferOffsetAlignment;
-    const uint64_t longest =
-        uniform ? limits->maxUniformBufferRange : limits->maxStorageBufferRange;
-    const char *kind = uniform ? "Uniform" : "Storage";
-    if (given->offset > buffer->size || given->size > buffer->size - given->offset) {
-        bhi_fault_set(
-            r->fault, BH_BINDING_MISMATCH, PLACE ": bytes %llu to %llu of a buffer of %llu bytes",
-            place->set, place->binding, place->name, BHI_KERNEL_LABEL(kernel),
-            (unsigned long long)given->offset, (unsigned long long)(given->offset + given->size),
-            (unsigned long long)buffer->size);
-        return false;
-    }
-    if (given->size == 0 && buffer->size != 0) {
-        bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE ": the range is empty", place->set,
-                      place->binding, place->name, BHI_KERNEL_LABEL(kernel));
-        return false;
-    }
-    if (given->offset % alignment != 0) {
-        bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
-                      PLACE ": offset %llu is not a multiple of %llu (min%sBufferOffsetAlignment)",
-                      place->set, place->binding, place->name, BHI_KERNEL_LABEL(kernel),
-                      (unsigned long long)given->offset, (unsigned long long)alignment, kind);
-        return false;
-    }
-    if (given->size > longest) {
-        bhi_fault_set(r->fault, BH_LIMIT_EXCEEDED,
-                      PLACE ": %llu bytes, the device allows %llu (max%sBufferRange)", place->set,
-                      place->binding, place->name, BHI_KERNEL_LABEL(kernel),
-                      (unsigned long long)given->size, (unsigned long long)longest, kind);
-        return false;
-    }
-    if (given->size < place->min_bytes) {
-        bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
-                      PLACE ": the uniform block has %u bytes, %llu were given", place->set,
-                      place->binding, place->name, BHI_KERNEL_LABEL(kernel), place->min_bytes,
-                      (unsigned long long)given->size);
-        return false;
-    }
-    return true;
-}
-
-static bool resolve_bindings(struct recorder *r, const struct bhi_vk_kernel *kernel,
-                             const struct bhi_cmd_dispatch *dispatch,
-                             struct bhi_vk_buffer *buffers[BHI_MAX_BINDINGS],
-                             struct bhi_group_range *ranges) {
-    const struct bhi_reflection *reflection = kernel->reflection;
-    const struct bhi_cmd_binding *given = bhi_cmd_bindings(dispatch);
-    memset(buffers, 0, reflection->binding_count * sizeof *buffers);
-    for (uint32_t i = 0; i < dispatch->binding_count; i++) {
-        /* Callers mostly give them in order. */
-        const struct bhi_reflected_binding *guess = &reflection->bindings[i];
-        int at = i < reflection->binding_count && guess->set == given[i].set &&
-                         guess->binding == given[i].binding
-                     ? (int)i
-                     : place_of(reflection, given[i].set, given[i].binding);
-        if (at < 0) {
-            bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
-                          "set %u binding %u was given, but kernel \"%s\" does not use it",
-                          given[i].set, given[i].binding, BHI_KERNEL_LABEL(kernel));
-            return false;
-        }
-        const struct bhi_reflected_binding *place = &reflection->bindings[at];
-        if (buffers[at] != NULL) {
-            bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE " was given twice", place->set,
-                          place->binding, place->name, BHI_KERNEL_LABEL(kernel));
-            return false;
-        }
-        buffers[at] = find_buffer(r, given[i].buffer);
-        if (buffers[at] == NULL || !check_range(r, kernel, place, &given[i], buffers[at])) {
-            return false;
-        }
-        if (place->stores && !(given[i].access & BH_WRITE)) {
-            bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
-                          PLACE " was given to read, but the kernel writes to it: give it to "
-                                "write, or mend the kernel and declare it readonly",
-                          place->set, place->binding, place->name, BHI_KERNEL_LABEL(kernel));
-            return false;
-        }
-        ranges[at] = (struct bhi_group_range){buffers[at], given[i].offset, given[i].size};
-    }
-    for (uint32_t i = 0; i < reflection->binding_count; i++) {
-        if (buffers[i] == NULL) {
-            const struct bhi_reflected_binding *place = &reflection->bindings[i];
-            bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE " was not given", place->set,
-                          place->binding, place->name, BHI_KERNEL_LABEL(kernel));
-            return false;
+/* Orders a command that uses these ranges after those it depends on. */
+static bool order(struct bhi_recorder *r, const struct use *uses, uint32_t count,
+                  VkPipelineStageFlags stage) {
+    struct bhi_hazards *hazards = &r->backend->hazards;
+    for (uint32_t i = 0; i < count; i++) {
+        if (bhi_hazards_conflict(hazards, uses[i].buffer, uses[i].begin, uses[i].end,
+                                 uses[i].write)) {
+            barrier(r);
+            break;
         }
     }
-    return true;
-}
-
-static bool check_grid(struct recorder *r, const struct bhi_cmd_dispatch *dispatch) {
-    const uint32_t groups[3] = {dispatch->groups_x, dispatch->groups_y, dispatch->groups_z};
-    const uint32_t *limits = r->backend->device.limits.maxComputeWorkGroupCount;
-    for (int axis = 0; axis < 3; axis++) {
-        if (groups[axis] > limits[axis]) {
-            bhi_fault_set(r->fault, BH_LIMIT_EXCEEDED,
-                          "%u workgroups in %c, the device allows %u (maxComputeWorkGroupCount)",
-                          groups[axis], "xyz"[axis], limits[axis]);
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool check_push(struct recorder *r, const struct bhi_vk_kernel *kernel,
-                       const struct bhi_cmd_dispatch *dispatch) {
-    if (dispatch->push_size != kernel->reflection->push_bytes) {
-        bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
-                      "kernel \"%s\" takes %u bytes of push constants, %u were given",
-                      BHI_KERNEL_LABEL(kernel), kernel->reflection->push_bytes,
-                      dispatch->push_size);
-        return false;
-    }
-    return true;
-}
-
-static bool record_dispatch(struct recorder *r, const struct bhi_cmd_dispatch *dispatch) {
-    struct bhi_backend *b = r->backend;
-    const struct bhi_vk_api *vk = &b->device.api;
-    VkCommandBuffer commands = r->recording->commands;
-    struct bhi_vk_buffer *buffers[BHI_MAX_BINDINGS];
-    struct bhi_group_range ranges[BHI_MAX_BINDINGS];
-    struct bhi_vk_kernel *kernel = find_kernel(r, dispatch->kernel);
-    if (kernel == NULL || !depend_on(r, &r->recording->kernels, kernel, &kernel->stamp) ||
-        !check_grid(r, dispatch) || !check_push(r, kernel, dispatch) ||
-        !resolve_bindings(r, kernel, dispatch, buffers, ranges)) {
-        return false;
-    }
-    const struct bhi_reflection *reflection = kernel->reflection;
-    bool depends = false;
-    for (uint32_t i = 0; i < reflection->binding_count && !depends; i++) {
-        depends =
-            bhi_hazards_conflict(&b->hazards, buffers[i], ranges[i].offset,
-                                 ranges[i].offset + ranges[i].size, reflection->bindings[i].stores);
-    }
-    if (depends) {
-        barrier(r);
-    }
-    for (uint32_t i = 0; i < reflection->binding_count; i++) {
-        if (!bhi_hazards_add(&b->hazards, buffers[i], ranges[i].offset,
-                             ranges[i].offset + ranges[i].size, reflection->bindings[i].stores)) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (!bhi_hazards_add(hazards, uses[i].buffer, uses[i].begin, uses[i].end, uses[i].write)) {
             return out_of_memory(r);
         }
     }
-    b->hazards.stages |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
-
-    if (r->bound_kernel != kernel) {
-        vk->CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->pipeline);
-        r->bound_kernel = kernel;
-        r->bound_group = NULL;
-    }
-    if (reflection->set_count > 0) {
-        struct bhi_vk_group *group =
-            bhi_vk_group_get(&b->device, &b->groups, kernel, ranges, r->fault);
-        if (group == NULL) {
-            return false;
-        }
-        if (group == r->bound_group) {
-            bhi_vk_group_release(&b->device, &b->groups, group); /* the recording has one */
-        } else {
-            if (!bhi_list_add(&r->recording->groups, group)) {
-                bhi_vk_group_release(&b->device, &b->groups, group);
-                return out_of_memory(r);
-            }
-            vk->CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->layout, 0,
-                                      reflection->set_count, group->sets, 0, NULL);
-            r->bound_group = group;
-        }
-    }
-    if (dispatch->push_size > 0) {
-        vk->CmdPushConstants(commands, kernel->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                             dispatch->push_size, bhi_cmd_push(dispatch));
-    }
-    vk->CmdDispatch(commands, dispatch->groups_x, dispatch->groups_y, dispatch->groups_z);
-    r->any = true;
+    hazards->stages |= stage;
     return true;
 }
 
-static bool in_range(struct recorder *r, const struct bhi_vk_buffer *buffer, const char *what,
+/* The descriptor sets for |ranges|, listed; |r| holds one reference for each time it binds them. */
+static bool find_group(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
+                       const struct bhi_group_range *ranges, struct bhi_vk_group **out) {
+    struct bhi_backend *b = r->backend;
+    *out = NULL;
+    if (kernel->reflection->set_count == 0) {
+        return true;
+    }
+    *out = bhi_vk_group_get(&b->device, &b->groups, kernel, ranges, r->fault);
+    if (*out == NULL) {
+        return false;
+    }
+    if (*out != r->bound_group && !bhi_list_add(&r->uses->groups, *out)) {
+        bhi_vk_group_release(&b->device, &b->groups, *out);
+        return out_of_memory(r);
+    }
+    if (*out == r->bound_group) {
+        bhi_vk_group_release(&b->device, &b->groups, *out); /* is listed already */
+    }
+    return true;
+}
+
+static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatch *dispatch) {
+    const struct bhi_vk_api *vk = &r->backend->device.api;
+    struct bhi_vk_buffer *buffers[BHI_MAX_BINDINGS];
+    struct bhi_group_range ranges[BHI_MAX_BINDINGS];
+    struct use uses[BHI_MAX_BINDINGS];
+    struct bhi_vk_group *group;
+    const struct bhi_vk_kernel *kernel = find_kernel(r, dispatch->kernel);
+    if (kernel == NULL || !bhi_bind_check(r, kernel, dispatch, buffers, ranges)) {
+        return false;
+    }
+    if (r->check_only) {
+        return true;
+    }
+    const struct bhi_reflection *reflection = kernel->reflection;
+    for (uint32_t i = 0; i < reflection->binding_count; i++) {
+        uses[i] = (struct use){buffers[i], ranges[i].offset, ranges[i].offset + ranges[i].size,
+                               reflection->bindings[i].stores};
+    }
+    if (!find_group(r, kernel, ranges, &group) ||
+        !order(r, uses, reflection->binding_count, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT)) {
+        return false;
+    }
+    if (r->bound_kernel != kernel) {
+        vk->CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->pipeline);
+        r->bound_kernel = kernel;
+    }
+    if (group != NULL && group != r->bound_group) {
+        vk->CmdBindDescriptorSets(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->layout, 0,
+                                  reflection->set_count, group->sets, 0, NULL);
+        r->bound_group = group;
+    }
+    if (dispatch->push_size > 0) {
+        vk->CmdPushConstants(r->commands, kernel->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                             dispatch->push_size, bhi_cmd_push(dispatch));
+    }
+    vk->CmdDispatch(r->commands, dispatch->groups_x, dispatch->groups_y, dispatch->groups_z);
+    return true;
+}
+
+static bool in_range(struct bhi_recorder *r, const struct bhi_vk_buffer *buffer, const char *what,
                      uint64_t offset, uint64_t bytes) {
     if (offset > buffer->size || bytes > buffer->size - offset) {
         bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
@@ -300,10 +178,9 @@ static bool in_range(struct recorder *r, const struct bhi_vk_buffer *buffer, con
     return true;
 }
 
-static bool record_copy(struct recorder *r, const struct bhi_cmd_copy *copy) {
-    struct bhi_backend *b = r->backend;
-    struct bhi_vk_buffer *src = find_buffer(r, copy->src);
-    struct bhi_vk_buffer *dst = src != NULL ? find_buffer(r, copy->dst) : NULL;
+static bool record_copy(struct bhi_recorder *r, const struct bhi_cmd_copy *copy) {
+    struct bhi_vk_buffer *src = bhi_recorder_buffer(r, copy->src);
+    struct bhi_vk_buffer *dst = src != NULL ? bhi_recorder_buffer(r, copy->dst) : NULL;
     if (dst == NULL || !in_range(r, src, "copy source", copy->src_offset, copy->bytes) ||
         !in_range(r, dst, "copy destination", copy->dst_offset, copy->bytes)) {
         return false;
@@ -314,42 +191,37 @@ static bool record_copy(struct recorder *r, const struct bhi_cmd_copy *copy) {
         bhi_fault_set(r->fault, BH_BINDING_MISMATCH, "the copy's source and destination overlap");
         return false;
     }
-    if (bhi_hazards_conflict(&b->hazards, src, copy->src_offset, src_end, false) ||
-        bhi_hazards_conflict(&b->hazards, dst, copy->dst_offset, dst_end, true)) {
-        barrier(r);
+    if (r->check_only) {
+        return true;
     }
-    if (!bhi_hazards_add(&b->hazards, src, copy->src_offset, src_end, false) ||
-        !bhi_hazards_add(&b->hazards, dst, copy->dst_offset, dst_end, true)) {
-        return out_of_memory(r);
+    const struct use uses[] = {{src, copy->src_offset, src_end, false},
+                               {dst, copy->dst_offset, dst_end, true}};
+    if (!order(r, uses, 2, VK_PIPELINE_STAGE_TRANSFER_BIT)) {
+        return false;
     }
-    b->hazards.stages |= VK_PIPELINE_STAGE_TRANSFER_BIT;
     const VkBufferCopy region = {copy->src_offset, copy->dst_offset, copy->bytes};
-    b->device.api.CmdCopyBuffer(r->recording->commands, src->buffer, dst->buffer, 1, &region);
-    r->any = true;
+    r->backend->device.api.CmdCopyBuffer(r->commands, src->buffer, dst->buffer, 1, &region);
     return true;
 }
 
-static bool record_fill(struct recorder *r, const struct bhi_cmd_fill *fill) {
-    struct bhi_backend *b = r->backend;
-    struct bhi_vk_buffer *dst = find_buffer(r, fill->dst);
+static bool record_fill(struct bhi_recorder *r, const struct bhi_cmd_fill *fill) {
+    struct bhi_vk_buffer *dst = bhi_recorder_buffer(r, fill->dst);
     if (dst == NULL || !in_range(r, dst, "fill", fill->dst_offset, fill->bytes)) {
         return false;
     }
-    const uint64_t end = fill->dst_offset + fill->bytes;
-    if (bhi_hazards_conflict(&b->hazards, dst, fill->dst_offset, end, true)) {
-        barrier(r);
+    if (r->check_only) {
+        return true;
     }
-    if (!bhi_hazards_add(&b->hazards, dst, fill->dst_offset, end, true)) {
-        return out_of_memory(r);
+    const struct use use = {dst, fill->dst_offset, fill->dst_offset + fill->bytes, true};
+    if (!order(r, &use, 1, VK_PIPELINE_STAGE_TRANSFER_BIT)) {
+        return false;
     }
-    b->hazards.stages |= VK_PIPELINE_STAGE_TRANSFER_BIT;
-    b->device.api.CmdFillBuffer(r->recording->commands, dst->buffer, fill->dst_offset, fill->bytes,
-                                fill->value);
-    r->any = true;
+    r->backend->device.api.CmdFillBuffer(r->commands, dst->buffer, fill->dst_offset, fill->bytes,
+                                         fill->value);
     return true;
 }
 
-static bool record_command(struct recorder *r, const struct bhi_cmd_header *command) {
+static bool record_command(struct bhi_recorder *r, const struct bhi_cmd_header *command) {
     switch ((enum bhi_command_type)command->type) {
     case BHI_CMD_DISPATCH:
         return record_dispatch(r, (const struct bhi_cmd_dispatch *)command);
@@ -364,18 +236,48 @@ static bool record_command(struct recorder *r, const struct bhi_cmd_header *comm
     return false;
 }
 
-/* The end of a recording: its writes are available to the host, and to whatever the queue runs
- * next. */
-static void finish_writes(struct recorder *r) {
-    struct bhi_backend *b = r->backend;
-    const VkMemoryBarrier memory = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = WORK_WRITES,
-        .dstAccessMask = WORK_READS | WORK_WRITES | HOST_ACCESS,
+bool bhi_recorder_add(struct bhi_recorder *r, const struct bhi_lane_record *record) {
+    uint32_t index = 0;
+    for (const struct bhi_cmd_header *command = bhi_record_first(record); command != NULL;
+         command = bhi_record_next(record, command)) {
+        if (!record_command(r, command)) {
+            r->fault->command_index = index;
+            return false;
+        }
+        index++;
+    }
+    return true;
+}
+
+bool bhi_record_has_work(const struct bhi_lane_record *record) {
+    const struct bhi_cmd_header *command = bhi_record_first(record);
+    while (command != NULL && command->type == BHI_CMD_PREPARE) {
+        command = bhi_record_next(record, command);
+    }
+    return command != NULL;
+}
+
+static bool record_into(struct bhi_backend *b, struct bhi_vk_recording *recording,
+                        const struct bhi_lane_record *record, struct bhi_fault *fault) {
+    struct bhi_recorder r = {
+        .backend = b, .uses = recording, .commands = recording->commands, .fault = fault};
+    const VkCommandBufferBeginInfo begin = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
     };
-    b->device.api.CmdPipelineBarrier(r->recording->commands, WORK_STAGES,
-                                     WORK_STAGES | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &memory, 0,
-                                     NULL, 0, NULL);
+    VkResult result = b->device.api.BeginCommandBuffer(recording->commands, &begin);
+    if (result != VK_SUCCESS) {
+        bhi_fault_vk(fault, result, "vkBeginCommandBuffer");
+        return false;
+    }
+    b->stamp++;
+    bhi_hazards_clear(&b->hazards);
+    const bool ok = bhi_recorder_add(&r, record);
+    bhi_recorder_settle(&r);
+    result = b->device.api.EndCommandBuffer(recording->commands);
+    if (ok && result != VK_SUCCESS) {
+        bhi_fault_vk(fault, result, "vkEndCommandBuffer");
+    }
+    return ok && result == VK_SUCCESS;
 }
 
 struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *b, const struct bhi_lane_record *record,
@@ -396,42 +298,11 @@ struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *b, const struct bhi_l
     if (recording == NULL) {
         return NULL;
     }
-    const VkCommandBufferBeginInfo begin = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-        .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, /* twice in one vkQueueSubmit */
-    };
-    VkResult result = b->device.api.BeginCommandBuffer(recording->commands, &begin);
-    if (result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, "vkBeginCommandBuffer");
+    if (!record_into(b, recording, record, fault)) {
         bhi_vk_recording_clear(&b->device, &b->recordings, &b->groups, recording);
         return NULL;
     }
-    struct recorder r = {.backend = b, .recording = recording, .fault = fault};
-    bool ok = true;
-    uint32_t index = 0;
-    bhi_hazards_clear(&b->hazards);
-    b->stamp++;
-    for (const struct bhi_cmd_header *command = first; ok && command != NULL;
-         command = bhi_record_next(record, command)) {
-        ok = record_command(&r, command);
-        index += ok;
-    }
-    if (ok) {
-        finish_writes(&r);
-        recording->idle = !r.any;
-        b->last_barriers = recording->barriers;
-    } else {
-        fault->command_index = index;
-    }
-    result = b->device.api.EndCommandBuffer(recording->commands);
-    if (ok && result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, "vkEndCommandBuffer");
-        ok = false;
-    }
-    if (!ok) {
-        bhi_vk_recording_clear(&b->device, &b->recordings, &b->groups, recording);
-        return NULL;
-    }
+    b->barriers += recording->barriers;
     bhi_vk_recording_publish(&b->recordings, recording);
     return recording;
 }

@@ -104,8 +104,16 @@ void bhi_vk_recording_clear(struct bhi_vk_device *device, struct bhi_vk_recordin
     }
     r->groups.count = r->buffers.count = r->kernels.count = 0;
     r->barriers = 0;
-    r->idle = false;
     r->last_run = 0;
+}
+
+void bhi_vk_recording_fini(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
+                           struct bhi_vk_groups *groups, struct bhi_vk_recording *r) {
+    bhi_vk_recording_clear(device, recordings, groups, r);
+    free(r->groups.items);
+    free(r->buffers.items);
+    free(r->kernels.items);
+    free(r->bytes);
 }
 
 static void destroy(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
@@ -115,10 +123,7 @@ static void destroy(struct bhi_vk_device *device, struct bhi_vk_recordings *reco
     recordings->count--;
     recordings->bytes -= r->capacity;
     device->api.FreeCommandBuffers(device->device, recordings->pool, 1, &r->commands);
-    free(r->groups.items);
-    free(r->buffers.items);
-    free(r->kernels.items);
-    free(r->bytes);
+    bhi_vk_recording_fini(device, recordings, groups, r);
     free(r);
 }
 

@@ -11,7 +11,6 @@ struct bhi_vk_recording {
     uint8_t *bytes;
     size_t size, capacity;
     bool valid; /* in a bucket; |commands| can be submitted */
-    bool idle;  /* nothing for the device to do (prepare only) */
     VkCommandBuffer commands;
     /* What it depends on, each once. */
     struct bhi_list {
@@ -57,6 +56,9 @@ void bhi_vk_recording_publish(struct bhi_vk_recordings *recordings,
 /* Makes it empty: releases what it uses. */
 void bhi_vk_recording_clear(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
                             struct bhi_vk_groups *groups, struct bhi_vk_recording *recording);
+/* Clears one that is not in |recordings|'s own keeping, and frees its lists. */
+void bhi_vk_recording_fini(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
+                           struct bhi_vk_groups *groups, struct bhi_vk_recording *recording);
 /* Clears all that use |object|, a buffer or a kernel. */
 void bhi_vk_recordings_forget(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
                               struct bhi_vk_groups *groups, const void *object);

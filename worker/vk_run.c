@@ -1,5 +1,5 @@
 /* bhi_backend_run: records in, one vkQueueSubmit, results out. */
-#include "vk_backend.h"
+#include "vk_recorder.h"
 
 #include "commands.h"
 #include "faults.h"
@@ -10,197 +10,181 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static void fail(struct bhi_result *result, const struct bhi_fault *fault) {
+/* Where a call of bhi_backend_run puts its answers. */
+struct answers {
+    const struct bhi_lane_record *const *records;
+    struct bhi_result *results;
+    struct bhi_fault *faults;
+};
+
+/* Records that share a vkQueueSubmit, as indices into the answers' arrays. */
+struct batch {
+    size_t places[BHI_MAX_MERGED];
+    uint32_t count;
+};
+
+/* What a record's answer is unless something happens to it. */
+static void succeed(const struct answers *a, size_t place, uint64_t now) {
+    a->results[place] = (struct bhi_result){
+        .seq = a->records[place]->seq,
+        .started_ns = now,
+        .ended_ns = now,
+        .status = BH_OK,
+        .command_index = BHI_NO_COMMAND,
+        .executed = BH_EXECUTED_YES,
+    };
+    a->faults[place].status = BH_OK;
+    a->faults[place].text[0] = '\0';
+}
+
+static void fail(const struct answers *a, size_t place) {
+    const struct bhi_fault *fault = &a->faults[place];
+    struct bhi_result *result = &a->results[place];
     result->status = fault->status;
     result->vk_result = fault->vk_result;
     result->command_index = fault->command_index;
     result->executed = fault->executed;
 }
 
-/* One submission that is in this vkQueueSubmit. */
-struct entry {
-    size_t index; /* in the caller's arrays */
-    struct bhi_vk_recording *recording;
-};
-
-struct batch {
-    struct bhi_backend *backend;
-    const struct bhi_lane_record *const *records;
-    struct bhi_result *results;
-    struct bhi_fault *faults;
-    struct entry entries[BHI_MAX_MERGED];
-    uint32_t count;
-};
-
-static void set_marker(struct bhi_markers *at, uint64_t started, uint64_t completed) {
-    atomic_store_explicit(&at->started, (uint32_t)started, memory_order_relaxed);
-    atomic_store_explicit(&at->completed, (uint32_t)completed, memory_order_relaxed);
-}
-
-static uint64_t seq_of(const struct batch *batch, uint32_t entry) {
-    return batch->records[batch->entries[entry].index]->seq;
-}
-
-/* Fills in the command buffers; returns how many. */
-static uint32_t gather(const struct batch *batch, VkCommandBuffer *commands) {
-    struct bhi_backend *b = batch->backend;
-    const uint64_t first = seq_of(batch, 0);
-    /* The host says so first, so that a death inside vkQueueSubmit blames the first one. */
-    set_marker(&b->page->markers, first, first - 1);
-    if (batch->count == 1) {
-        commands[0] = batch->entries[0].recording->commands;
-        return 1;
-    }
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < batch->count; i++) {
-        set_marker(&b->page->places[i], seq_of(batch, i),
-                   i == 0 ? first - 1 : seq_of(batch, i - 1));
-        commands[count++] = b->marker_commands[i];
-        commands[count++] = batch->entries[i].recording->commands;
-    }
-    const uint64_t last = seq_of(batch, batch->count - 1);
-    set_marker(&b->page->places[batch->count], last, last);
-    commands[count++] = b->marker_commands[batch->count];
-    return count;
-}
-
 /* Which of a lost batch had ended, which was running, which had not begun: the markers know. */
-static void lose(struct batch *batch, const struct bhi_fault *loss, uint64_t now) {
-    struct bhi_backend *b = batch->backend;
-    const uint64_t first = seq_of(batch, 0);
-    const uint32_t started =
-        atomic_load_explicit(&b->page->markers.started, memory_order_acquire) - (uint32_t)first;
+static void lose(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
+                 const struct bhi_fault *loss) {
+    const uint32_t started = atomic_load_explicit(&b->page->markers.started, memory_order_acquire);
     const uint32_t completed =
-        atomic_load_explicit(&b->page->markers.completed, memory_order_acquire) - (uint32_t)first;
+        atomic_load_explicit(&b->page->markers.completed, memory_order_acquire);
     for (uint32_t i = 0; i < batch->count; i++) {
-        struct bhi_result *result = &batch->results[batch->entries[i].index];
-        struct bhi_fault *fault = &batch->faults[batch->entries[i].index];
-        const uint32_t place = (uint32_t)(seq_of(batch, i) - first);
-        const bool merged = batch->count > 1;
-        result->ended_ns = now;
-        if (merged && (int32_t)(completed - place) >= 0) {
+        const size_t place = batch->places[i];
+        const uint32_t seq = (uint32_t)a->records[place]->seq;
+        if (batch->count > 1 && (int32_t)(completed - seq) >= 0) {
             continue;
         }
-        *fault = *loss;
-        fault->executed =
-            !merged || (int32_t)(started - place) >= 0 ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
-        fail(result, fault);
+        a->faults[place] = *loss;
+        a->faults[place].executed =
+            (int32_t)(started - seq) >= 0 ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
+        fail(a, place);
     }
 }
 
-static VkResult wait_for_device(struct bhi_backend *b) {
+/* Submits |commands| and waits. |kernels| lists the kernels in them. */
+static void submit(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
+                   VkCommandBuffer commands, const struct bhi_list *kernels) {
     const struct bhi_vk_api *vk = &b->device.api;
-    VkResult result = vk->WaitForFences(b->device.device, 1, &b->fence, VK_TRUE, UINT64_MAX);
-    while (result == VK_TIMEOUT) {
-        result = vk->WaitForFences(b->device.device, 1, &b->fence, VK_TRUE, UINT64_MAX);
-    }
-    return result;
-}
-
-static void submit(struct batch *batch) {
-    struct bhi_backend *b = batch->backend;
-    const struct bhi_vk_api *vk = &b->device.api;
-    VkCommandBuffer commands[2 * BHI_MAX_MERGED + 1];
     const VkSubmitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-        .commandBufferCount = gather(batch, commands),
-        .pCommandBuffers = commands,
+        .commandBufferCount = 1,
+        .pCommandBuffers = &commands,
     };
-    const uint64_t started = bhi_now_ns();
-    for (uint32_t i = 0; i < batch->count; i++) {
-        batch->results[batch->entries[i].index].started_ns = started;
-    }
+    /* The host writes the first marker, so that a death inside vkQueueSubmit blames the first. */
+    const uint64_t first = a->records[batch->places[0]]->seq;
+    atomic_store_explicit(&b->page->markers.completed, (uint32_t)first - 1, memory_order_relaxed);
+    atomic_store_explicit(&b->page->markers.started, (uint32_t)first, memory_order_release);
+
     struct bhi_fault fault = {.status = BH_OK};
+    const uint64_t started = bhi_now_ns();
     VkResult result = vk->QueueSubmit(b->device.queue, 1, &info, b->fence);
     b->queue_submits++;
     BHI_FAULT_POINT("submitted");
     if (result != VK_SUCCESS) {
         bhi_fault_vk(&fault, result, "vkQueueSubmit");
-    } else if ((result = wait_for_device(b)) != VK_SUCCESS) {
-        bhi_fault_vk(&fault, result, "vkWaitForFences");
-        /* Whatever went wrong, the device may still be at it: nothing here can be used again. */
-        fault.status = BH_DEVICE_LOST;
     } else {
-        result = vk->ResetFences(b->device.device, 1, &b->fence);
+        do {
+            result = vk->WaitForFences(b->device.device, 1, &b->fence, VK_TRUE, UINT64_MAX);
+        } while (result == VK_TIMEOUT);
         if (result != VK_SUCCESS) {
-            b->lost = true; /* all ran; there is no fence for the next */
+            bhi_fault_vk(&fault, result, "vkWaitForFences");
+            fault.status = BH_DEVICE_LOST; /* the device may still be at it, whatever it says */
+        } else {
+            b->lost = vk->ResetFences(b->device.device, 1, &b->fence) != VK_SUCCESS;
         }
     }
     const uint64_t ended = bhi_now_ns();
+    for (uint32_t i = 0; i < batch->count; i++) {
+        a->results[batch->places[i]].started_ns = started;
+        a->results[batch->places[i]].ended_ns = ended;
+    }
     if (fault.status == BH_DEVICE_LOST) {
         b->lost = true;
         bhi_vk_device_describe_loss(&b->device, &fault);
-        lose(batch, &fault, ended);
+        lose(b, a, batch, &fault);
         return;
     }
-    for (uint32_t i = 0; i < batch->count; i++) {
-        struct bhi_result *one = &batch->results[batch->entries[i].index];
-        one->ended_ns = ended;
-        if (fault.status != BH_OK) {
-            batch->faults[batch->entries[i].index] = fault;
-            fail(one, &fault);
-            continue;
-        }
-        struct bhi_list *kernels = &batch->entries[i].recording->kernels;
-        for (size_t k = 0; k < kernels->count; k++) {
-            ((struct bhi_vk_kernel *)kernels->items[k])->has_run = true;
-        }
+    for (uint32_t i = 0; fault.status != BH_OK && i < batch->count; i++) {
+        a->faults[batch->places[i]] = fault;
+        fail(a, batch->places[i]);
+    }
+    for (size_t i = 0; fault.status == BH_OK && i < kernels->count; i++) {
+        ((struct bhi_vk_kernel *)kernels->items[i])->has_run = true;
     }
 }
 
-/* Runs what is in the batch and empties it. */
-static void flush(struct batch *batch) {
-    if (batch->count > 0) {
-        submit(batch);
-        batch->count = 0;
+/* One record with a command buffer of its own, which is kept. */
+static void run_alone(struct bhi_backend *b, const struct answers *a, size_t place) {
+    const struct bhi_lane_record *record = a->records[place];
+    const struct batch batch = {.places = {place}, .count = 1};
+    struct bhi_vk_recording *recording = bhi_vk_record(b, record, &a->faults[place]);
+    if (recording == NULL) {
+        fail(a, place);
+    } else if (bhi_record_has_work(record)) {
+        submit(b, a, &batch, recording->commands, &recording->kernels);
+        return;
     }
+    a->results[place].ended_ns = bhi_now_ns();
 }
 
-static void refuse_lost(struct bhi_result *result, struct bhi_fault *fault) {
-    bhi_fault_set(fault, BH_DEVICE_LOST, "the device was lost before this submission");
-    fault->vk_result = VK_ERROR_DEVICE_LOST;
-    fail(result, fault);
+/* Records |from| to |to| in one command buffer. False: it cannot be done this way, and nothing was
+ * run. */
+static bool run_merged(struct bhi_backend *b, const struct answers *a, size_t from, size_t to) {
+    struct batch batch;
+    struct bhi_fault fault;
+    batch.count = 0;
+    if (!bhi_vk_merge_begin(b, &fault)) {
+        return false;
+    }
+    bool spoiled = false;
+    uint64_t before = a->records[from]->seq - 1;
+    for (size_t i = from; i < to && !spoiled; i++) {
+        if (bhi_vk_merge_add(b, a->records[i], before, &a->faults[i], &spoiled)) {
+            batch.places[batch.count++] = i;
+            before = a->records[i]->seq;
+        } else {
+            fail(a, i);
+        }
+    }
+    VkCommandBuffer commands = bhi_vk_merge_end(b, before, &fault);
+    const bool good = !spoiled && commands != VK_NULL_HANDLE;
+    if (good && batch.count > 0) {
+        submit(b, a, &batch, commands, &b->merged.kernels);
+    }
+    bhi_vk_merge_clear(b);
+    return good;
 }
 
 bool bhi_backend_run(struct bhi_backend *b, const struct bhi_lane_record *const *records,
                      size_t count, struct bhi_result *results, struct bhi_fault *faults) {
-    struct batch batch;
-    batch.backend = b;
-    batch.records = records;
-    batch.results = results;
-    batch.faults = faults;
-    batch.count = 0;
-    const uint32_t most = b->merge ? BHI_MAX_MERGED : 1;
+    const struct answers a = {records, results, faults};
+    const uint64_t now = bhi_now_ns();
     b->run++;
+    b->submissions += count;
     for (size_t i = 0; i < count; i++) {
-        const uint64_t now = bhi_now_ns();
-        results[i] = (struct bhi_result){
-            .seq = records[i]->seq,
-            .started_ns = now,
-            .ended_ns = now,
-            .status = BH_OK,
-            .command_index = BHI_NO_COMMAND,
-            .executed = BH_EXECUTED_YES,
-        };
-        faults[i].status = BH_OK;
-        faults[i].text[0] = '\0';
-        b->submissions++;
-        if (b->lost) {
-            refuse_lost(&results[i], &faults[i]);
+        succeed(&a, i, now);
+    }
+    for (size_t from = 0, to; from < count; from = to) {
+        to = from + BHI_MAX_MERGED < count ? from + BHI_MAX_MERGED : count;
+        if (b->merge && !b->lost && to - from > 1 && run_merged(b, &a, from, to)) {
             continue;
         }
-        struct bhi_vk_recording *recording = bhi_vk_record(b, records[i], &faults[i]);
-        results[i].ended_ns = bhi_now_ns();
-        if (recording == NULL) {
-            fail(&results[i], &faults[i]);
-        } else if (!recording->idle) {
-            batch.entries[batch.count++] = (struct entry){i, recording};
-            if (batch.count == most) {
-                flush(&batch);
+        for (size_t i = from; i < to; i++) {
+            if (b->lost) {
+                bhi_fault_set(&faults[i], BH_DEVICE_LOST,
+                              "the device was lost before this submission");
+                faults[i].vk_result = VK_ERROR_DEVICE_LOST;
+                fail(&a, i);
+            } else {
+                succeed(&a, i, now);
+                run_alone(b, &a, i);
             }
         }
     }
-    flush(&batch);
     return !b->lost;
 }
 

@@ -1,0 +1,159 @@
+#include "vk_recorder.h"
+
+#include "commands.h"
+#include "vk_fault.h"
+
+#include <bulkhead/bulkhead.h>
+#include <string.h>
+
+/* The reflection's binding at |set|, |binding|, or -1. They are sorted. */
+static int place_of(const struct bhi_reflection *reflection, uint32_t set, uint32_t binding) {
+    uint32_t low = 0, high = reflection->binding_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        const struct bhi_reflected_binding *at = &reflection->bindings[middle];
+        if (at->set == set && at->binding == binding) {
+            return (int)middle;
+        }
+        if (at->set < set || (at->set == set && at->binding < binding)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return -1;
+}
+
+/* How messages name a binding: set 0 binding 1 ("weights") of kernel "matmul". */
+#define PLACE "set %u binding %u (\"%s\") of kernel \"%s\""
+
+static bool check_range(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
+                        const struct bhi_reflected_binding *place,
+                        const struct bhi_cmd_binding *given, const struct bhi_vk_buffer *buffer) {
+    const VkPhysicalDeviceLimits *limits = &r->backend->device.limits;
+    const bool uniform = place->kind == BH_UNIFORM_BUFFER;
+    const uint64_t alignment =
+        uniform ? limits->minUniformBufferOffsetAlignment : limits->minStorageBufferOffsetAlignment;
+    const uint64_t longest =
+        uniform ? limits->maxUniformBufferRange : limits->maxStorageBufferRange;
+    const char *kind = uniform ? "Uniform" : "Storage";
+    if (given->offset > buffer->size || given->size > buffer->size - given->offset) {
+        bhi_fault_set(
+            r->fault, BH_BINDING_MISMATCH, PLACE ": bytes %llu to %llu of a buffer of %llu bytes",
+            place->set, place->binding, place->name, BHI_KERNEL_LABEL(kernel),
+            (unsigned long long)given->offset, (unsigned long long)(given->offset + given->size),
+            (unsigned long long)buffer->size);
+        return false;
+    }
+    if (given->size == 0 && buffer->size != 0) {
+        bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE ": the range is empty", place->set,
+                      place->binding, place->name, BHI_KERNEL_LABEL(kernel));
+        return false;
+    }
+    if (given->offset % alignment != 0) {
+        bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+                      PLACE ": offset %llu is not a multiple of %llu (min%sBufferOffsetAlignment)",
+                      place->set, place->binding, place->name, BHI_KERNEL_LABEL(kernel),
+                      (unsigned long long)given->offset, (unsigned long long)alignment, kind);
+        return false;
+    }
+    if (given->size > longest) {
+        bhi_fault_set(r->fault, BH_LIMIT_EXCEEDED,
+                      PLACE ": %llu bytes, the device allows %llu (max%sBufferRange)", place->set,
+                      place->binding, place->name, BHI_KERNEL_LABEL(kernel),
+                      (unsigned long long)given->size, (unsigned long long)longest, kind);
+        return false;
+    }
+    if (given->size < place->min_bytes) {
+        bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+                      PLACE ": the uniform block has %u bytes, %llu were given", place->set,
+                      place->binding, place->name, BHI_KERNEL_LABEL(kernel), place->min_bytes,
+                      (unsigned long long)given->size);
+        return false;
+    }
+    return true;
+}
+
+static bool resolve_bindings(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
+                             const struct bhi_cmd_dispatch *dispatch,
+                             struct bhi_vk_buffer *buffers[BHI_MAX_BINDINGS],
+                             struct bhi_group_range *ranges) {
+    const struct bhi_reflection *reflection = kernel->reflection;
+    const struct bhi_cmd_binding *given = bhi_cmd_bindings(dispatch);
+    memset(buffers, 0, reflection->binding_count * sizeof *buffers);
+    for (uint32_t i = 0; i < dispatch->binding_count; i++) {
+        /* Callers mostly give them in order. */
+        const struct bhi_reflected_binding *guess = &reflection->bindings[i];
+        int at = i < reflection->binding_count && guess->set == given[i].set &&
+                         guess->binding == given[i].binding
+                     ? (int)i
+                     : place_of(reflection, given[i].set, given[i].binding);
+        if (at < 0) {
+            bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+                          "set %u binding %u was given, but kernel \"%s\" does not use it",
+                          given[i].set, given[i].binding, BHI_KERNEL_LABEL(kernel));
+            return false;
+        }
+        const struct bhi_reflected_binding *place = &reflection->bindings[at];
+        if (buffers[at] != NULL) {
+            bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE " was given twice", place->set,
+                          place->binding, place->name, BHI_KERNEL_LABEL(kernel));
+            return false;
+        }
+        buffers[at] = bhi_recorder_buffer(r, given[i].buffer);
+        if (buffers[at] == NULL || !check_range(r, kernel, place, &given[i], buffers[at])) {
+            return false;
+        }
+        if (place->stores && !(given[i].access & BH_WRITE)) {
+            bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+                          PLACE " was given to read, but the kernel writes to it: give it to "
+                                "write, or mend the kernel and declare it readonly",
+                          place->set, place->binding, place->name, BHI_KERNEL_LABEL(kernel));
+            return false;
+        }
+        ranges[at] = (struct bhi_group_range){buffers[at], given[i].offset, given[i].size};
+    }
+    for (uint32_t i = 0; i < reflection->binding_count; i++) {
+        if (buffers[i] == NULL) {
+            const struct bhi_reflected_binding *place = &reflection->bindings[i];
+            bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE " was not given", place->set,
+                          place->binding, place->name, BHI_KERNEL_LABEL(kernel));
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_grid(struct bhi_recorder *r, const struct bhi_cmd_dispatch *dispatch) {
+    const uint32_t groups[3] = {dispatch->groups_x, dispatch->groups_y, dispatch->groups_z};
+    const uint32_t *limits = r->backend->device.limits.maxComputeWorkGroupCount;
+    for (int axis = 0; axis < 3; axis++) {
+        if (groups[axis] > limits[axis]) {
+            bhi_fault_set(r->fault, BH_LIMIT_EXCEEDED,
+                          "%u workgroups in %c, the device allows %u (maxComputeWorkGroupCount)",
+                          groups[axis], "xyz"[axis], limits[axis]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_push(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
+                       const struct bhi_cmd_dispatch *dispatch) {
+    if (dispatch->push_size != kernel->reflection->push_bytes) {
+        bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+                      "kernel \"%s\" takes %u bytes of push constants, %u were given",
+                      BHI_KERNEL_LABEL(kernel), kernel->reflection->push_bytes,
+                      dispatch->push_size);
+        return false;
+    }
+    return true;
+}
+
+bool bhi_bind_check(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
+                    const struct bhi_cmd_dispatch *dispatch,
+                    struct bhi_vk_buffer *buffers[BHI_MAX_BINDINGS],
+                    struct bhi_group_range ranges[BHI_MAX_BINDINGS]) {
+    return check_grid(r, dispatch) && check_push(r, kernel, dispatch) &&
+           resolve_bindings(r, kernel, dispatch, buffers, ranges);
+}

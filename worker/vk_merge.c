@@ -1,0 +1,123 @@
+/* Several records in one command buffer. Before each the device writes "started", after each
+ * "completed" into the markers page: should it be lost, or the process die, one knows where. That
+ * is an order, too: each record begins after the one before has ended. */
+#include "vk_recorder.h"
+
+#include "vk_fault.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(struct bhi_marker_page) <= 4096, "the markers have one page");
+
+bool bhi_vk_merge_init(struct bhi_backend *b, struct bhi_markers *markers,
+                       struct bhi_fault *fault) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    b->merge = markers != NULL;
+    void *pointer = markers;
+    if (pointer == NULL) {
+        pointer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (pointer == MAP_FAILED) {
+            bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory for the markers");
+            return false;
+        }
+    }
+    b->page = pointer;
+    b->page_buffer =
+        (struct bhi_vk_buffer){.id = UINT64_MAX, .size = page, .mapped = page, .pointer = pointer};
+    if (!bhi_vk_buffer_import(&b->device, &b->page_buffer)) {
+        *fault = b->page_buffer.fault;
+        return false;
+    }
+    const VkCommandBufferAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = b->recordings.pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = 1,
+    };
+    VkResult result =
+        b->device.api.AllocateCommandBuffers(b->device.device, &info, &b->merged.commands);
+    if (result != VK_SUCCESS) {
+        b->merged.commands = VK_NULL_HANDLE;
+        bhi_fault_vk(fault, result, "vkAllocateCommandBuffers");
+    }
+    return result == VK_SUCCESS;
+}
+
+void bhi_vk_merge_fini(struct bhi_backend *b) {
+    bhi_vk_recording_fini(&b->device, &b->recordings, &b->groups, &b->merged);
+    bhi_vk_buffer_release(&b->device, &b->page_buffer);
+    if (b->page != NULL && !b->merge) {
+        munmap(b->page, b->page_buffer.mapped);
+    }
+    b->page = NULL;
+}
+
+static void write_marker(struct bhi_recorder *r, uint64_t started, uint64_t completed) {
+    const struct bhi_vk_api *vk = &r->backend->device.api;
+    const uint32_t words[2] = {(uint32_t)started, (uint32_t)completed};
+    _Static_assert(sizeof words == sizeof(struct bhi_markers), "both words at once");
+    vk->CmdUpdateBuffer(r->commands, r->backend->page_buffer.buffer,
+                        offsetof(struct bhi_marker_page, markers), sizeof words, words);
+    const VkMemoryBarrier memory = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
+        .dstAccessMask = BHI_WORK_READS | BHI_WORK_WRITES | BHI_HOST_ACCESS,
+    };
+    vk->CmdPipelineBarrier(r->commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                           BHI_WORK_STAGES | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &memory, 0, NULL, 0,
+                           NULL);
+}
+
+bool bhi_vk_merge_begin(struct bhi_backend *b, struct bhi_fault *fault) {
+    const VkCommandBufferBeginInfo begin = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
+    };
+    VkResult result = b->device.api.BeginCommandBuffer(b->merged.commands, &begin);
+    if (result != VK_SUCCESS) {
+        bhi_fault_vk(fault, result, "vkBeginCommandBuffer");
+        return false;
+    }
+    b->stamp++;
+    bhi_hazards_clear(&b->hazards);
+    b->merger =
+        (struct bhi_recorder){.backend = b, .uses = &b->merged, .commands = b->merged.commands};
+    return true;
+}
+
+bool bhi_vk_merge_add(struct bhi_backend *b, const struct bhi_lane_record *record, uint64_t before,
+                      struct bhi_fault *fault, bool *out_spoiled) {
+    struct bhi_recorder *r = &b->merger;
+    r->fault = fault;
+    r->check_only = true; /* once something is recorded it cannot be taken back */
+    const bool good = bhi_recorder_add(r, record);
+    r->check_only = false;
+    if (!good) {
+        return false;
+    }
+    write_marker(r, record->seq, before);
+    if (!bhi_recorder_add(r, record)) {
+        *out_spoiled = true;
+        return false;
+    }
+    bhi_recorder_settle(r);
+    return true;
+}
+
+VkCommandBuffer bhi_vk_merge_end(struct bhi_backend *b, uint64_t last, struct bhi_fault *fault) {
+    write_marker(&b->merger, last, last);
+    VkResult result = b->device.api.EndCommandBuffer(b->merged.commands);
+    if (result != VK_SUCCESS) {
+        bhi_fault_vk(fault, result, "vkEndCommandBuffer");
+        return VK_NULL_HANDLE;
+    }
+    b->barriers += b->merged.barriers;
+    return b->merged.commands;
+}
+
+void bhi_vk_merge_clear(struct bhi_backend *b) {
+    bhi_vk_recording_clear(&b->device, &b->recordings, &b->groups, &b->merged);
+}
