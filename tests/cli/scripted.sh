@@ -58,7 +58,7 @@ while read -r name number class; do
             expect_json ".status == \"POISONED\" and .code == \"$name\" and .executed == \"unknown\"
                 and .message == \"as scripted\" and (keys | length) == 14"
             expect_stderr "is poisoned"
-            expect_stderr "executed  unknown"
+            expect_stderr "executed    unknown"
             expect_stderr "what to do"
         else
             expect_empty .stdout
