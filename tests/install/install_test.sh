@@ -27,7 +27,7 @@ for wanted in "$prefix/include/bulkhead/bulkhead.h" "$prefix/include/bulkhead/st
 done
 [ -x "$prefix/libexec/bulkhead/bulkhead-worker" ] || die "the worker is not installed"
 [ -x "$prefix/bin/bulkhead" ] || die "the program bulkhead is not installed"
-ls "$prefix"/share/bulkhead/*.spv > /dev/null || die "no kernel is installed in share/bulkhead"
+ls "$prefix"/share/bulkhead/shaders/*.spv > /dev/null || die "no kernel is installed"
 if grep -rlI "$build_dir" "$libdir/cmake" "$pc" "$prefix/include"; then
     die "these files remember the build folder"
 fi
