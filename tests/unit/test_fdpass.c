@@ -63,7 +63,7 @@ static void test_pair_is_cloexec(void **state) {
 static void test_round_trip(void **state) {
     struct fixture *f = *state;
     for (size_t n = 0; n <= BHI_FDPASS_MAX; n++) {
-        int fds[BHI_FDPASS_MAX], got[BHI_FDPASS_MAX];
+        int fds[BHI_FDPASS_MAX] = {0}, got[BHI_FDPASS_MAX];
         char bytes[16];
         for (size_t i = 0; i < n; i++)
             fds[i] = eventfd((unsigned)(100 + i), EFD_NONBLOCK);
