@@ -16,11 +16,12 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#define EVENTS         64
-#define RETRY_NS       (2ull * 1000000)     /* a full socket is tried again after */
-#define REAP_GRACE_NS  (200ull * 1000000)   /* for the exit status, after the pidfd has fired */
-#define CLOSE_GRACE_NS (10000ull * 1000000) /* for everything to die when the context closes */
-#define MAX_SOCKETS    8192
+#define EVENTS          64
+#define RETRY_NS        (2ull * 1000000)     /* a full socket is tried again after */
+#define REAP_GRACE_NS   (200ull * 1000000)   /* for the exit status, after the pidfd has fired */
+#define WARDEN_GRACE_NS (1000ull * 1000000)  /* to follow its zygote */
+#define CLOSE_GRACE_NS  (10000ull * 1000000) /* for everything to die when the context closes */
+#define MAX_SOCKETS     8192
 
 struct bhi_reactor {
     pthread_t thread;
@@ -32,6 +33,10 @@ struct bhi_reactor {
     uint64_t armed_ns;    /* context lock: when the sleeping reactor wakes by itself */
     uint64_t close_by_ns; /* reactor thread */
 };
+
+static uint64_t min_ns(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
 
 void *bhi_reactor_zmq(bh_context *context) {
     return context->reactor->zmq;
@@ -132,7 +137,8 @@ static void bury_zygotes(bh_context *context) {
     /* Only this thread changes the list. */
     BHI_LIST_EACH_SAFE(node, &context->zygotes) {
         struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
-        bool over = zygote->gone || zygote->warden_pidfd < 0;
+        /* The warden reaps its zygote, then ends by itself. */
+        bool over = zygote->warden_pidfd < 0 || (zygote->gone && zygote->warden_gone);
         if (zygote->state != BHI_ZYGOTE_LOST || !over || has_workers(context, zygote))
             continue;
         bhi_reactor_unwatch(context, zygote->socket);
@@ -212,10 +218,12 @@ static void on_event(bh_context *context, const struct bhi_source *source) {
     case BHI_SOURCE_ZYGOTE_PIDFD:
         bhi_reactor_unwatch(context, zygote->pidfd);
         zygote->gone = true;
+        zygote->bury_by_ns = bhi_now_ns() + WARDEN_GRACE_NS;
         lose_zygote(zygote);
         break;
     case BHI_SOURCE_WARDEN_PIDFD:
         bhi_reactor_unwatch(context, zygote->warden_pidfd);
+        zygote->warden_gone = true;
         /* Before its zygote: then that one dies with it, if it was ever born. */
         if (zygote->pidfd < 0)
             zygote->gone = true;
@@ -272,6 +280,12 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
     uint64_t look_again = BH_FOREVER;
     BHI_LIST_EACH_SAFE(node, &context->zygotes) {
         struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        if (zygote->gone && !zygote->warden_gone) {
+            if (zygote->bury_by_ns <= now_ns)
+                pidfd_send_signal(zygote->warden_pidfd, SIGKILL, NULL, 0);
+            else
+                look_again = min_ns(look_again, zygote->bury_by_ns);
+        }
         if (zygote->state != BHI_ZYGOTE_STARTING)
             continue;
         if (zygote->start_deadline_ns <= now_ns) {
@@ -303,10 +317,6 @@ static void begin_closing(bh_context *context) {
     bhi_context_unlock(context);
     BHI_LIST_EACH_SAFE(node, &context->zygotes)
     lose_zygote(BHI_CONTAINER(node, struct bhi_zygote, link));
-}
-
-static uint64_t min_ns(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
 }
 
 static void *run(void *argument) {

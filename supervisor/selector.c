@@ -26,7 +26,7 @@ bool bhi_selector_parse(const char *selector, char driver[BHI_DRIVER_NAME], uint
         return true;
     const char *colon = strchr(selector, ':');
     size_t length = colon ? (size_t)(colon - selector) : strlen(selector);
-    if (!length || length >= BHI_DRIVER_NAME)
+    if (!length || length >= BHI_DRIVER_NAME || selector[0] < 'a' || selector[0] > 'z')
         return false;
     for (size_t i = 0; i < length; i++) {
         char c = selector[i];

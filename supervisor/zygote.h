@@ -36,7 +36,9 @@ struct bhi_zygote {
     int warden_pidfd;
     struct bhi_source socket_source, pidfd_source, warden_source;
     uint64_t start_deadline_ns;
-    bool gone; /* its pidfd fired */
+    bool gone; /* it, or the warden before it was born, is dead */
+    bool warden_gone;
+    uint64_t bury_by_ns; /* gone: then its warden is killed if it is still there */
 
     /* Lock. */
     struct bhi_list link; /* context->zygotes */

@@ -56,6 +56,10 @@ bh_kernel *fx_kernel(bh_context *context, const char *name) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.spv", BHT_SHADERS, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        snprintf(path, sizeof path, "%s/%s.spv", BHT_TEST_SHADERS, name);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    }
     if (fd < 0)
         BHT_FAIL("cannot open %s", path);
     struct stat info;
@@ -117,11 +121,38 @@ bh_event *fx_square(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffe
     return launch(stream, square, (uint32_t)((bh_buffer_size(x) / 4 + 63) / 64), bindings, 2);
 }
 
-bh_event *fx_hang(bh_stream *stream, bh_kernel *hang, bh_buffer *gate) {
+bh_event *fx_run(bh_stream *stream, bh_kernel *kernel, bh_buffer *data) {
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = gate, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
+        {.binding = 0, .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
     };
-    return launch(stream, hang, 65535, bindings, 1);
+    return launch(stream, kernel, 65535, bindings, 1);
+}
+
+/* A gate's mapping, though it is in use: bh_buffer_map would wait. */
+struct gate {
+    bh_buffer *buffer;
+    volatile uint32_t *words;
+};
+static struct gate gates[64];
+
+bh_event *fx_gate(bh_stream *stream, bh_kernel *gate, bh_buffer *data) {
+    volatile uint32_t *words = fx_pointer(data);
+    words[1] = 0;
+    size_t i = 0;
+    while (gates[i].buffer && gates[i].buffer != data)
+        BHT_LT(++i, BHT_COUNT(gates));
+    gates[i] = (struct gate){data, words};
+    return fx_run(stream, gate, data);
+}
+
+void fx_await_gate(bh_buffer *data) {
+    for (size_t i = 0; i < BHT_COUNT(gates); i++) {
+        if (gates[i].buffer == data) {
+            WAIT_UNTIL(gates[i].words[1] == 1, 20000);
+            return;
+        }
+    }
+    BHT_FAIL("no gate runs on this buffer");
 }
 
 bh_verdict fx_verdict(bh_event *event) {

@@ -9,7 +9,7 @@
 #define FX_SECONDS 20000000000ull /* how long any wait of a test may take: 20 s */
 #define FX_MS      1000000ull
 
-/* The value that ends shaders/hang.comp: a gate that the test opens. */
+/* The value that ends tests/system/gate.comp. */
 #define FX_GATE_OPEN 0x600D600Du
 
 /* Fault injection needs the faulty worker: |faults| as in worker/faults.h, NULL: the real one. */
@@ -27,8 +27,12 @@ uint32_t *fx_pointer(bh_buffer *buffer);
 
 /* y = x * x over floats; returns the event. */
 bh_event *fx_square(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y);
-/* Runs until *fx_pointer(gate) is FX_GATE_OPEN. */
-bh_event *fx_hang(bh_stream *stream, bh_kernel *hang, bh_buffer *gate);
+/* Any kernel with one buffer at 0.0. */
+bh_event *fx_run(bh_stream *stream, bh_kernel *kernel, bh_buffer *data);
+/* The kernel "gate": runs until word 0 of |data| is FX_GATE_OPEN, or for minutes. */
+bh_event *fx_gate(bh_stream *stream, bh_kernel *gate, bh_buffer *data);
+/* Waits until it runs: it says so in word 1. The buffer needs two words. */
+void fx_await_gate(bh_buffer *data);
 bh_verdict fx_verdict(bh_event *event);
 /* Waits for the event and checks what became of it. */
 void fx_expect(bh_event *event, bh_status status);

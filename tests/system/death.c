@@ -20,11 +20,12 @@ static struct running start_hanging(const char *faults, uint64_t deadline_ns) {
     struct running r = {.context = fx_context(faults)};
     r.stream = fx_stream(r.context, "victim", deadline_ns);
     r.pid = fx_ready(r.stream);
-    r.hang = fx_kernel(r.context, "hang");
+    r.hang = fx_kernel(r.context, "gate");
     r.gate = fx_words(r.context, 64, 0);
     r.word = fx_pointer(r.gate);
-    r.event = fx_hang(r.stream, r.hang, r.gate);
-    BHT_EQ(bh_event_wait(r.event, 20 * FX_MS), BH_TIMEOUT); /* E10: nothing has changed */
+    r.event = fx_gate(r.stream, r.hang, r.gate);
+    fx_await_gate(r.gate);
+    BHT_EQ(bh_event_wait(r.event, 0), BH_TIMEOUT); /* E10: nothing has changed */
     return r;
 }
 
@@ -47,7 +48,7 @@ static void dies_of(int signal, bh_status status) {
     BHT_EQ(verdict.worker_pid, r.pid);
     BHT_EQ(verdict.origin, bh_event_id(r.event));
     BHT_EQ(verdict.hops, 0);
-    BHT_STR_EQ(verdict.kernel_name, "hang");
+    BHT_STR_EQ(verdict.kernel_name, "gate");
     BHT_STR_EQ(verdict.stream_name, "victim");
     uint8_t hash[32];
     bh_kernel_hash(r.hang, hash);
@@ -75,7 +76,7 @@ static void a_kernel_that_crashes_the_driver(void) {
     bh_stream *stream = fx_stream(context, "crash", FX_SECONDS);
     bh_kernel *crash = fx_kernel(context, "crash_shared");
     bh_buffer *data = fx_words(context, 64, 1);
-    bh_event *event = fx_hang(stream, crash, data);
+    bh_event *event = fx_run(stream, crash, data);
     fx_expect(event, BH_WORKER_SIGNAL);
     bh_verdict verdict = fx_verdict(event);
     BHT_EQ(verdict.signal, SIGSEGV);
@@ -242,7 +243,7 @@ static void a_memory_bomb_runs_into_the_limit(void) {
     BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
     bh_kernel *bomb = fx_kernel(context, "memory_bomb");
     bh_buffer *data = fx_words(context, 64, 0);
-    bh_event *event = fx_hang(stream, bomb, data);
+    bh_event *event = fx_run(stream, bomb, data);
     bh_verdict verdict = fx_verdict(event);
     BHT_EQ(verdict.status, BH_OUT_OF_HOST_MEMORY);
     BHT_EQ(verdict.limit, 256ull << 20);

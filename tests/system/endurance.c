@@ -11,7 +11,7 @@ static void thousand_deaths(void) {
     options.spares = 1;
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *stream = fx_stream(context, "phoenix", BH_FOREVER);
-    bh_kernel *hang = fx_kernel(context, "hang");
+    bh_kernel *hang = fx_kernel(context, "gate");
     bh_buffer *gate = fx_words(context, 64, 0);
     size_t descriptors = 0, descendants = 0;
     uint64_t resident = 0;
@@ -24,7 +24,7 @@ static void thousand_deaths(void) {
             resident = bht_resident_bytes(getpid());
         }
         fx_pointer(gate); /* DISCARD: the last death has poisoned it */
-        bh_event *event = fx_hang(stream, hang, gate);
+        bh_event *event = fx_gate(stream, hang, gate);
         /* In its lane, or running, or not yet seen: whatever the moment, one verdict. */
         fx_kill(pid, SIGKILL);
         bh_status status = bh_event_wait(event, 200 * FX_MS);

@@ -11,9 +11,10 @@
 static void one_death_and_one_success(bh_context *context) {
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
     pid_t pid = fx_ready(stream);
-    bh_kernel *hang = fx_kernel(context, "hang");
+    bh_kernel *hang = fx_kernel(context, "gate");
     bh_buffer *gate = fx_words(context, 64, 0);
-    bh_event *event = fx_hang(stream, hang, gate);
+    bh_event *event = fx_gate(stream, hang, gate);
+    fx_await_gate(gate);
     fx_kill(pid, SIGKILL);
     fx_expect(event, BH_WORKER_SIGNAL);
     BHT_EQ(fx_verdict(event).signal, SIGKILL);
@@ -133,7 +134,7 @@ static void host_dies(bool keep_child) {
             pids[i] = fx_ready(fx_stream(context, "s", FX_SECONDS));
         bh_stream *busy = fx_stream(context, "busy", BH_FOREVER);
         pids[2] = fx_ready(busy);
-        fx_hang(busy, fx_kernel(context, "hang"), fx_words(context, 64, 0));
+        fx_gate(busy, fx_kernel(context, "gate"), fx_words(context, 64, 0));
         if (keep_child && fork() == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL); /* with the test, not with the host */
             for (;;)
@@ -189,11 +190,12 @@ static void nothing_of_the_host_is_touched(void) {
 static void a_context_is_destroyed_in_mid_job(void) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
-    bh_kernel *hang = fx_kernel(context, "hang"), *square = fx_kernel(context, "square");
+    bh_kernel *hang = fx_kernel(context, "gate"), *square = fx_kernel(context, "square");
     bh_buffer *gate = fx_words(context, 64, 0);
     bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
     fx_ready(stream);
-    bh_event *running = fx_hang(stream, hang, gate);
+    bh_event *running = fx_gate(stream, hang, gate);
+    fx_await_gate(gate);
     bh_event *queued = fx_square(stream, square, x, y);
     bh_context_destroy(context);
     fx_expect(running, BH_CONTEXT_CLOSED);

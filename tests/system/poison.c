@@ -22,14 +22,15 @@ static struct stage set_up(void) {
     s.b = fx_stream(s.context, "b", FX_SECONDS);
     s.pid = fx_ready(s.a);
     fx_ready(s.b);
-    s.hang = fx_kernel(s.context, "hang");
+    s.hang = fx_kernel(s.context, "gate");
     s.square = fx_kernel(s.context, "square");
     s.gate = fx_words(s.context, 64, 0);
     s.word = fx_pointer(s.gate);
     s.x = fx_words(s.context, 64, 0);
     s.y = fx_words(s.context, 64, 0);
     s.z = fx_words(s.context, 64, 0);
-    s.bad = fx_hang(s.a, s.hang, s.gate);
+    s.bad = fx_gate(s.a, s.hang, s.gate);
+    fx_await_gate(s.gate);
     return s;
 }
 
@@ -82,7 +83,7 @@ static void poison_flows_downstream_only(void) {
     BHT_EQ(verdict.origin, bh_event_id(s.bad));
     BHT_EQ(verdict.hops, 1);
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
-    BHT_STR_EQ(verdict.kernel_name, "hang");
+    BHT_STR_EQ(verdict.kernel_name, "gate");
     fx_expect_healthy(s.context, s.b);
     bh_event_release(good);
     bh_event_release(both);
@@ -162,7 +163,8 @@ static void two_failures_on_one_stream(void) {
     fx_expect(s.bad, BH_WORKER_SIGNAL);
     pid_t next = fx_ready(s.a);
     bh_buffer *gate = fx_words(s.context, 64, 0);
-    bh_event *second = fx_hang(s.a, s.hang, gate);
+    bh_event *second = fx_gate(s.a, s.hang, gate);
+    fx_await_gate(gate);
     fx_kill(next, SIGABRT);
     fx_expect(second, BH_WORKER_SIGNAL);
     BHT_EQ(fx_verdict(second).signal, SIGABRT);
@@ -185,7 +187,8 @@ static void two_failures_on_one_stream(void) {
 static void several_causes(void) {
     struct stage s = set_up();
     bh_buffer *gate = fx_words(s.context, 64, 0);
-    bh_event *bad2 = fx_hang(s.b, s.hang, gate);
+    bh_event *bad2 = fx_gate(s.b, s.hang, gate);
+    fx_await_gate(gate);
     pid_t pid_b = fx_ready(s.b);
     fx_kill(s.pid, SIGKILL);
     fx_expect(s.bad, BH_WORKER_SIGNAL);
@@ -232,7 +235,7 @@ static void the_middle_of_a_submission_fails(void) {
     BHT_EQ(verdict.status, BH_BINDING_MISMATCH);
     BHT_EQ(verdict.command_index, 1);
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
-    BHT_STR_HAS(verdict.message, "0.1");
+    BHT_STR_HAS(verdict.message, "set 0 binding 1");
     BHT_STR_EQ(verdict.kernel_name, "square");
     fx_expect(before, BH_OK);
     void *pointer;
@@ -330,8 +333,8 @@ static void all_handles_are_dropped_in_flight(void) {
     struct stage s = set_up();
     bh_buffer *gate = fx_words(s.context, 64, 0);
     uint32_t *word = fx_pointer(gate);
-    bh_kernel *hang = fx_kernel(s.context, "hang");
-    bh_event *event = fx_hang(s.b, hang, gate);
+    bh_kernel *hang = fx_kernel(s.context, "gate");
+    bh_event *event = fx_gate(s.b, hang, gate);
     bh_buffer_release(gate);
     bh_kernel_release(hang);
     /* The mapping is still there, because the submission holds it. */

@@ -1,0 +1,12 @@
+// Runs until the host writes 0x600D600D into word 0, and says in word 1 that it runs.
+// llvmpipe 22.3.6 ends each invocation after 65,535 iterations: there are many invocations.
+#version 450
+layout(local_size_x = 1) in;
+layout(set = 0, binding = 0) volatile buffer Gate { uint word[]; };
+
+void main()
+{
+    word[1] = 1u;
+    while (word[0] != 0x600D600Du)
+        word[2] += 1u;
+}
