@@ -55,9 +55,12 @@ static struct bhi_vk_kernel *find_kernel(struct bhi_recorder *r, uint64_t id) {
 
 static void barrier(struct bhi_recorder *r) {
     struct bhi_backend *b = r->backend;
+    const bool compute = b->hazards.stages & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+    const bool transfer = b->hazards.stages & VK_PIPELINE_STAGE_TRANSFER_BIT;
     const VkMemoryBarrier memory = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = BHI_WORK_WRITES,
+        .srcAccessMask = (compute ? VK_ACCESS_SHADER_WRITE_BIT : 0u) |
+                         (transfer ? VK_ACCESS_TRANSFER_WRITE_BIT : 0u),
         .dstAccessMask = BHI_WORK_READS | BHI_WORK_WRITES,
     };
     b->device.api.CmdPipelineBarrier(r->commands, b->hazards.stages, BHI_WORK_STAGES, 0, 1, &memory,

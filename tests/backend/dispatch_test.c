@@ -1,8 +1,37 @@
 /* Dispatches: bindings, push constants, specialization, entry points, grids. */
 #include "rig.h"
 
+#include <stdlib.h>
+
 static const uint32_t saxpy[] =
 #include "kernels/saxpy.inc"
+    ;
+static const uint32_t places[] =
+#include "kernels/places.inc"
+    ;
+static const uint32_t alias[] =
+#include "kernels/alias.inc"
+    ;
+static const uint32_t push[] =
+#include "kernels/push.inc"
+    ;
+static const uint32_t unused_push[] =
+#include "kernels/unused_push.inc"
+    ;
+static const uint32_t nothing[] =
+#include "kernels/nothing.inc"
+    ;
+static const uint32_t spec[] =
+#include "kernels/spec.inc"
+    ;
+static const uint32_t spec_13[] =
+#include "kernels/spec_13.inc"
+    ;
+static const uint32_t grid[] =
+#include "kernels/grid.inc"
+    ;
+static const uint32_t length[] =
+#include "kernels/length.inc"
     ;
 
 static void saxpy_runs(void **state) {
@@ -19,12 +48,12 @@ static void saxpy_runs(void **state) {
     const struct {
         float a;
         uint32_t n;
-    } push = {2.0f, 1000};
+    } arguments = {2.0f, 1000};
     rig_begin(&rig);
     rig_dispatch(&rig, 7, 16, 1, 1,
                  BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
                           {.binding = 1, .buffer = 2, .access = BH_READ_WRITE}),
-                 &push, sizeof push);
+                 &arguments, sizeof arguments);
     rig_run_ok(&rig);
     for (int i = 0; i < 1000; i++) {
         assert_true(y[i] == 2.0f * (float)i + 1.0f);
@@ -32,9 +61,272 @@ static void saxpy_runs(void **state) {
     rig_close(&rig);
 }
 
+/* Four sets, one of them empty, gaps, uniform buffers at offsets, given in no order. */
+static void many_sets_with_gaps(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    uint32_t *a = rig_buffer(&rig, 1, 4);
+    uint32_t *b = rig_buffer(&rig, 2, 4);
+    uint32_t *c = rig_buffer(&rig, 3, 4);
+    uint32_t *out = rig_buffer(&rig, 4, 12);
+    uint32_t *uniforms = rig_buffer(&rig, 5, 4096);
+    *a = 1;
+    *b = 2;
+    *c = 3;
+    uniforms[256] = 40; /* at byte 1024 */
+    uniforms[259] = 2;
+    uniforms[512] = 77; /* at byte 2048 */
+    rig_kernel(&rig, 1, CODE(places));
+    rig_begin(&rig);
+    rig_dispatch(
+        &rig, 1, 1, 1, 1,
+        BINDINGS(
+            {.set = 3, .binding = 6, .buffer = 5, .access = BH_READ, .offset = 2048, .size = 16},
+            {.set = 2, .binding = 1, .buffer = 4, .access = BH_WRITE},
+            {.set = 0, .binding = 700, .buffer = 3, .access = BH_READ},
+            {.set = 0, .binding = 0, .buffer = 1, .access = BH_READ},
+            {.set = 3, .binding = 5, .buffer = 5, .access = BH_READ, .offset = 1024, .size = 64},
+            {.set = 0, .binding = 3, .buffer = 2, .access = BH_READ}),
+        NULL, 0);
+    rig_run_ok(&rig);
+    assert_int_equal(out[0], 321);
+    assert_int_equal(out[1], 42);
+    assert_int_equal(out[2], 77);
+
+    struct bhi_msg_kernel_info info;
+    static struct bhi_msg_kernel_binding bindings[256];
+    assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    assert_int_equal(info.kernel, 1);
+    assert_int_equal(info.bindings, 6); /* the unused one is not there */
+    static const struct {
+        uint32_t set, binding, kind, access;
+        const char *name;
+    } expected[] = {
+        {0, 0, BH_STORAGE_BUFFER, BH_READ, "A"},       {0, 3, BH_STORAGE_BUFFER, BH_READ, "B"},
+        {0, 700, BH_STORAGE_BUFFER, BH_READ, "C"},     {2, 1, BH_STORAGE_BUFFER, BH_WRITE, "Out"},
+        {3, 5, BH_UNIFORM_BUFFER, BH_READ, "factors"}, {3, 6, BH_UNIFORM_BUFFER, BH_READ, "V"},
+    };
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(bindings[i].kernel, 1);
+        assert_int_equal(bindings[i].index, i);
+        assert_int_equal(bindings[i].set, expected[i].set);
+        assert_int_equal(bindings[i].binding, expected[i].binding);
+        assert_int_equal(bindings[i].kind, expected[i].kind);
+        assert_int_equal(bindings[i].access, expected[i].access);
+        assert_string_equal(bindings[i].name, expected[i].name);
+    }
+    assert_false(bhi_backend_next_reflection(rig.backend, &info, bindings)); /* once each */
+    rig_close(&rig);
+}
+
+static void aliases_are_one_binding(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    float *in = rig_buffer(&rig, 1, 64);
+    uint32_t *out = rig_buffer(&rig, 2, 64);
+    in[2] = 21.0f;
+    ((uint32_t *)in)[1] = 5;
+    rig_kernel(&rig, 1, CODE(alias));
+    rig_begin(&rig);
+    rig_dispatch(&rig, 1, 1, 1, 1,
+                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
+                          {.binding = 1, .buffer = 2, .access = BH_READ_WRITE}),
+                 NULL, 0);
+    rig_run_ok(&rig);
+    assert_int_equal(out[0], 5);
+    assert_true(((float *)out)[1] == 42.0f);
+    struct bhi_msg_kernel_info info;
+    static struct bhi_msg_kernel_binding bindings[256];
+    assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    assert_int_equal(info.bindings, 2);
+    rig_close(&rig);
+}
+
+static void push_constants_arrive(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    uint32_t *out = rig_buffer(&rig, 1, 64);
+    rig_kernel(&rig, 1, CODE(push));
+    rig_kernel(&rig, 2, CODE(unused_push));
+    rig_kernel(&rig, 3, CODE(nothing));
+    uint32_t words[15];
+    for (uint32_t i = 0; i < 15; i++) {
+        words[i] = 1000 + i;
+    }
+    rig_begin(&rig);
+    rig_dispatch(&rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_WRITE}), words,
+                 sizeof words);
+    rig_run_ok(&rig);
+    assert_memory_equal(out, words, sizeof words);
+    struct bhi_msg_kernel_info info;
+    static struct bhi_msg_kernel_binding bindings[256];
+    assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    assert_int_equal(info.push_bytes, sizeof words);
+
+    rig_begin(&rig); /* a block that is declared and not used is still to be given */
+    rig_dispatch(&rig, 2, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_WRITE}), words, 4);
+    rig_run_ok(&rig);
+    assert_int_equal(out[0], 5);
+
+    rig_begin(&rig);
+    rig_dispatch(&rig, 3, 1, 1, 1, NULL, 0, NULL, 0);
+    rig_run_ok(&rig);
+    rig_close(&rig);
+}
+
+static void check_spec(const uint32_t *code, size_t bytes) {
+    struct rig rig;
+    rig_open(&rig, NULL);
+    uint32_t *out = rig_buffer(&rig, 1, 4096);
+    const float scale = 0.25f;
+    uint32_t scale_bits;
+    memcpy(&scale_bits, &scale, sizeof scale);
+    const struct bhi_spec_constant constants[] = {
+        {4, 4, scale_bits}, {0, 4, 5}, {1, 4, 3}, {2, 4, 9}, {3, 4, 1}, {99, 4, 1},
+    };
+    rig_kernel(&rig, 1, code, bytes);
+    rig_kernel_entry(&rig, 2, code, bytes, "main", constants, 6);
+    for (uint64_t kernel = 1; kernel <= 2; kernel++) {
+        const uint32_t x = kernel == 1 ? 1 : 5, y = kernel == 1 ? 1 : 3;
+        const uint32_t factor = kernel == 1 ? 3 : 9;
+        memset(out, 0, 4096);
+        rig_begin(&rig);
+        rig_dispatch(&rig, kernel, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_WRITE}), NULL, 0);
+        rig_run_ok(&rig);
+        assert_int_equal(out[0], x);
+        assert_int_equal(out[1], y);
+        assert_int_equal(out[2], kernel == 2);
+        float product;
+        memcpy(&product, &out[3], sizeof product);
+        assert_true(product == (kernel == 1 ? 1.5f : 0.25f) * (float)(x * y * 2));
+        for (uint32_t i = 0; i < x * y * 2; i++) {
+            assert_int_equal(out[4 + i], factor * i);
+        }
+        assert_int_equal(out[4 + x * y * 2], 0);
+        struct bhi_msg_kernel_info info;
+        static struct bhi_msg_kernel_binding bindings[256];
+        assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
+        assert_int_equal(info.local_x, x);
+        assert_int_equal(info.local_y, y);
+        assert_int_equal(info.local_z, 2);
+    }
+    rig_close(&rig);
+}
+
+static void specialization(void **state) {
+    (void)state;
+    check_spec(CODE(spec)); /* the WorkgroupSize builtin */
+}
+
+static void specialization_local_size_id(void **state) {
+    (void)state;
+    check_spec(CODE(spec_13)); /* SPIR-V 1.6 */
+}
+
+static void specialization_of_a_computed_size(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    uint32_t *out = rig_buffer(&rig, 1, 4);
+    size_t bytes;
+    uint32_t *code = rig_load(BACKEND_KERNELS, "spec_op", &bytes);
+    const struct bhi_spec_constant eight = {0, 4, 8};
+    rig_kernel_entry(&rig, 1, code, bytes, "main", &eight, 1);
+    rig_begin(&rig);
+    rig_dispatch(&rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_WRITE}), NULL, 0);
+    rig_run_ok(&rig);
+    assert_int_equal(*out, 30);
+    struct bhi_msg_kernel_info info;
+    static struct bhi_msg_kernel_binding bindings[256];
+    assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    assert_int_equal(info.local_x, 30);
+    assert_int_equal(info.local_y, 4);
+    assert_int_equal(info.local_z, 1);
+    free(code);
+    rig_close(&rig);
+}
+
+static void entry_points(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    uint32_t *a = rig_buffer(&rig, 1, 4);
+    uint32_t *b = rig_buffer(&rig, 2, 4);
+    size_t bytes;
+    uint32_t *code = rig_load(BACKEND_KERNELS, "entries", &bytes);
+    rig_kernel_entry(&rig, 1, code, bytes, "seven", NULL, 0);
+    rig_kernel_entry(&rig, 2, code, bytes, "twice", NULL, 0);
+    rig_begin(&rig);
+    rig_dispatch(&rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_WRITE}), NULL, 0);
+    rig_dispatch(&rig, 2, 1, 1, 1,
+                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
+                          {.binding = 1, .buffer = 2, .access = BH_WRITE}),
+                 NULL, 0);
+    rig_run_ok(&rig);
+    assert_int_equal(*a, 7);
+    assert_int_equal(*b, 14);
+    free(code);
+    rig_close(&rig);
+}
+
+static void grid_in_three_dimensions(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    enum { X = 3 * 2, Y = 2 * 3, Z = 4 };
+    uint32_t *out = rig_buffer(&rig, 1, X * Y * Z * 4);
+    rig_kernel(&rig, 1, CODE(grid));
+    rig_begin(&rig);
+    rig_dispatch(&rig, 1, 3, 2, 4, BINDINGS({.buffer = 1, .access = BH_WRITE}), NULL, 0);
+    rig_run_ok(&rig);
+    for (uint32_t z = 0; z < Z; z++) {
+        for (uint32_t y = 0; y < Y; y++) {
+            for (uint32_t x = 0; x < X; x++) {
+                assert_int_equal(out[(z * Y + y) * X + x], x + 100 * y + 10000 * z);
+            }
+        }
+    }
+    rig_close(&rig);
+}
+
+static void offsets_bound_the_view(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    rig_buffer(&rig, 1, 1 << 16);
+    uint32_t *out = rig_buffer(&rig, 2, 64);
+    uint32_t *none = rig_buffer(&rig, 3, 0);
+    none[0] = 1234;
+    rig_kernel(&rig, 1, CODE(length));
+    rig_begin(&rig);
+    rig_dispatch(
+        &rig, 1, 1, 1, 1,
+        BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ, .offset = 4096, .size = 400},
+                 {.binding = 1, .buffer = 2, .access = BH_WRITE},
+                 {.binding = 2, .buffer = 3, .access = BH_READ_WRITE}),
+        NULL, 0);
+    rig_run_ok(&rig);
+    assert_int_equal(out[0], 100);
+    assert_int_equal(out[1], 0);     /* a zero-size buffer has no elements */
+    assert_int_equal(none[0], 1234); /* writes to it vanish */
+    rig_close(&rig);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(saxpy_runs),
+        cmocka_unit_test(many_sets_with_gaps),
+        cmocka_unit_test(aliases_are_one_binding),
+        cmocka_unit_test(push_constants_arrive),
+        cmocka_unit_test(specialization),
+        cmocka_unit_test(specialization_local_size_id),
+        cmocka_unit_test(specialization_of_a_computed_size),
+        cmocka_unit_test(entry_points),
+        cmocka_unit_test(grid_in_three_dimensions),
+        cmocka_unit_test(offsets_bound_the_view),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

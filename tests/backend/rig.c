@@ -11,6 +11,7 @@ void rig_open(struct rig *rig, const struct rig_options *options) {
     static const struct rig_options none;
     options = options != NULL ? options : &none;
     memset(rig, 0, sizeof *rig);
+    rig_layer_reset();
     rig->markers = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(rig->markers != MAP_FAILED);
     const struct bhi_backend_config config = {
@@ -89,6 +90,19 @@ void rig_kernel_entry(struct rig *rig, uint64_t id, const uint32_t *code, size_t
 
 void rig_kernel(struct rig *rig, uint64_t id, const uint32_t *code, size_t bytes) {
     rig_kernel_entry(rig, id, code, bytes, "main", NULL, 0);
+}
+
+uint32_t *rig_load(const char *folder, const char *name, size_t *out_bytes) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s.spv", folder, name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    uint32_t *code = malloc(1 << 16);
+    assert_non_null(code);
+    *out_bytes = fread(code, 1, 1 << 16, file);
+    assert_true(*out_bytes >= 20 && *out_bytes < (1 << 16));
+    fclose(file);
+    return code;
 }
 
 void rig_begin(struct rig *rig) {

@@ -47,7 +47,8 @@ struct rig {
 /* rig_vulkan.c */
 PFN_vkGetInstanceProcAddr rig_instance_proc_addr(void);
 extern const char *const rig_layers[];
-/* Messages of the layer since the program began; the text of the last one. */
+/* Messages of the layer since the last reset; the text of the last one. */
+void rig_layer_reset(void);
 unsigned rig_layer_messages(void);
 const char *rig_layer_text(void);
 
@@ -62,6 +63,8 @@ void rig_kernel_entry(struct rig *rig, uint64_t id, const uint32_t *code, size_t
                       const char *entry, const struct bhi_spec_constant *constants,
                       uint32_t constant_count);
 
+/* Reads an assembled kernel; the caller frees it. */
+uint32_t *rig_load(const char *folder, const char *name, size_t *out_bytes);
 /* Building records: begin, then commands, then begin the next or run. */
 void rig_begin(struct rig *rig);
 struct rig_binding {

@@ -11,6 +11,10 @@ const char *const rig_layers[] = {"VK_LAYER_KHRONOS_validation", NULL};
 static atomic_uint messages;
 static char last_text[2048];
 
+void rig_layer_reset(void) {
+    atomic_store(&messages, 0);
+}
+
 unsigned rig_layer_messages(void) {
     return atomic_load(&messages);
 }

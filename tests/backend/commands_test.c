@@ -1,0 +1,185 @@
+/* Copies, fills, and the barriers between commands that depend on each other. The plan is checked
+ * by counting barriers, and by the validation layer's synchronization validation, which complains
+ * of a missing one. */
+#include "rig.h"
+#include "vk_backend.h"
+
+static const uint32_t add[] =
+#include "kernels/add.inc"
+    ;
+static const uint32_t increment[] =
+#include "kernels/increment.inc"
+    ;
+static const uint32_t undecorated[] =
+#include "kernels/undecorated.inc"
+    ;
+
+enum { ADD = 1, INCREMENT, UNDECORATED };
+
+static void open_with_kernels(struct rig *rig) {
+    rig_open(rig, NULL);
+    rig_kernel(rig, ADD, CODE(add));
+    rig_kernel(rig, INCREMENT, CODE(increment));
+    rig_kernel(rig, UNDECORATED, CODE(undecorated));
+}
+
+static void dispatch_add(struct rig *rig, uint64_t from, uint64_t to, uint32_t c) {
+    rig_dispatch(rig, ADD, 4, 1, 1,
+                 BINDINGS({.binding = 0, .buffer = from, .access = BH_READ},
+                          {.binding = 1, .buffer = to, .access = BH_WRITE}),
+                 &c, sizeof c);
+}
+
+static void copy_and_fill(void **state) {
+    (void)state;
+    struct rig rig;
+    open_with_kernels(&rig);
+    uint8_t *a = rig_buffer(&rig, 1, 1001);
+    uint8_t *b = rig_buffer(&rig, 2, 1001);
+    for (int i = 0; i < 1001; i++) {
+        a[i] = (uint8_t)i;
+    }
+    rig_begin(&rig);
+    rig_copy(&rig, 1, 1, 2, 3, 997); /* odd offsets and sizes */
+    rig_fill(&rig, 2, 16, 8, 0xa1b2c3d4);
+    rig_copy(&rig, 1, 0, 1, 900, 100); /* in one buffer, apart */
+    rig_run_ok(&rig);
+    for (int i = 0; i < 1001; i++) {
+        uint8_t expected = i >= 3 && i < 1000 ? (uint8_t)(i - 2) : 0;
+        if (i >= 16 && i < 24) {
+            static const uint8_t word[4] = {0xd4, 0xc3, 0xb2, 0xa1};
+            expected = word[i % 4];
+        }
+        assert_int_equal(b[i], expected);
+        assert_int_equal(a[i], i >= 900 && i < 1000 ? (uint8_t)(i - 900) : (uint8_t)i);
+    }
+    rig_close(&rig);
+}
+
+/* Barriers that the record just run has needed. */
+static uint64_t run_counting(struct rig *rig) {
+    uint64_t before = rig->backend->barriers;
+    rig_run_ok(rig);
+    return rig->backend->barriers - before;
+}
+
+static void dependent_commands_are_ordered(void **state) {
+    (void)state;
+    struct rig rig;
+    open_with_kernels(&rig);
+    uint32_t *a = rig_buffer(&rig, 1, 1024);
+    uint32_t *b = rig_buffer(&rig, 2, 1024);
+    uint32_t *c = rig_buffer(&rig, 3, 1024);
+    rig_begin(&rig);
+    rig_fill(&rig, 1, 0, 1024, 10);
+    dispatch_add(&rig, 1, 2, 1);      /* read after write */
+    rig_copy(&rig, 2, 0, 3, 0, 1024); /* read after write, from a dispatch to a transfer */
+    assert_int_equal(run_counting(&rig), 2);
+    assert_int_equal(a[255], 10);
+    assert_int_equal(b[255], 11);
+    assert_int_equal(c[255], 11);
+
+    rig_begin(&rig);
+    dispatch_add(&rig, 1, 2, 5);
+    rig_fill(&rig, 1, 0, 1024, 0); /* write after read */
+    assert_int_equal(run_counting(&rig), 1);
+    assert_int_equal(b[0], 15);
+    assert_int_equal(a[0], 0);
+
+    rig_begin(&rig);
+    rig_fill(&rig, 1, 0, 1024, 1);
+    rig_fill(&rig, 1, 512, 512, 2); /* write after write */
+    assert_int_equal(run_counting(&rig), 1);
+    assert_int_equal(a[127], 1);
+    assert_int_equal(a[128], 2);
+
+    a[0] = 0;
+    rig_begin(&rig);
+    for (int i = 0; i < 100; i++) { /* read and write after both */
+        rig_dispatch(&rig, INCREMENT, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_READ_WRITE}),
+                     NULL, 0);
+    }
+    assert_int_equal(run_counting(&rig), 99);
+    assert_int_equal(a[0], 100);
+    rig_close(&rig);
+}
+
+static void independent_commands_are_not(void **state) {
+    (void)state;
+    struct rig rig;
+    open_with_kernels(&rig);
+    uint32_t *a = rig_buffer(&rig, 1, 4096);
+    for (uint64_t id = 2; id < 10; id++) {
+        rig_buffer(&rig, id, 1024);
+    }
+    a[0] = 3;
+    rig_begin(&rig);
+    for (uint64_t id = 2; id < 10; id++) {
+        dispatch_add(&rig, 1, id, (uint32_t)id); /* all read 1, each writes its own */
+    }
+    assert_int_equal(run_counting(&rig), 0);
+
+    rig_begin(&rig);
+    for (uint64_t offset = 0; offset < 4096; offset += 64) { /* slices, also out of order */
+        rig_fill(&rig, 1, (offset * 7) % 4096, 64, 1);
+    }
+    assert_int_equal(run_counting(&rig), 0);
+
+    /* One barrier settles all that came before it. */
+    rig_begin(&rig);
+    rig_fill(&rig, 2, 0, 1024, 1);
+    rig_fill(&rig, 3, 0, 1024, 2);
+    rig_fill(&rig, 4, 0, 1024, 3);
+    rig_copy(&rig, 2, 0, 5, 0, 1024);
+    rig_copy(&rig, 3, 0, 6, 0, 1024);
+    rig_copy(&rig, 4, 0, 7, 0, 1024);
+    assert_int_equal(run_counting(&rig), 1);
+
+    /* A source that the kernel could write, but does not, is read. */
+    rig_begin(&rig);
+    for (uint64_t id = 2; id < 8; id += 2) {
+        rig_dispatch(&rig, UNDECORATED, 1, 1, 1,
+                     BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
+                              {.binding = 1, .buffer = id, .access = BH_WRITE},
+                              {.binding = 2, .buffer = id + 1, .access = BH_READ_WRITE}),
+                     NULL, 0);
+    }
+    assert_int_equal(run_counting(&rig), 0);
+    rig_close(&rig);
+}
+
+/* What one record writes the next one reads, whether they share a vkQueueSubmit or not. */
+static void records_are_ordered(void **state) {
+    (void)state;
+    for (int merged = 0; merged < 2; merged++) {
+        struct rig rig;
+        open_with_kernels(&rig);
+        uint32_t *a = rig_buffer(&rig, 1, 1024);
+        uint32_t *b = rig_buffer(&rig, 2, 1024);
+        for (uint32_t i = 0; i < 40; i++) {
+            rig_begin(&rig);
+            dispatch_add(&rig, 1 + i % 2, 2 - i % 2, 1);
+            if (!merged) {
+                rig_run_ok(&rig);
+            }
+        }
+        if (merged) {
+            rig_run_ok(&rig);
+        }
+        for (int i = 0; i < 256; i++) {
+            assert_int_equal(a[i], 40);
+            assert_int_equal(b[i], 39);
+        }
+        rig_close(&rig);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copy_and_fill),
+        cmocka_unit_test(dependent_commands_are_ordered),
+        cmocka_unit_test(independent_commands_are_not),
+        cmocka_unit_test(records_are_ordered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,476 @@
+/* Everything that is refused: the status, the command, and a text that says what to mend. */
+#include "rig.h"
+#include "vk_backend.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define KERNEL(name) static const uint32_t name[] =
+KERNEL(places)
+#include "kernels/places.inc"
+    ;
+KERNEL(add)
+#include "kernels/add.inc"
+    ;
+KERNEL(undecorated)
+#include "kernels/undecorated.inc"
+    ;
+KERNEL(spec)
+#include "kernels/spec.inc"
+    ;
+KERNEL(pointers)
+#include "kernels/pointers.inc"
+    ;
+KERNEL(descriptor_array)
+#include "kernels/descriptor_array.inc"
+    ;
+KERNEL(clock_reader)
+#include "kernels/clock.inc"
+    ;
+KERNEL(image)
+#include "kernels/image.inc"
+    ;
+KERNEL(sampler)
+#include "kernels/sampler.inc"
+    ;
+KERNEL(big_push)
+#include "kernels/big_push.inc"
+    ;
+KERNEL(big_shared)
+#include "kernels/big_shared.inc"
+    ;
+KERNEL(kind_clash)
+#include "kernels/kind_clash.inc"
+    ;
+KERNEL(vertex)
+#include "kernels/vertex.inc"
+    ;
+
+static void refused_kernel(const uint32_t *code, size_t bytes, const char *entry, bh_status status,
+                           const char *text) {
+    struct rig rig;
+    rig_open(&rig, NULL);
+    rig_kernel_entry(&rig, 1, code, bytes, entry, NULL, 0);
+    for (int twice = 0; twice < 2; twice++) { /* it stays refused, with the same text */
+        rig_begin(&rig);
+        rig_prepare(&rig, 1);
+        rig_run_fails(&rig, status, 0, text);
+    }
+    struct bhi_msg_kernel_info info;
+    static struct bhi_msg_kernel_binding bindings[256];
+    assert_false(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    rig_close(&rig);
+}
+
+static void kernels_out_of_scope(void **state) {
+    (void)state;
+    refused_kernel(CODE(pointers), "main", BH_INVALID_KERNEL, "physical storage buffer pointers");
+    refused_kernel(CODE(clock_reader), "main", BH_INVALID_KERNEL,
+                   "capability ShaderClockKHR (5055) is not supported");
+    refused_kernel(CODE(descriptor_array), "main", BH_INVALID_KERNEL,
+                   "set 1 binding 2 (\"many\") is an array of buffers");
+    refused_kernel(CODE(image), "main", BH_INVALID_KERNEL,
+                   "set 1 binding 4 (\"picture\") is a storage image");
+    refused_kernel(CODE(sampler), "main", BH_INVALID_KERNEL,
+                   "set 0 binding 6 (\"lookup\") is a combined image sampler");
+    refused_kernel(CODE(kind_clash), "main", BH_INVALID_KERNEL,
+                   "set 0 binding 0 is a storage buffer (\"S\") and a uniform buffer (\"U\")");
+}
+
+static void entry_points(void **state) {
+    (void)state;
+    refused_kernel(CODE(add), "mane", BH_INVALID_KERNEL, "there is no entry point \"mane\"");
+    refused_kernel(CODE(vertex), "main", BH_INVALID_KERNEL,
+                   "entry point \"main\" is not for compute");
+}
+
+static void kernels_over_limits(void **state) {
+    (void)state;
+    refused_kernel(CODE(big_push), "main", BH_LIMIT_EXCEEDED, "maxPushConstantsSize");
+    refused_kernel(CODE(big_push), "main", BH_LIMIT_EXCEEDED, "bytes of push constants: 1024");
+    refused_kernel(CODE(big_shared), "main", BH_LIMIT_EXCEEDED, "bytes of shared memory: 1048576");
+
+    static const struct {
+        uint32_t x, y;
+        const char *text;
+    } sizes[] = {
+        {1u << 20, 1, "workgroup size in x: 1048576"},
+        {1, 1u << 20, "workgroup size in y: 1048576"},
+        {1024, 1024, "invocations in a workgroup: 2097152"},
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct rig rig;
+        rig_open(&rig, NULL);
+        const struct bhi_spec_constant constants[] = {{0, 4, sizes[i].x}, {1, 4, sizes[i].y}};
+        rig_kernel_entry(&rig, 1, CODE(spec), "main", constants, 2);
+        rig_begin(&rig);
+        rig_prepare(&rig, 1);
+        rig_run_fails(&rig, BH_LIMIT_EXCEEDED, 0, sizes[i].text);
+        rig_close(&rig);
+    }
+}
+
+static void specialization_of_the_wrong_size(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    const struct bhi_spec_constant constant = {2, 8, 1};
+    rig_kernel_entry(&rig, 1, CODE(spec), "main", &constant, 1);
+    rig_begin(&rig);
+    rig_prepare(&rig, 1);
+    rig_run_fails(&rig, BH_INVALID_KERNEL, 0,
+                  "specialization constant 2 has 4 bytes in the module; 8 were given");
+    const struct bhi_spec_constant zero = {0, 4, 0};
+    rig_kernel_entry(&rig, 2, CODE(spec), "main", &zero, 1);
+    rig_begin(&rig);
+    rig_prepare(&rig, 2);
+    rig_run_fails(&rig, BH_INVALID_KERNEL, 0, "workgroup size");
+    rig_close(&rig);
+}
+
+static void invalid_modules_keep_the_rule(void **state) {
+    (void)state;
+    uint32_t code[sizeof add / 4];
+    memcpy(code, add, sizeof add);
+    code[0] = 0x03022307;
+    refused_kernel(code, sizeof code, "main", BH_INVALID_KERNEL, "magic number");
+    code[0] = 7;
+    refused_kernel(code, sizeof code, "main", BH_INVALID_KERNEL, "magic number");
+    refused_kernel(add, sizeof add - 4, "main", BH_INVALID_KERNEL, "not valid SPIR-V: ");
+    refused_kernel(add, sizeof add - 3, "main", BH_INVALID_KERNEL, "no whole number of words");
+    /* A rule of Vulkan's, not of SPIR-V's: the decoration of a binding is taken away. */
+    memcpy(code, add, sizeof add);
+    for (size_t i = 5; i < sizeof code / 4; i += code[i] >> 16) {
+        if ((code[i] & 0xffff) == 71 && code[i + 2] == 33) { /* OpDecorate … Binding */
+            code[i + 2] = 25; /* NonReadable takes no operand: malformed */
+        }
+    }
+    refused_kernel(code, sizeof code, "main", BH_INVALID_KERNEL, "not valid SPIR-V: ");
+}
+
+/* -- dispatches ----------------------------------------------------------------------------- */
+
+struct fixture {
+    struct rig rig;
+    uint32_t c;
+};
+
+static void open_add(struct fixture *f) {
+    rig_open(&f->rig, NULL);
+    rig_kernel(&f->rig, 1, CODE(add));
+    rig_buffer(&f->rig, 1, 4096);
+    rig_buffer(&f->rig, 2, 4096);
+    rig_begin(&f->rig);
+    f->c = 1;
+}
+
+#define X                                                                                          \
+    { .binding = 0, .buffer = 1, .access = BH_READ }
+#define Y                                                                                          \
+    { .binding = 1, .buffer = 2, .access = BH_WRITE }
+
+static void bindings_that_do_not_fit(void **state) {
+    (void)state;
+    struct fixture f;
+    open_add(&f);
+    const uint64_t alignment = f.rig.backend->device.limits.minStorageBufferOffsetAlignment;
+    assert_true(alignment > 1);
+    char misaligned[64];
+    snprintf(misaligned, sizeof misaligned, "offset %d is not a multiple of %d", 1, (int)alignment);
+    const struct {
+        const char *text;
+        bh_status status;
+        struct rig_binding bindings[3];
+        size_t count;
+    } cases[] = {
+        {"set 0 binding 1 (\"Y\") of kernel \"k1\" was not given", BH_BINDING_MISMATCH, {X}, 1},
+        {"set 0 binding 0 (\"X\") of kernel \"k1\" was not given", BH_BINDING_MISMATCH, {Y}, 1},
+        {"set 0 binding 2 was given, but kernel \"k1\" does not use it",
+         BH_BINDING_MISMATCH,
+         {X, Y, {.binding = 2, .buffer = 1, .access = BH_READ}},
+         3},
+        {"set 1 binding 1 was given, but",
+         BH_BINDING_MISMATCH,
+         {X, {.set = 1, .binding = 1, .buffer = 2, .access = BH_READ}},
+         2},
+        {"set 0 binding 0 (\"X\") of kernel \"k1\" was given twice",
+         BH_BINDING_MISMATCH,
+         {X, X, Y},
+         3},
+        {"buffer 9 is not attached",
+         BH_BINDING_MISMATCH,
+         {{.binding = 0, .buffer = 9, .access = BH_READ, .size = 4}, Y},
+         2},
+        {misaligned,
+         BH_BINDING_MISMATCH,
+         {{.binding = 0, .buffer = 1, .access = BH_READ, .offset = 1}, Y},
+         2},
+        {"bytes 0 to 4100 of a buffer of 4096 bytes",
+         BH_BINDING_MISMATCH,
+         {{.binding = 0, .buffer = 1, .access = BH_READ, .size = 4100}, Y},
+         2},
+        {"bytes 4352 to 4356 of a buffer of 4096 bytes",
+         BH_BINDING_MISMATCH,
+         {{.binding = 0, .buffer = 1, .access = BH_READ, .offset = 4352, .size = 4}, Y},
+         2},
+        {"the range is empty",
+         BH_BINDING_MISMATCH,
+         {{.binding = 0, .buffer = 1, .access = BH_READ, .offset = 4096}, Y},
+         2},
+        {"set 0 binding 1 (\"Y\") of kernel \"k1\" was given to read, but the kernel writes to it",
+         BH_BINDING_MISMATCH,
+         {X, {.binding = 1, .buffer = 2, .access = BH_READ}},
+         2},
+    };
+    f.rig.record_count = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rig_begin(&f.rig);
+        rig_fill(&f.rig, 2, 0, 4096, 0xdead); /* command 0 is good, and must not run */
+        rig_dispatch(&f.rig, 1, 1, 1, 1, cases[i].bindings, cases[i].count, &f.c, sizeof f.c);
+        rig_run_fails(&f.rig, cases[i].status, 1, cases[i].text);
+        for (int word = 0; word < 1024; word++) {
+            assert_int_equal(((uint32_t *)f.rig.buffers[1].data)[word], 0);
+        }
+    }
+    rig_close(&f.rig);
+}
+
+static void access_of_undecorated_bindings(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    rig_kernel(&rig, 1, CODE(undecorated));
+    for (uint64_t id = 1; id <= 3; id++) {
+        rig_buffer(&rig, id, 64);
+    }
+    rig_begin(&rig); /* an atomic is a write */
+    rig_dispatch(&rig, 1, 1, 1, 1,
+                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
+                          {.binding = 1, .buffer = 2, .access = BH_WRITE},
+                          {.binding = 2, .buffer = 3, .access = BH_READ}),
+                 NULL, 0);
+    rig_run_fails(&rig, BH_BINDING_MISMATCH, 0, "set 0 binding 2 (\"Both\")");
+    rig_begin(&rig);
+    rig_dispatch(&rig, 1, 1, 1, 1,
+                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
+                          {.binding = 1, .buffer = 2, .access = BH_WRITE},
+                          {.binding = 2, .buffer = 3, .access = BH_READ_WRITE}),
+                 NULL, 0);
+    rig_run_ok(&rig);
+    rig_close(&rig);
+}
+
+static void pointers_through_calls(void **state) {
+    (void)state;
+    struct rig rig;
+    size_t bytes;
+    uint32_t *code = rig_load(BACKEND_KERNELS, "through_calls", &bytes);
+    rig_open(&rig, NULL);
+    rig_kernel(&rig, 1, code, bytes);
+    rig_kernel_entry(&rig, 2, code, bytes, "other", NULL, 0);
+    for (uint64_t id = 1; id <= 4; id++) {
+        rig_buffer(&rig, id, 64);
+    }
+    struct bhi_msg_kernel_info info;
+    static struct bhi_msg_kernel_binding bindings[256];
+    rig_begin(&rig);
+    rig_prepare(&rig, 1);
+    rig_prepare(&rig, 2);
+    rig_run_ok(&rig);
+    assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    assert_int_equal(info.bindings, 3); /* d belongs to the other entry point */
+    assert_string_equal(bindings[0].name, "a");
+    assert_int_equal(bindings[0].access, BH_WRITE);
+    assert_int_equal(bindings[1].access, BH_WRITE);
+    assert_int_equal(bindings[2].access, BH_READ);
+    assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    assert_int_equal(info.kernel, 2);
+    assert_int_equal(info.bindings, 1);
+    assert_string_equal(bindings[0].name, "d");
+    assert_int_equal(bindings[0].access, BH_WRITE);
+    assert_int_equal(info.local_x, 4);
+    assert_int_equal(info.local_y, 2);
+    rig_begin(&rig);
+    rig_dispatch(&rig, 1, 1, 1, 1,
+                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_WRITE},
+                          {.binding = 1, .buffer = 2, .access = BH_READ},
+                          {.binding = 2, .buffer = 3, .access = BH_READ}),
+                 NULL, 0);
+    rig_run_fails(&rig, BH_BINDING_MISMATCH, 0, "set 0 binding 1 (\"b\")");
+    free(code);
+    rig_close(&rig);
+}
+
+static void uniform_ranges(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    rig_kernel(&rig, 1, CODE(places));
+    const uint64_t longest = rig.backend->device.limits.maxUniformBufferRange;
+    rig_buffer(&rig, 1, 4096);
+    rig_buffer(&rig, 2, longest + 4096);
+    const struct {
+        uint64_t size;
+        bh_status status;
+        const char *text;
+    } cases[] = {
+        {12, BH_BINDING_MISMATCH,
+         "set 3 binding 5 (\"factors\") of kernel \"k1\": the uniform block has 16 bytes, 12 were"},
+        {longest + 4, BH_LIMIT_EXCEEDED, "maxUniformBufferRange"},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        rig_begin(&rig);
+        rig_dispatch(
+            &rig, 1, 1, 1, 1,
+            BINDINGS(
+                {.binding = 0, .buffer = 1, .access = BH_READ, .size = 4},
+                {.binding = 3, .buffer = 1, .access = BH_READ, .size = 4},
+                {.binding = 700, .buffer = 1, .access = BH_READ, .size = 4},
+                {.set = 2, .binding = 1, .buffer = 1, .access = BH_WRITE, .size = 64},
+                {.set = 3, .binding = 5, .buffer = 2, .access = BH_READ, .size = cases[i].size},
+                {.set = 3, .binding = 6, .buffer = 2, .access = BH_READ, .size = 4}),
+            NULL, 0);
+        rig_run_fails(&rig, cases[i].status, 0, cases[i].text);
+    }
+    rig_close(&rig);
+}
+
+static void push_sizes(void **state) {
+    (void)state;
+    struct fixture f;
+    open_add(&f);
+    f.rig.record_count = 0;
+    static const uint32_t sizes[] = {0, 8};
+    static const char *const texts[] = {"takes 4 bytes of push constants, 0 were given",
+                                        "takes 4 bytes of push constants, 8 were given"};
+    const uint32_t words[2] = {1, 2};
+    for (size_t i = 0; i < 2; i++) {
+        rig_begin(&f.rig);
+        rig_dispatch(&f.rig, 1, 1, 1, 1, BINDINGS(X, Y), words, sizes[i]);
+        rig_run_fails(&f.rig, BH_BINDING_MISMATCH, 0, texts[i]);
+    }
+    rig_close(&f.rig);
+}
+
+static void grids(void **state) {
+    (void)state;
+    struct fixture f;
+    open_add(&f);
+    f.rig.record_count = 0;
+    const uint32_t *limits = f.rig.backend->device.limits.maxComputeWorkGroupCount;
+    for (int axis = 0; axis < 3; axis++) {
+        uint32_t groups[3] = {1, 1, 1};
+        if (limits[axis] == UINT32_MAX) {
+            continue;
+        }
+        groups[axis] = limits[axis] + 1;
+        char text[96];
+        snprintf(text, sizeof text, "%u workgroups in %c, the device allows %u", groups[axis],
+                 "xyz"[axis], limits[axis]);
+        rig_begin(&f.rig);
+        rig_dispatch(&f.rig, 1, groups[0], groups[1], groups[2], BINDINGS(X, Y), &f.c, sizeof f.c);
+        rig_run_fails(&f.rig, BH_LIMIT_EXCEEDED, 0, text);
+    }
+    rig_close(&f.rig);
+}
+
+static void unknown_kernels_and_ranges(void **state) {
+    (void)state;
+    struct fixture f;
+    open_add(&f);
+    f.rig.record_count = 0;
+    rig_begin(&f.rig);
+    rig_dispatch(&f.rig, 77, 1, 1, 1, NULL, 0, NULL, 0);
+    rig_run_fails(&f.rig, BH_INVALID_KERNEL, 0, "kernel 77 is not there");
+    rig_begin(&f.rig);
+    rig_prepare(&f.rig, 78);
+    rig_run_fails(&f.rig, BH_INVALID_KERNEL, 0, "kernel 78 is not there");
+    rig_begin(&f.rig);
+    rig_copy(&f.rig, 1, 0, 2, 4000, 100);
+    rig_run_fails(&f.rig, BH_BINDING_MISMATCH, 0,
+                  "copy destination: 100 bytes from 4000 on, of a buffer of 4096 bytes");
+    rig_begin(&f.rig);
+    rig_copy(&f.rig, 1, 4090, 2, 0, 100);
+    rig_run_fails(&f.rig, BH_BINDING_MISMATCH, 0, "copy source: 100 bytes from 4090");
+    rig_begin(&f.rig);
+    rig_fill(&f.rig, 2, 4, 4096, 0);
+    rig_run_fails(&f.rig, BH_BINDING_MISMATCH, 0, "fill: 4096 bytes from 4 on");
+    rig_begin(&f.rig);
+    rig_fill(&f.rig, 99, 0, 4, 0);
+    rig_run_fails(&f.rig, BH_BINDING_MISMATCH, 0, "buffer 99 is not attached");
+    rig_close(&f.rig);
+}
+
+/* A descriptor that does not hold what it should: the fault is the buffer's, kept for whoever
+ * names it. */
+static void buffers_that_cannot_be_imported(void **state) {
+    (void)state;
+    struct fixture f;
+    open_add(&f);
+    f.rig.record_count = 0;
+    int unsealed = memfd_create("unsealed", 0);
+    assert_true(unsealed >= 0 && ftruncate(unsealed, 4096) == 0);
+    bhi_backend_attach(f.rig.backend, 5, unsealed, 4096);
+    bhi_backend_attach(f.rig.backend, 6, -1, 4096);
+    for (uint64_t id = 5; id <= 6; id++) {
+        rig_begin(&f.rig);
+        rig_fill(&f.rig, id, 0, 4, 0);
+        rig_run_fails(&f.rig, BH_VULKAN, 0,
+                      id == 5 ? "buffer 5: its memory cannot be used: Operation not permitted"
+                              : "buffer 6: its memory cannot be used: Bad file descriptor");
+    }
+    bhi_backend_detach(f.rig.backend, 5);
+    bhi_backend_detach(f.rig.backend, 6);
+    rig_buffer(&f.rig, 5, 4096); /* attached again, good this time */
+    rig_begin(&f.rig);
+    rig_fill(&f.rig, 5, 0, 4, 1);
+    rig_run_ok(&f.rig);
+    rig_close(&f.rig);
+}
+
+/* A record among others: it alone is refused. */
+static void a_refused_record_harms_no_other(void **state) {
+    (void)state;
+    struct fixture f;
+    open_add(&f);
+    f.rig.record_count = 0;
+    uint32_t *y = f.rig.buffers[1].data;
+    for (int i = 0; i < 9; i++) {
+        rig_begin(&f.rig);
+        rig_fill(&f.rig, 2, (uint64_t)i * 4, 4, 1);
+        if (i % 3 == 1) {
+            rig_dispatch(&f.rig, 1, 1, 1, 1, BINDINGS(X), &f.c, sizeof f.c);
+        }
+    }
+    assert_true(rig_run(&f.rig));
+    for (int i = 0; i < 9; i++) {
+        const bool bad = i % 3 == 1;
+        assert_int_equal(f.rig.results[i].status, bad ? BH_BINDING_MISMATCH : BH_OK);
+        assert_int_equal(f.rig.results[i].executed, bad ? BH_EXECUTED_NO : BH_EXECUTED_YES);
+        assert_int_equal(f.rig.results[i].command_index, bad ? 1u : BHI_NO_COMMAND);
+        assert_int_equal(y[i], bad ? 0 : 1);
+    }
+    rig_close(&f.rig);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_out_of_scope),
+        cmocka_unit_test(entry_points),
+        cmocka_unit_test(kernels_over_limits),
+        cmocka_unit_test(specialization_of_the_wrong_size),
+        cmocka_unit_test(invalid_modules_keep_the_rule),
+        cmocka_unit_test(bindings_that_do_not_fit),
+        cmocka_unit_test(access_of_undecorated_bindings),
+        cmocka_unit_test(pointers_through_calls),
+        cmocka_unit_test(uniform_ranges),
+        cmocka_unit_test(push_sizes),
+        cmocka_unit_test(grids),
+        cmocka_unit_test(unknown_kernels_and_ranges),
+        cmocka_unit_test(buffers_that_cannot_be_imported),
+        cmocka_unit_test(a_refused_record_harms_no_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
