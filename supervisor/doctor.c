@@ -19,7 +19,8 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-#define TIMEOUT_NS (30ull * 1000000000)
+#define TIMEOUT_NS       (30ull * 1000000000)
+#define PROBE_TIMEOUT_NS (10ull * 1000000000)
 
 struct report {
     bh_check *checks;
@@ -111,55 +112,45 @@ static void check_cgroup(struct report *report, const struct bhi_zygote *zygote)
 
 /* -- the sandbox's part, tried by throw-away children of the zygote ---------------------------- */
 
-static void ask(struct bhi_zygote *zygote) {
-    for (uint32_t layer = 0; layer < BHI_LAYER_COUNT; layer++) {
-        if (layer == BHI_LAYER_MEMORY_CGROUP)
-            continue;
-        struct bhi_message message = {.type = BHI_MSG_PROBE, .probe = {.layer = layer}};
-        bhi_context_lock(zygote->context);
-        bool ask_now = !zygote->probes[layer].asked && zygote->state == BHI_ZYGOTE_READY;
-        zygote->probes[layer].asked = zygote->probes[layer].asked || ask_now;
-        bhi_context_unlock(zygote->context);
-        /* A seqpacket socket takes whole packets from several threads. */
-        if (ask_now)
-            (void)bhi_fdpass_send_message(zygote->socket, &message, NULL, 0);
+/* One at a time: each takes a child of the zygote and some milliseconds. */
+static struct bhi_probe_result probe(struct bhi_zygote *zygote, uint32_t layer) {
+    bh_context *context = zygote->context;
+    struct bhi_probe_result result = {0};
+    struct bhi_message message = {.type = BHI_MSG_PROBE, .probe = {.layer = layer}};
+    bhi_context_lock(context);
+    zygote->probes[layer] = result;
+    bool ready = zygote->state == BHI_ZYGOTE_READY;
+    bhi_context_unlock(context);
+    /* A seqpacket socket takes whole packets from several threads. */
+    if (!ready || bhi_fdpass_send_message(zygote->socket, &message, NULL, 0) != 0)
+        return result;
+    uint64_t deadline_ns = bhi_deadline_ns(PROBE_TIMEOUT_NS);
+    for (;;) {
+        uint32_t seen = atomic_load(&zygote->probe_word);
+        bhi_context_lock(context);
+        result = zygote->probes[layer];
+        ready = zygote->state == BHI_ZYGOTE_READY;
+        bhi_context_unlock(context);
+        if (result.answered || !ready ||
+            bhi_futex_wait(&zygote->probe_word, seen, false, deadline_ns) == -ETIMEDOUT)
+            return result;
     }
-}
-
-static bool all_answered(struct bhi_zygote *zygote) {
-    bool all = true;
-    bhi_context_lock(zygote->context);
-    for (uint32_t layer = 0; layer < BHI_LAYER_COUNT; layer++)
-        all = all && (zygote->probes[layer].answered || layer == BHI_LAYER_MEMORY_CGROUP);
-    all = all || zygote->state == BHI_ZYGOTE_LOST;
-    bhi_context_unlock(zygote->context);
-    return all;
 }
 
 static void report_layers(struct report *report, struct bhi_zygote *zygote) {
-    ask(zygote);
-    uint64_t deadline_ns = bhi_deadline_ns(TIMEOUT_NS);
-    for (;;) {
-        uint32_t seen = atomic_load(&zygote->probe_word);
-        if (all_answered(zygote) ||
-            bhi_futex_wait(&zygote->probe_word, seen, false, deadline_ns) == -ETIMEDOUT)
-            break;
-    }
     for (uint32_t layer = 0; layer < BHI_LAYER_COUNT; layer++) {
         const struct bhi_layer_info *info = bhi_layer_info(layer);
         if (layer == BHI_LAYER_MEMORY_CGROUP) {
             check_cgroup(report, zygote);
             continue;
         }
-        bhi_context_lock(zygote->context);
-        struct bhi_probe_result probe = zygote->probes[layer];
-        bhi_context_unlock(zygote->context);
-        if (!probe.answered)
+        struct bhi_probe_result result = probe(zygote, layer);
+        if (!result.answered)
             add(report, "sandbox", info->name, info->required, BH_CHECK_BROKEN,
                 "see the log; report it", "the probe did not answer");
         else
-            add(report, "sandbox", info->name, info->required, (bh_check_result)probe.result,
-                info->advice, "%s", probe.text);
+            add(report, "sandbox", info->name, info->required, (bh_check_result)result.result,
+                info->advice, "%s", result.text);
     }
 }
 

@@ -18,7 +18,7 @@
 enum bhi_zygote_state { BHI_ZYGOTE_STARTING, BHI_ZYGOTE_READY, BHI_ZYGOTE_LOST };
 
 struct bhi_probe_result {
-    bool asked, answered;
+    bool answered;
     uint32_t result;
     char text[256];
 };

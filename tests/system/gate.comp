@@ -1,12 +1,13 @@
 // Runs until the host writes 0x600D600D into word 0, and says in word 1 that it runs.
+// An atomic, because a plain load may be moved out of the loop.
 // llvmpipe 22.3.6 ends each invocation after 65,535 iterations: there are many invocations.
 #version 450
 layout(local_size_x = 1) in;
-layout(set = 0, binding = 0) volatile buffer Gate { uint word[]; };
+layout(set = 0, binding = 0) buffer Gate { uint word[]; };
 
 void main()
 {
     word[1] = 1u;
-    while (word[0] != 0x600D600Du)
-        word[2] += 1u;
+    while (atomicOr(word[0], 0u) != 0x600D600Du)
+        ;
 }
