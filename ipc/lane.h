@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BHI_LANE_MAGIC     0x424c414eu /* "BLAN" */
-#define BHI_LANE_CAPACITY  (1u << 20)  /* bytes of ring in a lane that the supervisor makes */
+#define BHI_LANE_MAGIC      0x424c414eu /* "BLAN" */
+#define BHI_LANE_CAPACITY   (1u << 20)  /* bytes of ring in a lane that the supervisor makes */
 #define BHI_LANE_MAX_RECORD (BHI_LANE_CAPACITY / 2)
 
 /* All words are written by the supervisor and read by the worker. */

@@ -23,22 +23,22 @@ struct bhi_layer_info {
 const struct bhi_layer_info *bhi_layer_info(uint32_t layer);
 
 /* Device features that we use (message device, field features). */
-#define BHI_FEATURE_HOST_IMPORT        (1ull << 0)  /* VK_EXT_external_memory_host: required */
-#define BHI_FEATURE_ROBUST_BUFFER      (1ull << 1)  /* robustBufferAccess */
-#define BHI_FEATURE_ROBUST_BUFFER_2    (1ull << 2)  /* VK_EXT_robustness2 robustBufferAccess2 */
-#define BHI_FEATURE_NULL_DESCRIPTOR    (1ull << 3)
-#define BHI_FEATURE_ZERO_WORKGROUP     (1ull << 4)  /* zeroInitializeWorkgroupMemory */
-#define BHI_FEATURE_DEVICE_FAULT       (1ull << 5)  /* VK_EXT_device_fault */
-#define BHI_FEATURE_TIMELINE           (1ull << 6)
-#define BHI_FEATURE_INT8               (1ull << 7)
-#define BHI_FEATURE_INT16              (1ull << 8)
-#define BHI_FEATURE_INT64              (1ull << 9)
-#define BHI_FEATURE_FLOAT16            (1ull << 10)
-#define BHI_FEATURE_FLOAT64            (1ull << 11)
-#define BHI_FEATURE_STORAGE_8          (1ull << 12)
-#define BHI_FEATURE_STORAGE_16         (1ull << 13)
-#define BHI_FEATURE_SUBGROUP_ARITH     (1ull << 14)
-#define BHI_FEATURE_LOCAL_VISIBLE      (1ull << 15) /* device-local host-visible memory */
-#define BHI_FEATURE_MEMORY_BUDGET      (1ull << 16)
+#define BHI_FEATURE_HOST_IMPORT     (1ull << 0) /* VK_EXT_external_memory_host: required */
+#define BHI_FEATURE_ROBUST_BUFFER   (1ull << 1) /* robustBufferAccess */
+#define BHI_FEATURE_ROBUST_BUFFER_2 (1ull << 2) /* VK_EXT_robustness2 robustBufferAccess2 */
+#define BHI_FEATURE_NULL_DESCRIPTOR (1ull << 3)
+#define BHI_FEATURE_ZERO_WORKGROUP  (1ull << 4) /* zeroInitializeWorkgroupMemory */
+#define BHI_FEATURE_DEVICE_FAULT    (1ull << 5) /* VK_EXT_device_fault */
+#define BHI_FEATURE_TIMELINE        (1ull << 6)
+#define BHI_FEATURE_INT8            (1ull << 7)
+#define BHI_FEATURE_INT16           (1ull << 8)
+#define BHI_FEATURE_INT64           (1ull << 9)
+#define BHI_FEATURE_FLOAT16         (1ull << 10)
+#define BHI_FEATURE_FLOAT64         (1ull << 11)
+#define BHI_FEATURE_STORAGE_8       (1ull << 12)
+#define BHI_FEATURE_STORAGE_16      (1ull << 13)
+#define BHI_FEATURE_SUBGROUP_ARITH  (1ull << 14)
+#define BHI_FEATURE_LOCAL_VISIBLE   (1ull << 15) /* device-local host-visible memory */
+#define BHI_FEATURE_MEMORY_BUDGET   (1ull << 16)
 
 #endif

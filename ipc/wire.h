@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BHI_WIRE_MAGIC    0x4248574du /* "MWHB" on the wire */
-#define BHI_WIRE_VERSION  1u
-#define BHI_WIRE_HEADER   12u
-#define BHI_WIRE_MAX      4096u /* no message is larger; ZMQ_MAXMSGSIZE */
-#define BHI_TOKEN_BYTES   32u
+#define BHI_WIRE_MAGIC   0x4248574du /* "MWHB" on the wire */
+#define BHI_WIRE_VERSION 1u
+#define BHI_WIRE_HEADER  12u
+#define BHI_WIRE_MAX     4096u /* no message is larger */
+#define BHI_TOKEN_BYTES  32u
 
 /* Worker states as the supervisor sees them: the permission table of messages.def. */
 enum bhi_worker_state_bit {
