@@ -3,7 +3,9 @@
  * is left alone. */
 #include "alloc.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -12,11 +14,18 @@
 
 static struct bhi_progress_header *watched;
 
+#if BHI_SANITIZED
+
 void bhi_alloc_watch(struct bhi_progress_header *header) {
     watched = header;
 }
 
-#if !BHI_SANITIZED
+#else
+
+typedef void *(*start_fn)(void *);
+typedef int (*create_fn)(pthread_t *, const pthread_attr_t *, start_fn, void *);
+
+static create_fn real_create;
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -33,6 +42,18 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size);
 EXPORT int posix_memalign(void **out, size_t alignment, size_t size);
 EXPORT void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset);
 EXPORT void *mmap64(void *address, size_t length, int protection, int flags, int fd, off_t offset);
+
+EXPORT int pthread_create(pthread_t *out, const pthread_attr_t *attributes, start_fn start,
+                          void *argument);
+
+static create_fn find_create(void) {
+    return (create_fn)dlsym(RTLD_NEXT, "pthread_create");
+}
+
+void bhi_alloc_watch(struct bhi_progress_header *header) {
+    watched = header;
+    real_create = find_create(); /* while the linker may still look things up */
+}
 
 static void refused(uint64_t bytes) {
     struct bhi_progress_header *header = watched;
@@ -103,6 +124,24 @@ void *mmap(void *address, size_t length, int protection, int flags, int fd, off_
 
 void *mmap64(void *address, size_t length, int protection, int flags, int fd, off_t offset) {
     return mmap(address, length, protection, flags, fd, offset);
+}
+
+/* A thread's stack is mapped inside glibc, where no interposer sees it: EAGAIN is what shows. */
+int pthread_create(pthread_t *out, const pthread_attr_t *attributes, start_fn start,
+                   void *argument) {
+    int r = (real_create != NULL ? real_create : find_create())(out, attributes, start, argument);
+    if (r == EAGAIN) {
+        pthread_attr_t defaults;
+        size_t stack = 0;
+        if (attributes != NULL) {
+            (void)pthread_attr_getstacksize(attributes, &stack);
+        } else if (pthread_getattr_default_np(&defaults) == 0) {
+            (void)pthread_attr_getstacksize(&defaults, &stack);
+            pthread_attr_destroy(&defaults);
+        }
+        refused(stack);
+    }
+    return r;
 }
 
 #endif

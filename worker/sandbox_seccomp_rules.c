@@ -47,6 +47,11 @@ const struct bhi_seccomp_rule bhi_rules_both[] = {
     BHI_ALLOW(getpid),
     BHI_ALLOW(gettid),
     BHI_ALLOW(close),
+    /* Its threads begin by setting the policy that they have, and abort where that fails; they may
+     * come to it only when the filter is on. */
+    BHI_ALLOW(sched_getscheduler),
+    BHI_ALLOW(sched_getparam),
+    BHI_ALLOW1(sched_setscheduler, BHI_BITS(1, UINT64_MAX, SCHED_OTHER)),
     /* The side channel, and the verification of what came through it. */
     BHI_ALLOW1(recvmsg, BHI_INT(0, BHI_FDPASS_DESCRIPTOR)),
     BHI_ALLOW1(fcntl, BHI_INT(1, F_GET_SEALS)),
@@ -89,10 +94,8 @@ const struct bhi_seccomp_rule bhi_rules_both[] = {
     BHI_ALLOW1(prlimit64, BHI_BITS(2, UINT64_MAX, 0)), /* reading a limit, not setting one */
     /* Wishes that are refused without killing the one who utters them. */
     BHI_ANSWER(sched_setaffinity, EPERM),
-    BHI_ANSWER(sched_setscheduler, EPERM),
+    BHI_ANSWER1(sched_setscheduler, EPERM, BHI_NOT(1, SCHED_OTHER)),
     BHI_ANSWER(sched_setparam, EPERM),
-    BHI_ANSWER(sched_getscheduler, EPERM),
-    BHI_ANSWER(sched_getparam, EPERM),
     BHI_ANSWER(setpriority, EPERM),
     BHI_ANSWER(clone3, ENOSYS), /* glibc then uses clone, whose flags a filter can see */
     BHI_END_OF_RULES,

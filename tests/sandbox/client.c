@@ -219,14 +219,28 @@ void guest_spawn(struct client *client, struct guest *guest, const struct bhi_me
     BHT_EQ(message.spawned.worker, guest->id);
 }
 
-static void next_message(struct guest *guest, uint32_t states, struct bhi_message *out) {
+/* From the channel. A worker that has died is noticed at once, and its end is in the message. */
+static void next_message(struct client *client, struct guest *guest, uint32_t states,
+                         struct bhi_message *out) {
+    const uint64_t end = bht_now_ns() + CLIENT_WAIT_MS * 1000000ull;
     char why[200] = "";
-    int r =
-        bhi_channel_recv(&guest->channel, BHI_W2S, states, CLIENT_WAIT_MS, out, why, sizeof why);
-    if (r != 0) {
-        BHT_FAIL("nothing from the worker: %s (%s); step %s: %s", strerror(-r), why,
-                 bhi_step_name(guest->progress.header->step), guest->progress.header->step_text);
+    bool ended = false;
+    int r;
+    do {
+        ended = pidfd_ended(guest->pidfd, 0);
+        r = bhi_channel_recv(&guest->channel, BHI_W2S, states, 20, out, why, sizeof why);
+    } while (r == -EAGAIN && !ended && bht_now_ns() < end);
+    if (r == 0) {
+        return;
     }
+    const char *step = bhi_step_name(guest->progress.header->step);
+    const char *text = guest->progress.header->step_text;
+    if (ended) {
+        client_expect(client, BHI_MSG_EXITED, out);
+        BHT_FAIL("the worker has ended (code %d, status %d) in step %s: %s", out->exited.code,
+                 out->exited.status, step, text);
+    }
+    BHT_FAIL("nothing from the worker: %s (%s); step %s: %s", strerror(-r), why, step, text);
 }
 
 void guest_open(struct client *client, struct guest *guest, uint64_t id) {
@@ -234,12 +248,12 @@ void guest_open(struct client *client, struct guest *guest, uint64_t id) {
     int fds[4];
     guest_prepare(client, guest, id, &message, fds);
     guest_spawn(client, guest, &message, fds);
-    next_message(guest, BHI_WS_SPAWNING, &message);
+    next_message(client, guest, BHI_WS_SPAWNING, &message);
     BHT_EQ(message.type, BHI_MSG_HELLO);
     BHT_EQ(message.hello.worker, id);
     BHT_MEM_EQ(message.hello.token, guest->token, sizeof guest->token);
     do {
-        next_message(guest, BHI_WS_HELD, &message);
+        next_message(client, guest, BHI_WS_HELD, &message);
     } while (message.type == BHI_MSG_DEVICE || message.type == BHI_MSG_LOG);
     BHT_EQ(message.type, BHI_MSG_READY);
     guest->ready = message.ready;

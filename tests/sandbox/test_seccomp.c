@@ -77,6 +77,8 @@ static const struct call calls[] = {
     {"access", SYS_access, {BAD, 0}, ENOENT, ENOENT},
     {"lseek", SYS_lseek, {BAD, 0, 0}, ESPIPE, ESPIPE},
     {"clone3", SYS_clone3, {BAD, 1}, ENOSYS, ENOSYS},
+    {"sched_setscheduler", SYS_sched_setscheduler, {0, SCHED_FIFO, BAD}, EPERM, EPERM},
+    {"the policy it has", SYS_sched_setscheduler, {0, SCHED_OTHER, BAD}, SAME, SAME},
     {"sched_setaffinity", SYS_sched_setaffinity, {0, 1, BAD}, EPERM, EPERM},
 
     /* Only while it starts. */
