@@ -273,7 +273,7 @@ static void test_length_lies(void **state) {
         struct bhi_channel host;
         struct bhi_message m = hello(3), out;
         uint8_t bytes[BHI_WIRE_MAX];
-        char path[128];
+        char path[96];
         snprintf(path, sizeof path, "%s/l", f->folder);
         assert_int_equal(bhi_channel_bind(&host, f->context, path), 0);
         int fd = connect_raw(path);
