@@ -226,6 +226,8 @@ static void finish(struct bhi_submission *submission, struct bhi_list *next) {
         }
     }
     bh_stream *stream = submission->stream;
+    if (!bhi_list_empty(&stream->queue))
+        bhi_stream_wants_release(stream); /* it may have stood in the way of the next one */
     submission->event = NULL;
     drop(submission);
     free(submission);
