@@ -71,6 +71,9 @@ const struct bhi_seccomp_rule bhi_rules_both[] = {
     ALLOW_MADVISE(MADV_FREE),
     ALLOW_MADVISE(MADV_HUGEPAGE),
     ALLOW_MADVISE(MADV_NOHUGEPAGE),
+#if BHI_SANITIZED
+    ALLOW_MADVISE(MADV_DONTDUMP), /* its shadow memory */
+#endif
     /* Threads: what a new one still calls after the filter is on, names, and their end. */
     BHI_ALLOW(rseq),
     BHI_ALLOW(set_robust_list),

@@ -232,7 +232,9 @@ static void set_scene(struct cast *cast, const struct script *script) {
     if (cast->host == 0) {
         be_host(cast->scene, script);
     }
-    WAIT_UNTIL(cast->scene->ready == 1 + (script->child_stays ? 1 : 0), 20000);
+    const int wanted = 1 + (script->child_stays ? 1 : 0);
+    WAIT_UNTIL(cast->scene->ready == wanted || bht_process_state(cast->host) == 'Z', 20000);
+    BHT_EQ(cast->scene->ready, wanted);
     for (int i = 0; i < ACTORS; i++) {
         cast->pidfds[i] = pidfd_open(cast->scene->pids[i], 0);
         BHT_GE(cast->pidfds[i], 0);

@@ -17,6 +17,11 @@
 
 #define BIT(NAME)    (1ull << BHI_LAYER_##NAME)
 #define START_FAILED 71
+#if BHI_SANITIZED
+#define SANITIZED true
+#else
+#define SANITIZED false
+#endif
 
 static void shut_down(struct client *client, struct guest *guest) {
     struct bhi_message message = {.type = BHI_MSG_SHUTDOWN};
@@ -114,7 +119,7 @@ static void descriptors_are_its_own(void) {
             continue;
         }
         target[n] = '\0';
-        bool is_known = false;
+        bool is_known = SANITIZED && strcmp(entry->d_name, "2") == 0; /* its reports */
         for (size_t i = 0; i < BHT_COUNT(known); i++) {
             is_known |= strncmp(target, known[i], strlen(known[i])) == 0;
         }
