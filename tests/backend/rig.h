@@ -47,6 +47,8 @@ struct rig {
 /* rig_vulkan.c */
 PFN_vkGetInstanceProcAddr rig_instance_proc_addr(void);
 extern const char *const rig_layers[];
+/* For code that does not ask for layers itself. */
+void rig_force_layer(void);
 /* Messages of the layer since the last reset; the text of the last one. */
 void rig_layer_reset(void);
 unsigned rig_layer_messages(void);

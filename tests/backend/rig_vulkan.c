@@ -11,6 +11,11 @@ const char *const rig_layers[] = {"VK_LAYER_KHRONOS_validation", NULL};
 static atomic_uint messages;
 static char last_text[2048];
 
+static bool forced_layer;
+void rig_force_layer(void) {
+    forced_layer = true;
+}
+
 void rig_layer_reset(void) {
     atomic_store(&messages, 0);
 }
@@ -70,13 +75,18 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
         .pfnUserCallback = say,
     };
     VkInstanceCreateInfo info = *given;
-    if (given->enabledLayerCount > 0) {
+    if (forced_layer) {
+        info.enabledLayerCount = 1;
+        info.ppEnabledLayerNames = rig_layers;
+    }
+    const bool layered = info.enabledLayerCount > 0;
+    if (layered) {
         info.pNext = &messenger;
         info.enabledExtensionCount = 1;
         info.ppEnabledExtensionNames = extensions;
     }
     VkResult result = vkCreateInstance(&info, allocator, out);
-    if (result == VK_SUCCESS && given->enabledLayerCount > 0) {
+    if (result == VK_SUCCESS && layered) {
         PFN_vkCreateDebugUtilsMessengerEXT create =
             (PFN_vkCreateDebugUtilsMessengerEXT)vkGetInstanceProcAddr(
                 *out, "vkCreateDebugUtilsMessengerEXT");

@@ -1,0 +1,238 @@
+#include "fake_supervisor.h"
+
+#include "fdpass.h"
+#include "futex.h"
+#include "memfd.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include <zmq.h>
+
+/* The worker's side. What fails here shows in the exit code: cmocka's asserts are for the main
+ * thread. */
+static void *worker(void *argument) {
+    struct fake *fake = argument;
+    struct bhi_lane_view lane;
+    struct bhi_progress progress;
+    struct bhi_channel channel;
+    fake->exit_code = -2;
+    if (bhi_lane_view_map(&lane, fake->lane.fd,
+                          bhi_page_round(sizeof(struct bhi_lane_header)) + BHI_LANE_CAPACITY) ||
+        bhi_progress_map(&progress, fake->view.fd, bhi_progress_bytes(BHI_PROGRESS_RESULTS)) ||
+        bhi_channel_connect(&channel, fake->endpoint)) {
+        return NULL;
+    }
+    const struct bhi_session_config config = {
+        .lane = &lane,
+        .progress = &progress,
+        .channel = &channel,
+        .fdpass = fake->sockets[1],
+        .doorbell = fake->doorbell,
+        .get_instance_proc_addr = rig_instance_proc_addr(),
+        .device_index = fake->device_index,
+    };
+    struct bhi_session *session = bhi_session_start(&config);
+    fake->exit_code = session != NULL ? bhi_session_run(session, 0, 0) : -1;
+    bhi_session_destroy(session);
+    bhi_channel_close(&channel);
+    bhi_progress_unmap(&progress);
+    bhi_lane_view_unmap(&lane);
+    return NULL;
+}
+
+void fake_open(struct fake *fake, uint32_t device_index) {
+    memset(fake, 0, sizeof *fake);
+    rig_layer_reset();
+    fake->device_index = device_index;
+    snprintf(fake->folder, sizeof fake->folder, "/tmp/bulkhead-session-XXXXXX");
+    assert_non_null(mkdtemp(fake->folder));
+    snprintf(fake->endpoint, sizeof fake->endpoint, "%s/worker", fake->folder);
+    fake->zmq = zmq_ctx_new();
+    assert_non_null(fake->zmq);
+    assert_int_equal(bhi_channel_bind(&fake->channel, fake->zmq, fake->endpoint), 0);
+    assert_int_equal(bhi_lane_create(&fake->lane, BHI_LANE_CAPACITY, BHI_PROGRESS_RESULTS), 0);
+    assert_int_equal(bhi_progress_create(&fake->view, BHI_PROGRESS_RESULTS), 0);
+    assert_int_equal(bhi_fdpass_pair(fake->sockets), 0);
+    fake->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    assert_true(fake->doorbell >= 0);
+    assert_int_equal(pthread_create(&fake->thread, NULL, worker, fake), 0);
+}
+
+int fake_join(struct fake *fake) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += FAKE_PATIENCE_NS / 1000000000;
+    if (pthread_timedjoin_np(fake->thread, NULL, &until) != 0) {
+        fprintf(stderr, "the session does not end\n");
+        abort(); /* its thread uses our memory: there is no way on */
+    }
+    fake->joined = true;
+    return fake->exit_code;
+}
+
+void fake_close(struct fake *fake) {
+    assert_true(fake->joined);
+    bhi_channel_close(&fake->channel);
+    zmq_ctx_term(fake->zmq);
+    bhi_lane_destroy(&fake->lane);
+    bhi_progress_destroy(&fake->view);
+    close(fake->sockets[0]);
+    close(fake->sockets[1]);
+    close(fake->doorbell);
+    unlink(fake->endpoint);
+    rmdir(fake->folder);
+    if (rig_layer_messages() != 0) {
+        fail_msg("the validation layer says: %s", rig_layer_text());
+    }
+}
+
+void fake_expect(struct fake *fake, enum bhi_message_type type, struct bhi_message *out) {
+    struct bhi_message unused;
+    char why[256] = "";
+    out = out != NULL ? out : &unused;
+    int error = bhi_channel_recv(&fake->channel, BHI_W2S, BHI_WS_HELD | BHI_WS_RUNNING, 20000, out,
+                                 why, sizeof why);
+    if (error != 0 || out->type != type) {
+        fail_msg("expected message %d, got error %d (%s), message %d", (int)type, error, why,
+                 error == 0 ? (int)out->type : 0);
+    }
+}
+
+void fake_expect_ready(struct fake *fake) {
+    struct bhi_message message;
+    uint32_t chosen = 0, count;
+    fake_expect(fake, BHI_MSG_DEVICE, &message);
+    count = message.device.count;
+    chosen += message.device.chosen;
+    for (uint32_t i = 1; i < count; i++) {
+        fake_expect(fake, BHI_MSG_DEVICE, &message);
+        chosen += message.device.chosen;
+    }
+    assert_int_equal(chosen, 1);
+    fake_expect(fake, BHI_MSG_READY, &message);
+}
+
+static void ring_lane(struct fake *fake) {
+    if (atomic_load(&fake->view.header->sleeping) != 0) {
+        bhi_lane_wake(&fake->lane);
+    }
+}
+
+void fake_send(struct fake *fake, const struct bhi_message *message, int fd, uint64_t fd_id) {
+    if (fd >= 0) {
+        const struct bhi_fd_tag tag = {.magic = BHI_WIRE_MAGIC, .type = message->type, .id = fd_id};
+        assert_int_equal(bhi_fdpass_send(fake->sockets[0], &tag, sizeof tag, &fd, 1), 0);
+        close(fd);
+    }
+    const uint64_t deadline = bhi_deadline_ns(FAKE_PATIENCE_NS);
+    int error;
+    while ((error = bhi_channel_send(&fake->channel, message)) == -EAGAIN &&
+           bhi_now_ns() < deadline) {
+        poll(NULL, 0, 1);
+    }
+    assert_int_equal(error, 0);
+    bhi_lane_control(&fake->lane, ++fake->control_sent);
+    atomic_thread_fence(memory_order_seq_cst);
+    ring_lane(fake);
+}
+
+void fake_kernel(struct fake *fake, uint64_t id, const uint32_t *code, size_t bytes) {
+    struct bhi_message message = {.type = BHI_MSG_KERNEL_CREATE};
+    message.kernel_create.kernel = id;
+    message.kernel_create.code_bytes = bytes;
+    snprintf(message.kernel_create.entry, sizeof message.kernel_create.entry, "main");
+    int fd = bhi_memfd_create("code", bytes, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, code, bytes, 0), (ssize_t)bytes);
+    fake_send(fake, &message, fd, id);
+}
+
+void *fake_buffer(struct fake *fake, uint64_t id, uint64_t size) {
+    struct bhi_message message = {.type = BHI_MSG_BUFFER_ATTACH};
+    message.buffer_attach.buffer = id;
+    message.buffer_attach.size = size;
+    int fd = bhi_memfd_create("buffer", size, 0);
+    assert_true(fd >= 0);
+    void *data = mmap(NULL, bhi_page_round(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(data != MAP_FAILED);
+    fake_send(fake, &message, fd, id);
+    return data;
+}
+
+void fake_shutdown(struct fake *fake) {
+    const struct bhi_message message = {.type = BHI_MSG_SHUTDOWN};
+    fake_send(fake, &message, -1, 0);
+}
+
+static void poll_progress(struct fake *fake, uint64_t *out_completed, uint64_t *out_tail) {
+    assert_int_equal(
+        bhi_progress_poll(&fake->view, fake->published, fake->lane.head, out_completed, out_tail),
+        0);
+}
+
+void fake_publish(struct fake *fake, struct bhi_lane_record *record, uint32_t control_ahead) {
+    const uint64_t deadline = bhi_deadline_ns(FAKE_PATIENCE_NS);
+    uint64_t completed, tail;
+    for (;;) {
+        poll_progress(fake, &completed, &tail);
+        int64_t space = bhi_lane_space(&fake->lane, tail);
+        assert_true(space >= 0);
+        if ((uint64_t)space >= record->size &&
+            fake->published - fake->harvested < BHI_PROGRESS_RESULTS) {
+            break;
+        }
+        assert_true(bhi_now_ns() < deadline);
+        if (completed > fake->harvested) {
+            struct bhi_result result;
+            char text[BHI_FAULT_TEXT];
+            fake_harvest(fake, &result, text);
+            assert_int_equal(result.status, BH_OK);
+        }
+    }
+    record->seq = ++fake->published;
+    record->control_seq = fake->control_sent + control_ahead;
+    bhi_lane_publish(&fake->lane, record);
+    atomic_thread_fence(memory_order_seq_cst);
+    ring_lane(fake);
+}
+
+void fake_wait(struct fake *fake, uint64_t seq) {
+    const uint64_t deadline = bhi_deadline_ns(FAKE_PATIENCE_NS);
+    uint64_t completed = 0, tail;
+    atomic_fetch_add(&fake->lane.header->waiters, 1);
+    for (;;) {
+        atomic_thread_fence(memory_order_seq_cst);
+        const uint32_t seen = atomic_load(&fake->view.header->completed_word);
+        poll_progress(fake, &completed, &tail);
+        if (completed >= seq) {
+            break;
+        }
+        if (bhi_futex_wait(&fake->view.header->completed_word, seen, true, deadline) != 0) {
+            fail_msg("submission %llu is not completed; %llu is", (unsigned long long)seq,
+                     (unsigned long long)completed);
+        }
+    }
+    atomic_fetch_sub(&fake->lane.header->waiters, 1);
+}
+
+void fake_harvest(struct fake *fake, struct bhi_result *out, char text[BHI_FAULT_TEXT]) {
+    uint64_t completed, tail;
+    poll_progress(fake, &completed, &tail);
+    assert_true(completed > fake->harvested);
+    assert_int_equal(bhi_progress_read(&fake->view, fake->harvested + 1, out, text), 0);
+    fake->harvested++;
+    atomic_store(&fake->lane.header->harvested, fake->harvested);
+}
+
+bool fake_rung(struct fake *fake, int timeout_ms) {
+    struct pollfd poll_one = {.fd = fake->doorbell, .events = POLLIN};
+    uint64_t count;
+    return poll(&poll_one, 1, timeout_ms) == 1 &&
+           read(fake->doorbell, &count, sizeof count) == sizeof count;
+}

@@ -1,0 +1,63 @@
+/* A supervisor in this process, and a worker's session in another thread of it: lane, progress,
+ * channel and descriptors are the real ones. All waits are bounded. */
+#ifndef BACKEND_FAKE_SUPERVISOR_H
+#define BACKEND_FAKE_SUPERVISOR_H
+
+#include "rig.h"
+
+#include "channel.h"
+#include "lane.h"
+#include "progress.h"
+#include "session.h"
+
+#include <pthread.h>
+
+#define FAKE_PATIENCE_NS (20u * UINT64_C(1000000000))
+
+struct fake {
+    char folder[64];
+    char endpoint[108];
+    void *zmq;
+    struct bhi_channel channel;
+    struct bhi_lane lane;
+    struct bhi_progress_view view;
+    int sockets[2]; /* fdpass: ours, the session's */
+    int doorbell;
+    uint32_t device_index;
+    uint32_t control_sent;
+    uint64_t published; /* seq */
+    uint64_t harvested;
+    pthread_t thread;
+    bool joined;
+    int exit_code; /* of bhi_session_run, or -1: bhi_session_start failed */
+};
+
+/* Starts the session's thread. */
+void fake_open(struct fake *fake, uint32_t device_index);
+/* Waits for the thread (bounded), closes everything; returns the exit code. */
+int fake_join(struct fake *fake);
+void fake_close(struct fake *fake);
+
+/* Receives the next message from the worker, which must be of |type|. */
+void fake_expect(struct fake *fake, enum bhi_message_type type, struct bhi_message *out);
+/* Receives `device` messages and `ready`. */
+void fake_expect_ready(struct fake *fake);
+
+/* Sends a control message, with |fd| (taken over) ahead of it unless -1, and rings. */
+void fake_send(struct fake *fake, const struct bhi_message *message, int fd, uint64_t fd_id);
+void fake_kernel(struct fake *fake, uint64_t id, const uint32_t *code, size_t bytes);
+/* Attaches a new buffer and returns our mapping of it (never unmapped). */
+void *fake_buffer(struct fake *fake, uint64_t id, uint64_t size);
+void fake_shutdown(struct fake *fake);
+
+/* Publishes a record, waiting for room by harvesting. seq and control_seq are filled in;
+ * |control_ahead| is added to the latter: messages that are yet to be sent. */
+void fake_publish(struct fake *fake, struct bhi_lane_record *record, uint32_t control_ahead);
+/* Waits until |seq| is completed. */
+void fake_wait(struct fake *fake, uint64_t seq);
+/* Reads the result of the next submission that is not harvested; it must be completed. */
+void fake_harvest(struct fake *fake, struct bhi_result *out, char text[BHI_FAULT_TEXT]);
+/* True if the doorbell rings within |timeout_ms|; resets it. */
+bool fake_rung(struct fake *fake, int timeout_ms);
+
+#endif

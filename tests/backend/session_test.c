@@ -1,0 +1,396 @@
+/* The session against a fake supervisor in another thread. */
+#include "fake_supervisor.h"
+
+#include "futex.h"
+#include "memfd.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const uint32_t add[] =
+#include "kernels/add.inc"
+    ;
+static const uint32_t increment[] =
+#include "kernels/increment.inc"
+    ;
+
+struct fill_record {
+    struct bhi_lane_record record;
+    struct bhi_cmd_fill fill;
+};
+
+static struct fill_record fill(uint64_t buffer, uint64_t offset, uint32_t value) {
+    return (struct fill_record){
+        .record = {.size = sizeof(struct fill_record), .command_count = 1},
+        .fill = {.header = {.type = BHI_CMD_FILL, .size = sizeof(struct bhi_cmd_fill)},
+                 .dst = buffer,
+                 .dst_offset = offset,
+                 .bytes = 4,
+                 .value = value}};
+}
+
+struct dispatch_record {
+    struct bhi_lane_record record;
+    struct bhi_cmd_dispatch dispatch;
+    struct bhi_cmd_binding bindings[2];
+    uint32_t push[2];
+};
+
+static struct dispatch_record add_record(uint64_t kernel, uint64_t x, uint64_t y, uint32_t c) {
+    return (struct dispatch_record){
+        .record = {.size = sizeof(struct dispatch_record), .command_count = 1},
+        .dispatch = {.header = {.type = BHI_CMD_DISPATCH,
+                                .size = sizeof(struct dispatch_record) -
+                                        sizeof(struct bhi_lane_record)},
+                     .kernel = kernel,
+                     .groups_x = 4,
+                     .groups_y = 1,
+                     .groups_z = 1,
+                     .binding_count = 2,
+                     .push_size = 4},
+        .bindings = {{.buffer = x, .size = 1024, .binding = 0, .access = BH_READ},
+                     {.buffer = y, .size = 1024, .binding = 1, .access = BH_WRITE}},
+        .push = {c, 0}};
+}
+
+static struct bhi_result harvest_one(struct fake *fake, char text[BHI_FAULT_TEXT]) {
+    struct bhi_result result;
+    fake_wait(fake, fake->harvested + 1);
+    fake_harvest(fake, &result, text);
+    return result;
+}
+
+static void harvest_ok(struct fake *fake) {
+    char text[BHI_FAULT_TEXT];
+    struct bhi_result result = harvest_one(fake, text);
+    if (result.status != BH_OK) {
+        fail_msg("status %u: %s", result.status, text);
+    }
+    assert_string_equal(text, "");
+}
+
+static void a_dispatch_from_end_to_end(void **state) {
+    (void)state;
+    struct fake fake;
+    fake_open(&fake, 0);
+    fake_expect_ready(&fake);
+    uint32_t *x = fake_buffer(&fake, 1, 1024);
+    uint32_t *y = fake_buffer(&fake, 2, 1024);
+    for (uint32_t i = 0; i < 256; i++) {
+        x[i] = i;
+    }
+    fake_kernel(&fake, 5, CODE(add));
+    struct dispatch_record record = add_record(5, 1, 2, 1000);
+    fake_publish(&fake, &record.record, 0);
+    harvest_ok(&fake);
+    for (uint32_t i = 0; i < 256; i++) {
+        assert_int_equal(y[i], i + 1000);
+    }
+    struct bhi_message message;
+    for (uint32_t i = 0; i < 2; i++) {
+        fake_expect(&fake, BHI_MSG_KERNEL_BINDING, &message);
+        assert_int_equal(message.kernel_binding.kernel, 5);
+        assert_int_equal(message.kernel_binding.index, i);
+        assert_int_equal(message.kernel_binding.binding, i);
+        assert_int_equal(message.kernel_binding.access, i == 0 ? BH_READ : BH_WRITE);
+        assert_string_equal(message.kernel_binding.name, i == 0 ? "X" : "Y");
+    }
+    fake_expect(&fake, BHI_MSG_KERNEL_INFO, &message);
+    assert_int_equal(message.kernel_info.bindings, 2);
+    assert_int_equal(message.kernel_info.push_bytes, 4);
+    assert_int_equal(message.kernel_info.local_x, 64);
+
+    const struct bhi_message request = {.type = BHI_MSG_METRICS_REQUEST};
+    fake_send(&fake, &request, -1, 0);
+    fake_expect(&fake, BHI_MSG_METRICS, &message);
+    assert_int_equal(message.metrics.submissions, 1);
+    assert_int_equal(message.metrics.queue_submits, 1);
+    assert_int_equal(message.metrics.pipelines, 1);
+    assert_int_equal(message.metrics.imported_bytes, 2048);
+    fake_shutdown(&fake);
+    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    fake_close(&fake);
+}
+
+/* More submissions than the ring of results or the lane holds, each seen to be done in order. */
+static void many_submissions(void **state) {
+    (void)state;
+    struct fake fake;
+    fake_open(&fake, 0);
+    fake_expect_ready(&fake);
+    uint32_t *x = fake_buffer(&fake, 1, 1024);
+    uint32_t *y = fake_buffer(&fake, 2, 1024);
+    fake_kernel(&fake, 1, CODE(add));
+    enum { COUNT = 9000 };
+    for (uint32_t i = 0; i < COUNT; i++) {
+        struct dispatch_record record = add_record(1, 1 + i % 2, 2 - i % 2, 1);
+        fake_publish(&fake, &record.record, 0);
+    }
+    fake_wait(&fake, COUNT);
+    assert_int_equal(x[7], COUNT);
+    assert_int_equal(y[7], COUNT - 1);
+    while (fake.harvested < COUNT) {
+        harvest_ok(&fake);
+    }
+    fake_shutdown(&fake);
+    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    fake_close(&fake);
+}
+
+/* A record waits for the control messages that it needs, and only then runs. */
+static void control_comes_first(void **state) {
+    (void)state;
+    struct fake fake;
+    fake_open(&fake, 0);
+    fake_expect_ready(&fake);
+    struct fill_record record = fill(3, 8, 77);
+    fake_publish(&fake, &record.record, 1); /* the buffer is announced later */
+    uint32_t *data = fake_buffer(&fake, 3, 64);
+    harvest_ok(&fake);
+    assert_int_equal(data[2], 77);
+
+    const struct bhi_message detach = {.type = BHI_MSG_BUFFER_DETACH,
+                                       .buffer_detach = {.buffer = 3}};
+    fake_send(&fake, &detach, -1, 0);
+    fake_publish(&fake, &record.record, 0);
+    char text[BHI_FAULT_TEXT];
+    struct bhi_result result = harvest_one(&fake, text);
+    assert_int_equal(result.status, BH_BINDING_MISMATCH);
+    assert_string_equal(text, "buffer 3 is not attached");
+    assert_int_equal(result.executed, BH_EXECUTED_NO);
+    assert_int_equal(result.command_index, 0);
+    fake_shutdown(&fake);
+    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    fake_close(&fake);
+}
+
+/* Failures beyond the fault slots: none is overwritten before it has been read, and the bell rings
+ * for them. */
+static void failures_keep_their_texts(void **state) {
+    (void)state;
+    struct fake fake;
+    fake_open(&fake, 0);
+    fake_expect_ready(&fake);
+    fake_buffer(&fake, 1, 64);
+    enum { COUNT = 500 };
+    for (uint32_t i = 1; i <= COUNT; i++) {
+        struct fill_record record = fill(i % 5 == 0 ? 1 : 100000 + i, 0, i);
+        fake_publish(&fake, &record.record, 0);
+    }
+    while (fake.harvested < COUNT) {
+        assert_true(fake_rung(&fake, 20000));
+        uint64_t completed, tail;
+        assert_int_equal(
+            bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
+        /* It cannot have gone on past the slots. */
+        assert_true(completed - fake.harvested <= BHI_FAULT_SLOTS);
+        while (fake.harvested < completed) {
+            struct bhi_result result;
+            char text[BHI_FAULT_TEXT], expected[64];
+            const uint64_t seq = fake.harvested + 1;
+            fake_harvest(&fake, &result, text);
+            if (seq % 5 == 0) {
+                assert_int_equal(result.status, BH_OK);
+                continue;
+            }
+            snprintf(expected, sizeof expected, "buffer %llu is not attached",
+                     (unsigned long long)(100000 + seq));
+            assert_int_equal(result.status, BH_BINDING_MISMATCH);
+            assert_string_equal(text, expected);
+        }
+    }
+    fake_shutdown(&fake);
+    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    fake_close(&fake);
+}
+
+static void wait_until_asleep(struct fake *fake) {
+    const uint64_t deadline = bhi_deadline_ns(FAKE_PATIENCE_NS);
+    while (atomic_load(&fake->view.header->sleeping) == 0) {
+        assert_true(bhi_now_ns() < deadline);
+        sched_yield();
+    }
+}
+
+static void the_bell(void **state) {
+    (void)state;
+    struct fake fake;
+    fake_open(&fake, 0);
+    fake_expect_ready(&fake);
+    fake_buffer(&fake, 1, 64);
+    wait_until_asleep(&fake);
+    assert_false(fake_rung(&fake, 0)); /* nothing has happened */
+
+    /* It rings before it sleeps on results that nobody has fetched. */
+    struct fill_record record = fill(1, 0, 1);
+    fake_publish(&fake, &record.record, 0);
+    assert_true(fake_rung(&fake, 20000));
+    harvest_ok(&fake);
+    wait_until_asleep(&fake);
+    assert_false(fake_rung(&fake, 0));
+
+    /* It rings when notify_at is reached, even while there is more to do. */
+    atomic_store(&fake.lane.header->notify_at, 2);
+    fake_publish(&fake, &record.record, 0);
+    assert_true(fake_rung(&fake, 20000));
+    uint64_t completed, tail;
+    assert_int_equal(
+        bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
+    assert_int_equal(completed, 2);
+    harvest_ok(&fake);
+    fake_shutdown(&fake);
+    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    fake_close(&fake);
+}
+
+static void shutdown_finishes_first(void **state) {
+    (void)state;
+    struct fake fake;
+    fake_open(&fake, 0);
+    fake_expect_ready(&fake);
+    uint32_t *x = fake_buffer(&fake, 1, 1024);
+    fake_kernel(&fake, 1, CODE(increment));
+    enum { COUNT = 300 };
+    for (uint32_t i = 0; i < COUNT; i++) {
+        struct dispatch_record record = add_record(1, 1, 1, 0);
+        record.dispatch.binding_count = 1;
+        record.dispatch.push_size = 0;
+        record.dispatch.groups_x = 1;
+        record.bindings[0].access = BH_READ_WRITE;
+        record.dispatch.header.size =
+            (uint32_t)bhi_cmd_dispatch_size(record.dispatch.binding_count, 0);
+        record.record.size = sizeof record.record + record.dispatch.header.size;
+        fake_publish(&fake, &record.record, 0);
+    }
+    fake_shutdown(&fake);
+    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    while (fake.harvested < COUNT) {
+        harvest_ok(&fake);
+    }
+    assert_int_equal(x[0], COUNT);
+    fake_close(&fake);
+}
+
+static void specialization_constants_come_first(void **state) {
+    (void)state;
+    static const uint32_t spec[] =
+#include "kernels/spec.inc"
+        ;
+    struct fake fake;
+    fake_open(&fake, 0);
+    fake_expect_ready(&fake);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct bhi_message constant = {
+            .type = BHI_MSG_KERNEL_SPEC,
+            .kernel_spec = {.kernel = 4, .index = i, .constant_id = i, .size = 4, .bits = 3 + i}};
+        fake_send(&fake, &constant, -1, 0);
+    }
+    struct bhi_message create = {.type = BHI_MSG_KERNEL_CREATE};
+    create.kernel_create.kernel = 4;
+    create.kernel_create.code_bytes = sizeof spec;
+    create.kernel_create.spec_count = 2;
+    memcpy(create.kernel_create.entry, "main", 5);
+    int fd = bhi_memfd_create("code", sizeof spec, 0);
+    assert_int_equal(pwrite(fd, spec, sizeof spec, 0), sizeof spec);
+    fake_send(&fake, &create, fd, 4);
+    struct {
+        struct bhi_lane_record record;
+        struct bhi_cmd_prepare prepare;
+    } job = {
+        .record = {.size = sizeof job, .command_count = 1},
+        .prepare = {.header = {.type = BHI_CMD_PREPARE, .size = sizeof job.prepare}, .kernel = 4}};
+    fake_publish(&fake, &job.record, 0);
+    harvest_ok(&fake);
+    struct bhi_message message;
+    fake_expect(&fake, BHI_MSG_KERNEL_BINDING, &message);
+    fake_expect(&fake, BHI_MSG_KERNEL_INFO, &message);
+    assert_int_equal(message.kernel_info.local_x, 3);
+    assert_int_equal(message.kernel_info.local_y, 4);
+    fake_shutdown(&fake);
+    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    fake_close(&fake);
+}
+
+/* -- a supervisor that is broken ------------------------------------------------------------ */
+
+static void malformed_record(struct fake *fake) {
+    struct fill_record record = fill(1, 0, 1);
+    record.fill.bytes = 3;
+    fake_publish(fake, &record.record, 0);
+}
+
+static void skipped_record(struct fake *fake) {
+    struct fill_record record = fill(1, 0, 1);
+    fake->published++;
+    fake_publish(fake, &record.record, 0);
+}
+
+static void unannounced_descriptor(struct fake *fake) {
+    const struct bhi_message attach = {.type = BHI_MSG_BUFFER_ATTACH,
+                                       .buffer_attach = {.buffer = 9, .size = 64}};
+    fake_send(fake, &attach, bhi_memfd_create("buffer", 64, 0), 8); /* tagged as another's */
+}
+
+static void short_code(struct fake *fake) {
+    struct bhi_message create = {.type = BHI_MSG_KERNEL_CREATE};
+    create.kernel_create.kernel = 1;
+    create.kernel_create.code_bytes = 1 << 20;
+    memcpy(create.kernel_create.entry, "main", 5);
+    fake_send(fake, &create, bhi_memfd_create("code", 4096, 0), 1);
+}
+
+static void missing_constants(struct fake *fake) {
+    struct bhi_message create = {.type = BHI_MSG_KERNEL_CREATE};
+    create.kernel_create.kernel = 1;
+    create.kernel_create.code_bytes = 4096;
+    create.kernel_create.spec_count = 1;
+    memcpy(create.kernel_create.entry, "main", 5);
+    fake_send(fake, &create, bhi_memfd_create("code", 4096, 0), 1);
+}
+
+static void broken_supervisors_end_it(void **state) {
+    (void)state;
+    static void (*const faults[])(struct fake *) = {
+        malformed_record, skipped_record, unannounced_descriptor, short_code, missing_constants};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        struct fake fake;
+        fake_open(&fake, 0);
+        fake_expect_ready(&fake);
+        faults[i](&fake);
+        assert_int_equal(fake_join(&fake), BHI_EXIT_SUPERVISOR);
+        fake_close(&fake);
+    }
+}
+
+static void no_such_device(void **state) {
+    (void)state;
+    struct fake fake;
+    struct bhi_message message;
+    fake_open(&fake, 63);
+    fake_expect(&fake, BHI_MSG_DEVICE, &message);
+    assert_int_equal(message.device.index, 0);
+    assert_int_equal(message.device.chosen, 0);
+    assert_int_not_equal(message.device.features & 1, 0);
+    assert_int_equal(fake_join(&fake), -1);
+    assert_int_equal(fake.view.header->step_status, BH_NO_DEVICE);
+    assert_non_null(strstr(fake.view.header->step_text, "there is no number 63"));
+    assert_int_equal(atomic_load(&fake.view.header->step), BHI_STEP_DEVICE);
+    fake_close(&fake);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_dispatch_from_end_to_end),
+        cmocka_unit_test(many_submissions),
+        cmocka_unit_test(control_comes_first),
+        cmocka_unit_test(failures_keep_their_texts),
+        cmocka_unit_test(the_bell),
+        cmocka_unit_test(shutdown_finishes_first),
+        cmocka_unit_test(specialization_constants_come_first),
+        cmocka_unit_test(broken_supervisors_end_it),
+        cmocka_unit_test(no_such_device),
+    };
+    rig_force_layer();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
