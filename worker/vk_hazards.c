@@ -20,7 +20,9 @@ static uint32_t first(const struct bhi_hazards *hazards, const struct bhi_vk_buf
 
 bool bhi_hazards_conflict(const struct bhi_hazards *hazards, const struct bhi_vk_buffer *buffer,
                           uint64_t begin, uint64_t end, bool write) {
-    for (uint32_t at = first(hazards, buffer); at != 0; at = hazards->ranges[at - 1].next) {
+    /* An empty range touches nothing, also inside of another. */
+    for (uint32_t at = begin < end ? first(hazards, buffer) : 0; at != 0;
+         at = hazards->ranges[at - 1].next) {
         const struct bhi_hazard_range *range = &hazards->ranges[at - 1];
         if ((write || range->write) && begin < range->end && range->begin < end) {
             return true;

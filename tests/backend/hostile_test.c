@@ -1,0 +1,163 @@
+/* Modules that are not what they say: truncated, random, changed word by word. None may do more
+ * than be refused. The driver is not asked to run what passes (it may well crash: that is what the
+ * sandbox is for); validation and reflection are ours. */
+#include "rig.h"
+#include "vk_backend.h"
+
+#include <stdlib.h>
+
+static const uint32_t places[] =
+#include "kernels/places.inc"
+    ;
+static const uint32_t spec[] =
+#include "kernels/spec.inc"
+    ;
+static const uint32_t undecorated[] =
+#include "kernels/undecorated.inc"
+    ;
+
+static const struct {
+    const uint32_t *code;
+    size_t words;
+} seeds[] = {
+    {places, sizeof places / 4}, {spec, sizeof spec / 4}, {undecorated, sizeof undecorated / 4}};
+#define SEEDS (sizeof seeds / sizeof *seeds)
+
+static unsigned accepted, refused;
+
+static void examine(const struct rig *rig, const uint32_t *code, size_t words) {
+    /* An allocation of the exact size, so that a sanitizer sees a read beyond it. */
+    uint32_t *copy = malloc(words > 0 ? words * 4 : 1);
+    assert_non_null(copy);
+    memcpy(copy, code, words * 4);
+    static struct bhi_reflection reflection;
+    struct bhi_fault fault = {.status = BH_OK};
+    const struct bhi_spec_constant constants[] = {{0, 4, 7}, {2, 4, 1}};
+    bool good = bhi_validate(&rig->backend->device.target, copy, words, "main", &fault) &&
+                bhi_reflect(copy, words, "main", constants, 2, &reflection, &fault);
+    if (good) {
+        accepted++;
+        assert_true(reflection.binding_count <= BHI_MAX_BINDINGS);
+        assert_true(reflection.set_count <= BHI_MAX_SETS);
+        for (int axis = 0; axis < 3; axis++) {
+            assert_true(reflection.local_size[axis] > 0);
+        }
+    } else {
+        refused++;
+        assert_int_not_equal(fault.status, BH_OK);
+        assert_true(fault.text[0] != '\0');
+        assert_true(strlen(fault.text) < sizeof fault.text);
+        assert_null(strchr(fault.text, '\n'));
+    }
+    free(copy);
+}
+
+static struct rig rig;
+
+static int open_rig(void **state) {
+    (void)state;
+    const struct rig_options options = {.no_layer = true}; /* no Vulkan call gets these modules */
+    rig_open(&rig, &options);
+    return 0;
+}
+
+static int close_rig(void **state) {
+    (void)state;
+    rig_close(&rig);
+    return 0;
+}
+
+static void truncated(void **state) {
+    (void)state;
+    for (size_t seed = 0; seed < SEEDS; seed++) {
+        for (size_t words = 0; words < seeds[seed].words; words++) {
+            accepted = 0;
+            examine(&rig, seeds[seed].code, words);
+            assert_int_equal(accepted, 0);
+        }
+        examine(&rig, seeds[seed].code, seeds[seed].words);
+        assert_int_equal(accepted, 1);
+    }
+}
+
+static void random_words(void **state) {
+    (void)state;
+    unsigned seed = 20240607;
+    uint32_t code[256];
+    accepted = 0;
+    for (int turn = 0; turn < 3000; turn++) {
+        size_t words = (size_t)rand_r(&seed) % 256;
+        for (size_t i = 0; i < words; i++) {
+            code[i] = (uint32_t)rand_r(&seed) ^ (uint32_t)rand_r(&seed) << 16;
+        }
+        code[0] = turn % 2 ? SpvMagicNumber : code[0];
+        if (words > 5 && turn % 4 == 1) { /* a plausible header */
+            code[1] = 0x00010500;
+            code[3] = 1 + code[3] % 100;
+            code[4] = 0;
+        }
+        examine(&rig, code, words);
+    }
+    assert_int_equal(accepted, 0);
+}
+
+static void changed_words(void **state) {
+    (void)state;
+    unsigned seed = 31337;
+    accepted = refused = 0;
+    for (int turn = 0; turn < 4000; turn++) {
+        const size_t which = (size_t)turn % SEEDS;
+        uint32_t code[1024];
+        const size_t words = seeds[which].words;
+        assert_true(words <= 1024);
+        memcpy(code, seeds[which].code, words * 4);
+        for (int changes = 1 + rand_r(&seed) % 3; changes > 0; changes--) {
+            uint32_t *at = &code[5 + (size_t)rand_r(&seed) % (words - 5)];
+            switch (rand_r(&seed) % 4) {
+            case 0:
+                *at ^= 1u << rand_r(&seed) % 32;
+                break;
+            case 1:
+                *at = (uint32_t)rand_r(&seed) % 64;
+                break;
+            case 2:
+                *at = code[5 + (size_t)rand_r(&seed) % (words - 5)];
+                break;
+            default:
+                *at += 1;
+                break;
+            }
+        }
+        examine(&rig, code, words);
+    }
+    /* Some changes are harmless, most are not: both sides must have been seen. */
+    assert_true(accepted > 50);
+    assert_true(refused > 500);
+}
+
+/* A bound that asks for gigabytes of tables. */
+static void huge_bounds(void **state) {
+    (void)state;
+    uint32_t code[sizeof places / 4];
+    memcpy(code, places, sizeof places);
+    accepted = 0;
+    code[3] = UINT32_MAX;
+    examine(&rig, code, sizeof places / 4);
+    code[3] = 0x400000;
+    examine(&rig, code, sizeof places / 4);
+    code[3] = 1;
+    examine(&rig, code, sizeof places / 4);
+    code[3] = 0;
+    examine(&rig, code, sizeof places / 4);
+    assert_int_equal(accepted, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(truncated),
+        cmocka_unit_test(random_words),
+        cmocka_unit_test(changed_words),
+        cmocka_unit_test(huge_bounds),
+    };
+    return cmocka_run_group_tests(tests, open_rig, close_rig);
+}

@@ -1,0 +1,262 @@
+/* Several records in one vkQueueSubmit: results, markers, and what happens when the device is lost
+ * in the middle (a driver that says so is put in the way). */
+#include "rig.h"
+#include "vk_backend.h"
+
+static const uint32_t increment[] =
+#include "kernels/increment.inc"
+    ;
+
+static void dispatch_increment(struct rig *rig) {
+    rig_begin(rig);
+    rig_dispatch(rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_READ_WRITE}), NULL, 0);
+}
+
+static uint64_t queue_submits(const struct rig *rig) {
+    struct bhi_msg_metrics metrics;
+    bhi_backend_metrics(rig->backend, &metrics);
+    return metrics.queue_submits;
+}
+
+static void sixty_four_share_a_submit(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    uint32_t *count = rig_buffer(&rig, 1, 4);
+    rig_kernel(&rig, 1, CODE(increment));
+    for (int round = 1; round <= 3; round++) {
+        for (int i = 0; i < 80; i++) {
+            dispatch_increment(&rig);
+        }
+        rig_run_ok(&rig);
+        assert_int_equal(*count, 80 * round);
+        assert_int_equal(queue_submits(&rig), 2 * round); /* 64 and 16 */
+        assert_int_equal(rig.markers->completed, 80 * round);
+        assert_int_equal(rig.markers->started, 80 * round);
+    }
+    assert_int_equal(rig.backend->groups.count, 1);
+    rig_close(&rig);
+}
+
+static void without_markers_nothing_is_merged(void **state) {
+    (void)state;
+    struct rig rig;
+    const struct rig_options options = {.no_markers = true};
+    rig_open(&rig, &options);
+    uint32_t *count = rig_buffer(&rig, 1, 4);
+    rig_kernel(&rig, 1, CODE(increment));
+    for (int i = 0; i < 10; i++) {
+        dispatch_increment(&rig);
+    }
+    rig_run_ok(&rig);
+    assert_int_equal(*count, 10);
+    assert_int_equal(queue_submits(&rig), 10);
+    assert_int_equal(rig.markers->completed, 0);
+    rig_close(&rig);
+}
+
+static void the_host_marks_a_single_record(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    rig_buffer(&rig, 1, 4);
+    rig_kernel(&rig, 1, CODE(increment));
+    rig.seq = UINT32_MAX; /* the next is 2^32: markers are modulo that */
+    dispatch_increment(&rig);
+    rig_run_ok(&rig);
+    assert_int_equal(rig.markers->started, 0);
+    assert_int_equal(rig.markers->completed, UINT32_MAX);
+    rig_close(&rig);
+}
+
+static void warm_means_nothing_to_compile(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    rig_buffer(&rig, 1, 64);
+    rig_kernel(&rig, 1, CODE(increment));
+    dispatch_increment(&rig);
+    const struct bhi_lane_record *record = rig.records[0];
+    assert_false(bhi_backend_warm(rig.backend, record));
+    rig.record_count = 0;
+    rig_begin(&rig);
+    rig_prepare(&rig, 1);
+    assert_false(bhi_backend_warm(rig.backend, record));
+    rig_run_ok(&rig);
+    dispatch_increment(&rig);
+    assert_false(bhi_backend_warm(rig.backend, record)); /* compiled, but the JIT comes later */
+    rig_run_ok(&rig);
+    dispatch_increment(&rig);
+    assert_true(bhi_backend_warm(rig.backend, record));
+    rig_run_ok(&rig);
+    rig_begin(&rig);
+    rig_fill(&rig, 1, 0, 4, 0);
+    assert_true(bhi_backend_warm(rig.backend, record));
+    rig_run_ok(&rig);
+    bhi_backend_kernel_destroy(rig.backend, 1);
+    dispatch_increment(&rig);
+    assert_false(bhi_backend_warm(rig.backend, record));
+    rig.record_count = 0;
+    rig_close(&rig);
+}
+
+/* -- loss ----------------------------------------------------------------------------------- */
+
+static struct bhi_markers *lost_markers;
+static struct bhi_markers lost_at;
+static PFN_vkWaitForFences real_wait;
+
+static VKAPI_ATTR VkResult VKAPI_CALL lose_device(VkDevice device, uint32_t count,
+                                                  const VkFence *fences, VkBool32 all,
+                                                  uint64_t timeout) {
+    VkResult result = real_wait(device, count, fences, all, timeout);
+    assert_int_equal(result, VK_SUCCESS);
+    *lost_markers = lost_at;
+    return VK_ERROR_DEVICE_LOST;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL refuse_submit(VkQueue queue, uint32_t count,
+                                                    const VkSubmitInfo *infos, VkFence fence) {
+    (void)queue;
+    (void)count;
+    (void)infos;
+    (void)fence;
+    return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+static void open_losing(struct rig *rig, uint32_t started, uint32_t completed) {
+    rig_open(rig, NULL);
+    rig_buffer(rig, 1, 4);
+    rig_kernel(rig, 1, CODE(increment));
+    real_wait = rig->backend->device.api.WaitForFences;
+    rig->backend->device.api.WaitForFences = lose_device;
+    lost_markers = rig->markers;
+    lost_at.started = started;
+    lost_at.completed = completed;
+}
+
+static void markers_tell_the_guilty(void **state) {
+    (void)state;
+    struct rig rig;
+    open_losing(&rig, 3, 2);
+    for (int i = 0; i < 6; i++) {
+        dispatch_increment(&rig);
+    }
+    assert_false(rig_run(&rig));
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(rig.results[i].status, i < 2 ? BH_OK : BH_DEVICE_LOST);
+        assert_int_equal(rig.results[i].executed, i < 2    ? BH_EXECUTED_YES
+                                                  : i == 2 ? BH_EXECUTED_UNKNOWN
+                                                           : BH_EXECUTED_NO);
+        assert_int_equal(rig.results[i].vk_result, i < 2 ? 0 : VK_ERROR_DEVICE_LOST);
+        if (i >= 2) {
+            assert_string_equal(rig.faults[i].text, "vkWaitForFences: VK_ERROR_DEVICE_LOST");
+        }
+    }
+    dispatch_increment(&rig); /* whatever comes next is refused */
+    assert_false(rig_run(&rig));
+    assert_int_equal(rig.results[0].status, BH_DEVICE_LOST);
+    assert_int_equal(rig.results[0].executed, BH_EXECUTED_NO);
+    rig_close(&rig);
+}
+
+static void a_single_record_is_the_guilty_one(void **state) {
+    (void)state;
+    struct rig rig;
+    open_losing(&rig, 1, 0);
+    dispatch_increment(&rig);
+    assert_false(rig_run(&rig));
+    assert_int_equal(rig.results[0].status, BH_DEVICE_LOST);
+    assert_int_equal(rig.results[0].executed, BH_EXECUTED_UNKNOWN);
+    rig_close(&rig);
+}
+
+static void a_submit_that_is_refused(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    uint32_t *count = rig_buffer(&rig, 1, 4);
+    rig_kernel(&rig, 1, CODE(increment));
+    PFN_vkQueueSubmit real_submit = rig.backend->device.api.QueueSubmit;
+    rig.backend->device.api.QueueSubmit = refuse_submit;
+    for (int records = 1; records <= 3; records += 2) {
+        for (int i = 0; i < records; i++) {
+            dispatch_increment(&rig);
+        }
+        assert_true(rig_run(&rig)); /* the device is as it was */
+        for (int i = 0; i < records; i++) {
+            assert_int_equal(rig.results[i].status, BH_OUT_OF_DEVICE_MEMORY);
+            assert_int_equal(rig.results[i].vk_result, VK_ERROR_OUT_OF_DEVICE_MEMORY);
+            assert_int_equal(rig.results[i].executed, BH_EXECUTED_NO);
+            assert_string_equal(rig.faults[i].text, "vkQueueSubmit: VK_ERROR_OUT_OF_DEVICE_MEMORY");
+        }
+    }
+    rig.backend->device.api.QueueSubmit = real_submit;
+    dispatch_increment(&rig);
+    rig_run_ok(&rig);
+    assert_int_equal(*count, 1);
+    rig_close(&rig);
+}
+
+/* -- failures of the driver while it prepares ------------------------------------------------ */
+
+static VKAPI_ATTR VkResult VKAPI_CALL refuse_pipeline(VkDevice device, VkPipelineCache cache,
+                                                      uint32_t count,
+                                                      const VkComputePipelineCreateInfo *infos,
+                                                      const VkAllocationCallbacks *allocator,
+                                                      VkPipeline *out) {
+    (void)device;
+    (void)cache;
+    (void)count;
+    (void)infos;
+    (void)allocator;
+    *out = VK_NULL_HANDLE;
+    return VK_ERROR_UNKNOWN;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL exhausted_pipeline(VkDevice device, VkPipelineCache cache,
+                                                         uint32_t count,
+                                                         const VkComputePipelineCreateInfo *infos,
+                                                         const VkAllocationCallbacks *allocator,
+                                                         VkPipeline *out) {
+    (void)refuse_pipeline(device, cache, count, infos, allocator, out);
+    return VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+static void compiles_that_fail(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    rig_buffer(&rig, 1, 4);
+    PFN_vkCreateComputePipelines real = rig.backend->device.api.CreateComputePipelines;
+    rig_kernel(&rig, 1, CODE(increment));
+    rig.backend->device.api.CreateComputePipelines = exhausted_pipeline;
+    dispatch_increment(&rig);
+    rig_run_fails(&rig, BH_OUT_OF_HOST_MEMORY, 0, "vkCreateComputePipelines");
+    rig.backend->device.api.CreateComputePipelines = real;
+    dispatch_increment(&rig); /* that was not the kernel's fault: it is tried again */
+    rig_run_ok(&rig);
+
+    rig_kernel(&rig, 1, CODE(increment));
+    rig.backend->device.api.CreateComputePipelines = refuse_pipeline;
+    dispatch_increment(&rig);
+    rig_run_fails(&rig, BH_COMPILE_FAILED, 0, "vkCreateComputePipelines: VK_ERROR_UNKNOWN");
+    rig.backend->device.api.CreateComputePipelines = real;
+    dispatch_increment(&rig); /* this was: it stays */
+    rig_run_fails(&rig, BH_COMPILE_FAILED, 0, "vkCreateComputePipelines: VK_ERROR_UNKNOWN");
+    rig_close(&rig);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sixty_four_share_a_submit),
+        cmocka_unit_test(without_markers_nothing_is_merged),
+        cmocka_unit_test(the_host_marks_a_single_record),
+        cmocka_unit_test(warm_means_nothing_to_compile),
+        cmocka_unit_test(markers_tell_the_guilty),
+        cmocka_unit_test(a_single_record_is_the_guilty_one),
+        cmocka_unit_test(a_submit_that_is_refused),
+        cmocka_unit_test(compiles_that_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
