@@ -360,6 +360,7 @@ static void cgroup_removed(void) {
     struct cast cast = {.scene = new_scene()};
     if (!make_cgroup(cast.scene->cgroup, sizeof cast.scene->cgroup)) {
         printf("  no cgroup can be made here\n");
+        munmap(cast.scene, sizeof *cast.scene);
         return;
     }
     char child[280];
