@@ -52,7 +52,7 @@ static void random_ranges(void **state) {
         bool write = rand_r(&seed) % 2;
         bool expected = false;
         for (size_t i = 0; i < count; i++) {
-            expected |= list[i].buffer == buffer && (write || list[i].write) &&
+            expected |= begin < end && list[i].buffer == buffer && (write || list[i].write) &&
                         begin < list[i].end && list[i].begin < end;
         }
         assert_int_equal(bhi_hazards_conflict(&hazards, &buffers[buffer], begin, end, write),

@@ -1,6 +1,7 @@
 /* The loader's entry points, with a messenger hung into each instance that is created. */
 #include "rig.h"
 
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,6 +110,19 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const c
     return vkGetInstanceProcAddr(instance, name);
 }
 
+/* Driver and layer stay mapped after the last instance is gone: what they leave behind has their
+ * name on it then, and leaks.supp can tell it from ours. */
+static void pin_libraries(void) {
+    static const char *const names[] = {"libvulkan_lvp.so", "libVkLayer_khronos_validation.so"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        void *library = dlopen(names[i], RTLD_NOW | RTLD_NODELETE);
+        if (library != NULL) {
+            dlclose(library);
+        }
+    }
+}
+
 PFN_vkGetInstanceProcAddr rig_instance_proc_addr(void) {
+    pin_libraries();
     return get;
 }
