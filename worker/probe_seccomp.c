@@ -44,12 +44,13 @@ static const struct forbidden of_start[] = {
 };
 
 static const struct forbidden of_steady[] = {
+    {"rt_sigaction", SYS_rt_sigaction}, /* the first two pass filter A: it is B that forbids them */
+    {"seccomp", SYS_seccomp},
     {"socket", SYS_socket},
     {"execve", SYS_execve},
     {"clone", SYS_clone},
     {"kill", SYS_kill},
     {"ptrace", SYS_ptrace},
-    {"seccomp", SYS_seccomp},
     {"memfd_create", SYS_memfd_create},
     {"sendmsg", SYS_sendmsg},
     {"io_uring_setup", SYS_io_uring_setup},
@@ -58,22 +59,23 @@ static const struct forbidden of_steady[] = {
     {"int 0x80", INT80},
     {"x32", X32},
 #endif
-    {"socket in an older thread", THREAD},
+    {"seccomp in an older thread", THREAD},
 };
 
-static void *socket_in_thread(void *go) {
+static void *call_in_thread(void *go) {
     pthread_mutex_lock(go);
-    syscall(SYS_socket, 1, 1, 0);
+    syscall(SYS_seccomp, -1L, -1L, -1L);
     return NULL;
 }
 
-/* A thread that is older than filter B has to be behind it as well. */
+/* A thread that is older than filter B has to be behind it as well. The call is one that filter A
+ * lets through. */
 static void try_thread(struct bhi_victim *victim) {
     struct bhi_failure failure;
     pthread_mutex_t go = PTHREAD_MUTEX_INITIALIZER;
     pthread_t thread;
     pthread_mutex_lock(&go);
-    if (pthread_create(&thread, NULL, socket_in_thread, &go) != 0) {
+    if (pthread_create(&thread, NULL, call_in_thread, &go) != 0) {
         bhi_victim_says(victim, false, "cannot create a thread");
         return;
     }
