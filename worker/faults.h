@@ -30,6 +30,7 @@ bool bhi_fault_point(const char *name); /* true: action `fail` is due here */
 
 /* The points:
  *   sandbox, connect, hello, device, warm_up, lock_down, ready     while starting
+ * and from `ready` on (what the warm-up passes does not count):
  *   started        a submission was taken from the lane, nothing is submitted
  *   submitted      vkQueueSubmit has returned
  *   before_record  the device has finished, the completion record is not written
