@@ -61,10 +61,9 @@ static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *de
 }
 
 /* It says that it is ready; /proc says whether it is behind its walls. */
-static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *ready) {
+void bhi_control_ready(struct bhi_worker *worker) {
     char why[192] = "";
-    int error = worker->pid > 0 ? bhi_proc_status_check(worker->pid, worker->pidfd, why, sizeof why)
-                                : -ESRCH;
+    int error = bhi_proc_status_check(worker->pid, worker->pidfd, why, sizeof why);
     if (error == -ESRCH)
         return; /* dead or dying: the pidfd tells */
     bhi_context_lock(worker->context);
@@ -72,13 +71,20 @@ static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *read
         bhi_worker_kill(worker, BHI_KILL_START, 0, "it is not isolated: %s", why);
     } else if (worker->kill == BHI_KILL_NONE) {
         worker->state = BHI_RUNNING;
-        worker->layers = ready->layers;
         if (worker->stream)
             bhi_stream_served(worker->stream);
         else
             worker->context->wake_reactor = true;
     }
     bhi_context_unlock(worker->context);
+}
+
+static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *ready) {
+    worker->layers = ready->layers;
+    /* Its word can overtake the zygote's that it exists: then that one is waited for. */
+    worker->ready_said = true;
+    if (worker->pidfd >= 0)
+        bhi_control_ready(worker);
 }
 
 static void on_binding(struct bhi_worker *worker, const struct bhi_msg_kernel_binding *binding) {

@@ -9,4 +9,7 @@ void bhi_control_receive(struct bhi_worker *worker);
 /* Sends what can be sent. True: something is left, try again soon. */
 bool bhi_control_send(struct bhi_worker *worker);
 
+/* The worker has said that it is ready and its pidfd is known: checks it and puts it to use. */
+void bhi_control_ready(struct bhi_worker *worker);
+
 #endif

@@ -80,7 +80,8 @@ struct bhi_worker {
     /* Reactor thread only. */
     struct bhi_channel channel;
     bool channel_more; /* messages are left: look again without waiting */
-    bool hello_seen;
+    bool ready_said;
+    uint64_t layers; /* that it says hold */
     int fdpass;
     int doorbell;
     uint8_t token[BHI_TOKEN_BYTES];
@@ -89,7 +90,6 @@ struct bhi_worker {
     uint64_t flood_since_ns; /* control messages are counted by the second */
     uint32_t flood_count;
     struct bhi_reflection *reflecting; /* bindings are coming */
-    uint32_t cgroup_limit_set;
 
     /* Lock. */
     struct bhi_list link; /* context->workers */
@@ -121,7 +121,6 @@ struct bhi_worker {
     uint64_t start_deadline_ns;
     uint64_t spawned_ns;
     uint64_t reap_deadline_ns; /* the pidfd fired; the exit status is due by then */
-    uint64_t layers;
     struct bhi_msg_device *devices;
     uint32_t device_count;
     struct bhi_list reflections; /* bhi_reflection.link */

@@ -1,4 +1,5 @@
 #include "zygote.h"
+#include "control.h"
 #include "detail.h"
 #include "fdpass.h"
 #include "futex.h"
@@ -169,6 +170,8 @@ static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pi
         bhi_worker_kill(worker, worker->kill, 0, "late");
     bhi_context_unlock(context);
     bhi_reactor_watch(context, pidfd, &worker->pidfd_source);
+    if (worker->ready_said)
+        bhi_control_ready(worker);
 }
 
 static void ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *message,
