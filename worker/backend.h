@@ -31,7 +31,7 @@ struct bhi_backend_config {
     /* Page that the device may write (struct bhi_markers), or NULL: then submissions are never
      * merged into one vkQueueSubmit. Page aligned, a whole page, shared read-write mapping. */
     struct bhi_markers *markers;
-    uint32_t max_pipelines; /* least recently used ones are destroyed beyond it; 0: 256 */
+    uint32_t max_pipelines;    /* least recently used ones are destroyed beyond it; 0: 256 */
     const char *const *layers; /* instance layers to enable (tests); NULL-terminated or NULL */
 };
 
@@ -65,9 +65,9 @@ struct bhi_spec_constant {
 /* Copies code and constants. Nothing is parsed until first use (bhi_backend_run with a dispatch or
  * a prepare): SPIRV-Tools validation, SPIRV-Cross reflection, layouts, pipeline. A kernel that
  * fails stays failed with its text. */
-void bhi_backend_kernel_create(struct bhi_backend *backend, const struct bhi_msg_kernel_create *info,
-                               const void *code, const struct bhi_spec_constant *constants,
-                               uint32_t constant_count);
+void bhi_backend_kernel_create(struct bhi_backend *backend,
+                               const struct bhi_msg_kernel_create *info, const void *code,
+                               const struct bhi_spec_constant *constants, uint32_t constant_count);
 void bhi_backend_kernel_destroy(struct bhi_backend *backend, uint64_t id);
 /* Called once for each kernel that was reflected since the last call, oldest first. Returns false
  * when there is none. |bindings| has room for 256. */

@@ -9,9 +9,10 @@
 /* Names for messages: what kernels and hostile modules really declare. */
 #define CAPABILITY_NAMES(X)                                                                                            \
     X(Shader)                                                                                                          \
-    X(Matrix) X(Geometry) X(Tessellation) X(Addresses) X(Linkage) X(Kernel) X(Vector16) X(                             \
-        Float16Buffer) X(Float16) X(Float64) X(Int64) X(Int64Atomics) X(ImageBasic) X(Pipes) X(Groups)                 \
-        X(DeviceEnqueue) X(AtomicStorage) X(Int16) X(ImageGatherExtended) X(StorageImageMultisample) X(                \
+    X(Matrix)                                                                                                          \
+    X(Geometry) X(Tessellation) X(Addresses) X(Linkage) X(Kernel) X(Vector16) X(Float16Buffer) X(                      \
+        Float16) X(Float64) X(Int64) X(Int64Atomics) X(ImageBasic) X(Pipes) X(Groups) X(DeviceEnqueue)                 \
+        X(AtomicStorage) X(Int16) X(ImageGatherExtended) X(StorageImageMultisample) X(                                 \
             UniformBufferArrayDynamicIndexing) X(SampledImageArrayDynamicIndexing)                                     \
             X(StorageBufferArrayDynamicIndexing) X(StorageImageArrayDynamicIndexing) X(ImageRect) X(                   \
                 GenericPointer) X(Int8) X(SparseResidency) X(MinLod) X(Sampled1D) X(Image1D)                           \
