@@ -179,7 +179,9 @@ interrupt() { # SIGNAL ARGUMENT...
     local signal=$1
     shift
     fingerprint > .before
-    env --default-signal=INT,TERM "$BULKHEAD" "$@" --verbose > .stdout 2> .stderr &
+    : > .stderr # the log line of the run before must not be taken for this one's
+    env --default-signal=INT,TERM "$BULKHEAD" "$@" --verbose > .stdout 2> .stderr \
+        < "${INPUT:-/dev/null}" &
     local pid=$! deadline=$((SECONDS + 20))
     until grep -q scripted .stderr || [ $SECONDS -ge $deadline ]; do :; done
     kill -s "$signal" $pid
@@ -203,20 +205,15 @@ for signal in INT TERM; do
     expect_stderr "cancelled by SIG$signal"
     expect_untouched
 done
-case_name="SIGINT while a pipe is read"
+case_name="SIGINT while a pipe is read: there is a header, the data never comes"
 mkfifo slow
 exec 7<> slow
-fingerprint > .before
-env --default-signal=INT "$BULKHEAD" run k.spv --groups 1 --in 0=- --inout 1=y.npy < slow \
-    > .stdout 2> .stderr &
-pid=$!
-until grep -qs pipe "/proc/$pid/wchan" || ! kill -0 $pid 2> /dev/null; do :; done
-kill -s INT $pid
-wait $pid
-status=$?
+head -c 128 x.npy >&7
+INPUT=slow interrupt INT run k.spv --groups 1 --in 0=- --inout 1=y.npy --push f32:1,u32:2
 exec 7>&-
 rm -f slow
 expect_status 130
+expect_stderr "cancelled by SIGINT"
 expect_untouched
 
 # -- devices and doctor ----------------------------------------------------------------------------
