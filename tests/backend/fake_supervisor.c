@@ -137,7 +137,11 @@ void fake_send(struct fake *fake, const struct bhi_message *message, int fd, uin
         poll(NULL, 0, 1);
     }
     assert_int_equal(error, 0);
-    bhi_lane_control(&fake->lane, ++fake->control_sent);
+    fake->control_sent++;
+    if (fake->withhold_count) {
+        return;
+    }
+    bhi_lane_control(&fake->lane, fake->control_sent);
     atomic_thread_fence(memory_order_seq_cst);
     ring_lane(fake);
 }
