@@ -165,6 +165,14 @@ static void control_comes_first(void **state) {
     fake_close(&fake);
 }
 
+static void wait_until_asleep(struct fake *fake) {
+    const uint64_t deadline = bhi_deadline_ns(FAKE_PATIENCE_NS);
+    while (atomic_load(&fake->view.header->sleeping) == 0) {
+        assert_true(bhi_now_ns() < deadline);
+        sched_yield();
+    }
+}
+
 /* A record may ask for a message that is on its way and not yet counted in the lane. */
 static void control_that_is_counted_late(void **state) {
     (void)state;
@@ -177,8 +185,9 @@ static void control_that_is_counted_late(void **state) {
     fake_publish(&fake, &record.record, 0);
     harvest_ok(&fake);
     assert_int_equal(data[2], 77);
+    wait_until_asleep(&fake); /* and not in wait for another message */
     record.fill.value = 78;
-    fake_publish(&fake, &record.record, 0); /* it does not wait for another message now */
+    fake_publish(&fake, &record.record, 0);
     harvest_ok(&fake);
     assert_int_equal(data[2], 78);
     fake.withhold_count = false;
@@ -225,14 +234,6 @@ static void failures_keep_their_texts(void **state) {
     fake_shutdown(&fake);
     assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
     fake_close(&fake);
-}
-
-static void wait_until_asleep(struct fake *fake) {
-    const uint64_t deadline = bhi_deadline_ns(FAKE_PATIENCE_NS);
-    while (atomic_load(&fake->view.header->sleeping) == 0) {
-        assert_true(bhi_now_ns() < deadline);
-        sched_yield();
-    }
 }
 
 static void the_bell(void **state) {
