@@ -120,6 +120,7 @@ static void descriptors_are_its_own(void) {
         }
         target[n] = '\0';
         bool is_known = SANITIZED && strcmp(entry->d_name, "2") == 0; /* its reports */
+        is_known |= strncmp(target, "pipe:", 5) == 0 && strcmp(client.ready.driver, "nvidia") == 0;
         for (size_t i = 0; i < BHT_COUNT(known); i++) {
             is_known |= strncmp(target, known[i], strlen(known[i])) == 0;
         }
@@ -282,8 +283,11 @@ static void memory_limit_is_felt(void) {
     guest_spawn(&client, &guest, &message, fds);
     client_expect(&client, BHI_MSG_EXITED, &message);
     BHT_TRUE(message.exited.code != CLD_EXITED || message.exited.status == START_FAILED);
-    BHT_GT(guest.progress.header->refused_allocations, 0);
-    BHT_GT(guest.progress.header->refused_bytes, 0);
+    /* nvidia's libraries do not get as far: the dynamic linker's mappings are not counted. */
+    if (strcmp(client.ready.driver, "nvidia") != 0) {
+        BHT_GT(guest.progress.header->refused_allocations, 0);
+        BHT_GT(guest.progress.header->refused_bytes, 0);
+    }
     guest_close(&guest);
     client_close(&client);
 }
