@@ -7,46 +7,34 @@
 #include <string.h>
 
 /* Names for messages: what kernels and hostile modules really declare. */
-#define CAPABILITY_NAMES(X)                                                                                            \
-    X(Shader)                                                                                                          \
-    X(Matrix)                                                                                                          \
-    X(Geometry) X(Tessellation) X(Addresses) X(Linkage) X(Kernel) X(Vector16) X(Float16Buffer) X(                      \
-        Float16) X(Float64) X(Int64) X(Int64Atomics) X(ImageBasic) X(Pipes) X(Groups) X(DeviceEnqueue)                 \
-        X(AtomicStorage) X(Int16) X(ImageGatherExtended) X(StorageImageMultisample) X(                                 \
-            UniformBufferArrayDynamicIndexing) X(SampledImageArrayDynamicIndexing)                                     \
-            X(StorageBufferArrayDynamicIndexing) X(StorageImageArrayDynamicIndexing) X(ImageRect) X(                   \
-                GenericPointer) X(Int8) X(SparseResidency) X(MinLod) X(Sampled1D) X(Image1D)                           \
-                X(SampledBuffer) X(ImageBuffer) X(ImageMSArray) X(StorageImageExtendedFormats) X(                      \
-                    ImageQuery) X(DerivativeControl) X(StorageImageReadWithoutFormat)                                  \
-                    X(StorageImageWriteWithoutFormat) X(GroupNonUniform) X(GroupNonUniformVote) X(                     \
-                        GroupNonUniformArithmetic) X(GroupNonUniformBallot) X(GroupNonUniformShuffle)                  \
-                        X(GroupNonUniformShuffleRelative) X(GroupNonUniformClustered) X(                               \
-                            GroupNonUniformQuad) X(SubgroupBallotKHR) X(SubgroupVoteKHR)                               \
-                            X(StorageBuffer16BitAccess) X(UniformAndStorageBuffer16BitAccess) X(                       \
-                                StoragePushConstant16) X(StorageInputOutput16) X(DeviceGroup)                          \
-                                X(MultiView) X(VariablePointersStorageBuffer) X(VariablePointers) X(                   \
-                                    StorageBuffer8BitAccess) X(UniformAndStorageBuffer8BitAccess)                      \
-                                    X(StoragePushConstant8) X(DenormPreserve) X(DenormFlushToZero) X(                  \
-                                        SignedZeroInfNanPreserve) X(RoundingModeRTE) X(RoundingModeRTZ)                \
-                                        X(RayQueryKHR) X(RayTracingKHR) X(ShaderClockKHR) X(                           \
-                                            ShaderNonUniform) X(RuntimeDescriptorArray)                                \
-                                            X(StorageBufferArrayNonUniformIndexing) X(                                 \
-                                                VulkanMemoryModel) X(VulkanMemoryModelDeviceScope)                     \
-                                                X(PhysicalStorageBufferAddresses) X(                                   \
-                                                    CooperativeMatrixNV) X(ShaderSMBuiltinsNV)                         \
-                                                    X(IntegerFunctions2INTEL) X(DotProduct) X(                         \
-                                                        DotProductInputAll) X(DotProductInput4x8Bit)                   \
-                                                        X(DotProductInput4x8BitPacked) X(                              \
-                                                            AtomicFloat32AddEXT) X(AtomicFloat64AddEXT)                \
-                                                            X(AtomicFloat16AddEXT) X(                                  \
-                                                                AtomicFloat32MinMaxEXT)                                \
-                                                                X(AtomicFloat64MinMaxEXT) X(                           \
-                                                                    AtomicFloat16MinMaxEXT)                            \
-                                                                    X(WorkgroupMemoryExplicitLayoutKHR) X(             \
-                                                                        WorkgroupMemoryExplicitLayout8BitAccessKHR)    \
-                                                                        X(WorkgroupMemoryExplicitLayout16BitAccessKHR) \
-                                                                            X(DemoteToHelperInvocation)                \
-                                                                                X(ExpectAssumeKHR)
+/* clang-format off */
+#define CAPABILITY_NAMES(X)                                                                        \
+    X(Shader) X(Matrix) X(Geometry) X(Tessellation) X(Addresses) X(Linkage) X(Kernel)              \
+    X(Vector16) X(Float16Buffer) X(Float16) X(Float64) X(Int64) X(Int64Atomics) X(ImageBasic)      \
+    X(Pipes) X(Groups) X(DeviceEnqueue) X(AtomicStorage) X(Int16) X(ImageGatherExtended)           \
+    X(StorageImageMultisample) X(UniformBufferArrayDynamicIndexing)                                \
+    X(SampledImageArrayDynamicIndexing) X(StorageBufferArrayDynamicIndexing)                       \
+    X(StorageImageArrayDynamicIndexing) X(ImageRect) X(GenericPointer) X(Int8)                     \
+    X(SparseResidency) X(MinLod) X(Sampled1D) X(Image1D) X(SampledBuffer) X(ImageBuffer)           \
+    X(ImageMSArray) X(StorageImageExtendedFormats) X(ImageQuery) X(DerivativeControl)              \
+    X(StorageImageReadWithoutFormat) X(StorageImageWriteWithoutFormat) X(GroupNonUniform)          \
+    X(GroupNonUniformVote) X(GroupNonUniformArithmetic) X(GroupNonUniformBallot)                   \
+    X(GroupNonUniformShuffle) X(GroupNonUniformShuffleRelative) X(GroupNonUniformClustered)        \
+    X(GroupNonUniformQuad) X(SubgroupBallotKHR) X(SubgroupVoteKHR) X(StorageBuffer16BitAccess)     \
+    X(UniformAndStorageBuffer16BitAccess) X(StoragePushConstant16) X(StorageInputOutput16)         \
+    X(DeviceGroup) X(MultiView) X(VariablePointersStorageBuffer) X(VariablePointers)               \
+    X(StorageBuffer8BitAccess) X(UniformAndStorageBuffer8BitAccess) X(StoragePushConstant8)        \
+    X(DenormPreserve) X(DenormFlushToZero) X(SignedZeroInfNanPreserve) X(RoundingModeRTE)          \
+    X(RoundingModeRTZ) X(RayQueryKHR) X(RayTracingKHR) X(ShaderClockKHR) X(ShaderNonUniform)       \
+    X(RuntimeDescriptorArray) X(StorageBufferArrayNonUniformIndexing) X(VulkanMemoryModel)         \
+    X(VulkanMemoryModelDeviceScope) X(PhysicalStorageBufferAddresses) X(CooperativeMatrixNV)       \
+    X(ShaderSMBuiltinsNV) X(IntegerFunctions2INTEL) X(DotProduct) X(DotProductInputAll)            \
+    X(DotProductInput4x8Bit) X(DotProductInput4x8BitPacked) X(AtomicFloat32AddEXT)                 \
+    X(AtomicFloat64AddEXT) X(AtomicFloat16AddEXT) X(AtomicFloat32MinMaxEXT)                        \
+    X(AtomicFloat64MinMaxEXT) X(AtomicFloat16MinMaxEXT) X(WorkgroupMemoryExplicitLayoutKHR)        \
+    X(WorkgroupMemoryExplicitLayout8BitAccessKHR) X(WorkgroupMemoryExplicitLayout16BitAccessKHR)   \
+    X(DemoteToHelperInvocation) X(ExpectAssumeKHR)
+/* clang-format on */
 
 const char *bhi_capability_name(uint32_t capability) {
     switch (capability) {
