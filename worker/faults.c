@@ -132,12 +132,16 @@ static void garbage(void) {
         state ^= state << 17;
         ((volatile uint64_t *)words)[i] = state;
     }
+    /* And it stays there, for whoever looks. */
+    bhi_progress_wake(faults.progress);
+    for (volatile int forever = 1; forever;) {
+    }
 }
 
 /* A crash is wanted here, not a sanitizer's report of it. */
 __attribute__((no_sanitize("address", "undefined"))) static void act(enum action action) {
     char *none[] = {NULL};
-    int *volatile nowhere = NULL; /* volatile: the compiler must not know */
+    volatile int *volatile nowhere = NULL; /* volatile: the compiler must not know */
     switch (action) {
     case ACT_SEGV:
         *nowhere = 0;
