@@ -153,7 +153,7 @@ enum bhi_probe_result bhi_probe_cgroupns(const struct bhi_probe_context *context
 
 /* Whether |name| is the first part of a path that the driver's table has. */
 static bool in_table(const struct bhi_driver *driver, const char *name) {
-    if (strcmp(name, BHI_SANDBOX_RUN + 1) == 0) {
+    if (strcmp(name, &BHI_SANDBOX_RUN[1]) == 0) {
         return true;
     }
     const size_t length = strlen(name);
