@@ -138,9 +138,6 @@ static void garbage(void) {
     }
 }
 
-/* A constant address would do in theory; gcc's optimiser drops the store. */
-static volatile uintptr_t nowhere = 8;
-
 /* A crash is wanted here, not a sanitizer's report of it. */
 __attribute__((no_sanitize("address", "undefined"))) static void act(enum action action) {
     char *none[] = {NULL};
