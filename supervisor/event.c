@@ -17,7 +17,7 @@ struct bh_event *bhi_event_create(bh_context *context) {
         return NULL;
     /* The texts in the verdict are long and rarely used: only their first bytes are cleared. */
     atomic_init(&event->refs, 1);
-    atomic_init(&event->state, BH_EVENT_PENDING);
+    atomic_init(&event->word, BH_EVENT_PENDING);
     atomic_init(&event->sleepers, 0);
     event->id = 0;
     event->submission = NULL;
@@ -31,26 +31,35 @@ struct bh_event *bhi_event_create(bh_context *context) {
     return event;
 }
 
-void bhi_event_publish(struct bh_event *event) {
-    BHI_CHECK(atomic_load_explicit(&event->state, memory_order_relaxed) == BH_EVENT_PENDING);
-    event->submission = NULL;
-    uint32_t state = event->verdict.status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED;
-    /* Store, full fence, load: a sleeper counts itself, fences and looks at the state. */
-    atomic_store_explicit(&event->state, state, memory_order_release);
+/* Store, full fence, load: a sleeper counts itself, fences and looks at the word. */
+static void wake_sleepers(struct bh_event *event) {
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&event->sleepers, memory_order_relaxed))
-        bhi_futex_wake(&event->state, false, INT_MAX);
+        bhi_futex_wake(&event->word, false, INT_MAX);
+}
+
+void bhi_event_turn(struct bh_event *event) {
+    atomic_fetch_add_explicit(&event->word, BHI_EVENT_TURN, memory_order_relaxed);
+    wake_sleepers(event);
+}
+
+void bhi_event_publish(struct bh_event *event) {
+    BHI_CHECK(bhi_event_state(event) == BH_EVENT_PENDING);
+    event->submission = NULL;
+    uint32_t state = event->verdict.status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED;
+    atomic_store_explicit(&event->word, state, memory_order_release);
+    wake_sleepers(event);
     bh_context *context = event->context;
     atomic_fetch_add_explicit(&context->any_word, 1, memory_order_seq_cst);
     if (atomic_load_explicit(&context->any_sleepers, memory_order_seq_cst))
         bhi_futex_wake(&context->any_word, false, INT_MAX);
 }
 
-/* Sleeps until the event's state or the worker's completed word changes. A worker's death shows in
- * the state: the reactor poisons what is left. */
-static bool sleep_for(struct bh_event *event, struct bhi_worker *worker, uint32_t seen,
-                      uint64_t deadline_ns) {
-    struct bhi_futex_wait waits[2] = {{&event->state, BH_EVENT_PENDING, false}};
+/* Sleeps until the event's word or the worker's completed word changes. A worker's death shows in
+ * the former: the reactor poisons what is left, or puts it back. */
+static bool sleep_for(struct bh_event *event, uint32_t word, struct bhi_worker *worker,
+                      uint32_t seen, uint64_t deadline_ns) {
+    struct bhi_futex_wait waits[2] = {{&event->word, word, false}};
     size_t count = 1;
     atomic_fetch_add(&event->sleepers, 1);
     if (worker) {
@@ -76,6 +85,7 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
         struct bhi_worker *worker = NULL;
         uint32_t seen = 0;
         bhi_context_lock(context);
+        uint32_t word = atomic_load_explicit(&event->word, memory_order_relaxed);
         struct bhi_submission *submission = event->submission;
         if (submission && submission->state == BHI_RELEASED) {
             worker = submission->worker;
@@ -89,7 +99,7 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
         if (bhi_event_state(event) == BH_EVENT_PENDING) {
             if (!worker || !bhi_spin_wait(&worker->stream_spin,
                                           &worker->progress.header->completed_word, seen))
-                in_time = sleep_for(event, worker, seen, deadline_ns);
+                in_time = sleep_for(event, word, worker, seen, deadline_ns);
         }
         bhi_worker_release(worker);
         if (!in_time && bhi_event_state(event) == BH_EVENT_PENDING) {

@@ -14,8 +14,11 @@ struct bhi_submission;
 
 struct bh_event {
     _Atomic uint32_t refs;
-    _Atomic uint32_t state;    /* bh_event_state; futex word; leaves PENDING once, under the lock */
-    _Atomic uint32_t sleepers; /* threads that sleep on state, or are about to */
+    /* Futex word, written under the lock: bh_event_state in the two low bits, which leave PENDING
+     * once; above them, while PENDING, a count of the turns that its submission has taken (into a
+     * lane, out of a dead one): a sleeper has to look again whom to follow. */
+    _Atomic uint32_t word;
+    _Atomic uint32_t sleepers; /* threads that sleep on word, or are about to */
     uint64_t id;
     bh_context *context;               /* referenced */
     struct bhi_submission *submission; /* lock; NULL once ended */
@@ -29,9 +32,16 @@ struct bh_event *bhi_event_create(bh_context *context); /* NULL: out of memory; 
  * Exactly once for each event. */
 void bhi_event_publish(struct bh_event *event);
 
+#define BHI_EVENT_STATE_MASK 3u
+#define BHI_EVENT_TURN       4u
+
 static inline bh_event_state bhi_event_state(const struct bh_event *event) {
-    return (bh_event_state)atomic_load_explicit(&event->state, memory_order_acquire);
+    return (bh_event_state)(atomic_load_explicit(&event->word, memory_order_acquire) &
+                            BHI_EVENT_STATE_MASK);
 }
+
+/* Its submission has been released or put back: sleepers look again. Lock held. */
+void bhi_event_turn(struct bh_event *event);
 
 /* Waits until |event| has ended. BH_OK or BH_TIMEOUT: what became of it is not looked at. */
 bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns);

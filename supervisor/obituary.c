@@ -107,6 +107,7 @@ static void put_back(struct bhi_worker *worker, uint64_t started) {
         last->state = BHI_QUEUED;
         last->worker = NULL;
         bhi_list_insert_before(stream->queue.next, &last->link);
+        bhi_event_turn(last->event);
     }
 }
 

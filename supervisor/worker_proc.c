@@ -351,6 +351,7 @@ bool bhi_worker_publish(struct bhi_worker *worker, struct bhi_submission *submis
         atomic_store_explicit(&worker->lane.header->notify_at, worker->harvested + 1,
                               memory_order_seq_cst);
     bhi_lane_publish(&worker->lane, submission->record);
+    bhi_event_turn(submission->event);
     /* Dekker with the worker: it says that it sleeps, fences, and looks at the lane again. */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&worker->progress.header->sleeping, memory_order_relaxed))
