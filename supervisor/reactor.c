@@ -17,9 +17,10 @@
 #include <zmq.h>
 
 #define EVENTS          64
-#define RETRY_NS        (2ull * 1000000)     /* a full socket is tried again after */
-#define REAP_GRACE_NS   (200ull * 1000000)   /* for the exit status, after the pidfd has fired */
-#define WARDEN_GRACE_NS (1000ull * 1000000)  /* to follow its zygote */
+#define RETRY_NS        (2ull * 1000000)    /* a full socket is tried again after */
+#define REAP_GRACE_NS   (200ull * 1000000)  /* for the exit status, after the pidfd has fired */
+#define WARDEN_GRACE_NS (1000ull * 1000000) /* to follow its zygote */
+#define SWEEP_NS        (20ull * 1000000)
 #define CLOSE_GRACE_NS  (10000ull * 1000000) /* for everything to die when the context closes */
 #define MAX_SOCKETS     8192
 
@@ -96,8 +97,8 @@ static void bury_worker(struct bhi_worker *worker) {
     bhi_reactor_unwatch(context, worker->doorbell);
     bhi_reactor_unwatch(context, worker->channel.fd);
     bhi_channel_close(&worker->channel);
-    if (worker->memory_limit && worker->zygote->cgroup.version)
-        bhi_cgroup_remove(&worker->zygote->cgroup, worker->id);
+    if (worker->memory_limit)
+        bhi_zygote_remove_cgroup(worker->zygote, worker->id);
     bhi_worker_release(worker);
 }
 
@@ -169,7 +170,8 @@ static void lose_zygote(struct bhi_zygote *zygote) {
         /* No zygote to wait for: the warden is all there is. */
         bhi_staffing_zygote_failed(zygote);
     }
-    bhi_context_log(context, 1, "zygote %s is lost", zygote->driver);
+    if (!context->closed)
+        bhi_context_log(context, 1, "zygote %s is lost", zygote->driver);
 }
 
 /* -- what epoll reports ------------------------------------------------------------------------ */
@@ -280,6 +282,8 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
     uint64_t look_again = BH_FOREVER;
     BHI_LIST_EACH_SAFE(node, &context->zygotes) {
         struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        if (bhi_zygote_sweep(zygote))
+            look_again = min_ns(look_again, now_ns + SWEEP_NS);
         if (zygote->gone && !zygote->warden_gone) {
             if (zygote->bury_by_ns <= now_ns)
                 pidfd_send_signal(zygote->warden_pidfd, SIGKILL, NULL, 0);

@@ -37,6 +37,7 @@ void bhi_zygote_release(struct bhi_zygote *zygote) {
         close(zygote->pidfd);
     if (zygote->warden_pidfd >= 0)
         close(zygote->warden_pidfd);
+    free(zygote->leftovers);
     free(zygote);
     bhi_context_unref(context);
 }
@@ -278,6 +279,26 @@ void bhi_zygote_kill(struct bhi_zygote *zygote) {
         pidfd_send_signal(zygote->pidfd, SIGKILL, NULL, 0);
     else if (zygote->warden_pidfd >= 0)
         pidfd_send_signal(zygote->warden_pidfd, SIGKILL, NULL, 0);
+}
+
+void bhi_zygote_remove_cgroup(struct bhi_zygote *zygote, uint64_t worker) {
+    if (!zygote->cgroup.version || bhi_cgroup_remove(&zygote->cgroup, worker) == 0)
+        return;
+    uint64_t *leftovers =
+        realloc(zygote->leftovers, (zygote->leftover_count + 1) * sizeof *leftovers);
+    if (!leftovers)
+        return; /* it goes with the zygote */
+    zygote->leftovers = leftovers;
+    leftovers[zygote->leftover_count++] = worker;
+}
+
+bool bhi_zygote_sweep(struct bhi_zygote *zygote) {
+    size_t kept = 0;
+    for (size_t i = 0; i < zygote->leftover_count; i++)
+        if (bhi_cgroup_remove(&zygote->cgroup, zygote->leftovers[i]) == -EBUSY)
+            zygote->leftovers[kept++] = zygote->leftovers[i];
+    zygote->leftover_count = kept;
+    return kept > 0;
 }
 
 void bhi_zygote_bury(struct bhi_zygote *zygote) {

@@ -38,6 +38,8 @@ struct bhi_zygote {
     uint64_t start_deadline_ns;
     bool gone; /* it, or the warden before it was born, is dead */
     bool warden_gone;
+    uint64_t *leftovers; /* dead workers whose cgroup was still busy */
+    size_t leftover_count;
     uint64_t bury_by_ns; /* gone: then its warden is killed if it is still there */
 
     /* Lock. */
@@ -61,6 +63,10 @@ void bhi_zygote_release(struct bhi_zygote *zygote);
 bool bhi_zygote_receive(struct bhi_zygote *zygote);
 /* SIGKILL to the zygote: the kernel takes its workers with it. */
 void bhi_zygote_kill(struct bhi_zygote *zygote);
+/* Removes the cgroup of a dead worker. The kernel may need a moment to see that it is empty. */
+void bhi_zygote_remove_cgroup(struct bhi_zygote *zygote, uint64_t worker);
+/* Tries again what could not be removed. True: something is left. */
+bool bhi_zygote_sweep(struct bhi_zygote *zygote);
 /* Its process is gone: removes folder and cgroup, reaps the warden. */
 void bhi_zygote_bury(struct bhi_zygote *zygote);
 

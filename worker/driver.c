@@ -136,6 +136,9 @@ static const struct bhi_driver_info drivers[] = {
         .start_rules = lavapipe_rules,
         .steady_rules = lavapipe_rules,
         .limits = {.descriptors = 256, .file_bytes = 0, .locked = 65536},
+#if !BHI_SANITIZED /* the sanitizers' runtime would see a second process in its memory */
+        .keeper = true,
+#endif
     },
 };
 

@@ -3,6 +3,7 @@
 #include "channel.h"
 #include "faults.h"
 #include "futex.h"
+#include "keeper.h"
 #include "lane.h"
 #include "progress.h"
 #include "sandbox.h"
@@ -35,17 +36,23 @@ static int enter_sandbox(struct worker *worker, struct bhi_failure *failure) {
                         (unsigned long long)config->spawn->lane_bytes);
     }
     /* Lane and progress are mapped: their descriptors go with everything else. */
-    int kept[] = {fds[BHI_SPAWN_FDPASS], fds[BHI_SPAWN_DOORBELL]};
-    if ((r = bhi_sandbox_descriptors(kept, 2, failure)) != 0) {
+    int kept[] = {fds[BHI_SPAWN_FDPASS], fds[BHI_SPAWN_DOORBELL], config->keeper};
+    if ((r = bhi_sandbox_descriptors(kept, config->keeper >= 0 ? 3 : 2, failure)) != 0) {
         return r;
     }
+    config->keeper = config->keeper >= 0 ? kept[2] : -1;
     config->fds[BHI_SPAWN_FDPASS] = kept[0];
     config->fds[BHI_SPAWN_DOORBELL] = kept[1];
     worker->sandbox.layers |= BHI_LAYER_BIT(DESCRIPTORS);
     if (BHI_FAULT_FAILS("sandbox")) {
         return bhi_fail(failure, BH_UNSUPPORTED, EPERM, "injected fault");
     }
-    return bhi_sandbox_enter(&worker->sandbox, failure);
+    if ((r = bhi_sandbox_enter(&worker->sandbox, failure)) != 0 || config->keeper < 0) {
+        return r;
+    }
+    r = bhi_keeper_start(config->keeper, failure);
+    close(config->keeper);
+    return r;
 }
 
 static int connect_channel(struct worker *worker, struct bhi_failure *failure) {

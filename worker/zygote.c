@@ -32,6 +32,7 @@ struct child {
     uint64_t worker;
     uint64_t deadline_ns;
     bool killed;
+    int keeper; /* write end of its keeper's pipe; -1: none */
     struct bhi_probe_report *report;
 };
 
@@ -102,8 +103,13 @@ static void child_ended(struct child *child, const siginfo_t *info) {
         message.exited.code = info->si_code;
         message.exited.status = info->si_status;
     }
+    const int keeper = child->keeper;
     *child = (struct child){0};
     say(&message, NULL, 0);
+    /* Last: from here on the kernel frees its memory. */
+    if (keeper >= 0) {
+        close(keeper);
+    }
 }
 
 /* Reaps all that has ended. Strangers (children of our children) are reaped and forgotten. */
@@ -164,7 +170,12 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
     if (!is_file_name(spawn->endpoint)) {
         return -EINVAL;
     }
-    struct bhi_worker_config config = {.driver = &zygote.config->driver,
+    int keeper[2] = {-1, -1};
+    if (zygote.config->driver.info->keeper && pipe2(keeper, O_CLOEXEC) != 0) {
+        return -errno;
+    }
+    struct bhi_worker_config config = {.keeper = keeper[0],
+                                       .driver = &zygote.config->driver,
                                        .layers = zygote.probes.layers,
                                        .forked_ns = bhi_now_ns(),
                                        .ordinal = ++zygote.spawned,
@@ -172,20 +183,30 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
     memcpy(config.fds, fds, sizeof config.fds);
     /* fork(), not the raw call: drivers may have registered handlers. */
     pid_t pid = fork();
-    if (pid < 0) {
-        return -errno;
-    }
     if (pid == 0) {
         bhi_worker_run(&config);
+    }
+    const int fork_error = errno;
+    if (keeper[0] >= 0) {
+        close(keeper[0]);
+    }
+    if (pid < 0) {
+        if (keeper[1] >= 0) {
+            close(keeper[1]);
+        }
+        return -fork_error;
     }
     /* Nobody but us reaps it: the pid is still its own. */
     int pidfd = pidfd_open(pid, 0);
     if (pidfd < 0) {
         int error = errno;
         kill(pid, SIGKILL); /* a stranger now */
+        if (keeper[1] >= 0) {
+            close(keeper[1]);
+        }
         return -error;
     }
-    *child = (struct child){.pid = pid, .worker = spawn->worker};
+    *child = (struct child){.pid = pid, .worker = spawn->worker, .keeper = keeper[1]};
     *out_pidfd = pidfd;
     return 0;
 }
@@ -237,6 +258,7 @@ static void probe(uint32_t layer) {
         return;
     }
     *child = (struct child){.pid = pid,
+                            .keeper = -1,
                             .layer = layer,
                             .deadline_ns = bhi_deadline_ns(BHI_PROBE_TIMEOUT_NS),
                             .report = report};

@@ -19,7 +19,7 @@ static void thousand_deaths(void) {
     for (int i = 0; i < DEATHS; i++) {
         pid_t pid = fx_ready(stream);
         if (i == WARM_UP) {
-            WAIT_UNTIL(bht_count_descendants(getpid()) == 4, 20000);
+            WAIT_UNTIL(bht_count_descendants(getpid()) == 2 + 2 * PROCESSES_A_WORKER, 20000);
             descriptors = bht_count_descriptors(getpid());
             descendants = bht_count_descendants(getpid());
             resident = bht_resident_bytes(getpid());

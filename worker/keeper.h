@@ -1,0 +1,23 @@
+/* The keeper: a process that shares a worker's memory and does nothing.
+ *
+ * When a worker is killed the kernel frees its memory before it tells anybody that it is dead; with
+ * a JIT and a driver in it that takes 2 to 10 ms. While another process holds the same memory the
+ * death is reported at once (0.1 ms), and the memory goes when the keeper does: a moment later,
+ * when the zygote has reaped the worker and closed its end of the keeper's pipe.
+ *
+ * It is no way out of the sandbox: it is made when the worker has dropped its rights, keeps one
+ * descriptor (the read end of that pipe), and is in seccomp's strict mode, which knows read, write,
+ * _exit and sigreturn.
+ *
+ * Only for drivers whose device is the worker's own threads. A GPU runs on after its process, and
+ * there the death must not be reported before the kernel has taken the device's mappings away. */
+#ifndef BHI_KEEPER_H
+#define BHI_KEEPER_H
+
+#include "failure.h"
+
+/* Makes one that lives until the write end of the pipe of |pipe_end| is closed. Before the first
+ * thread. Returns 0 or -errno. */
+int bhi_keeper_start(int pipe_end, struct bhi_failure *failure);
+
+#endif
