@@ -209,9 +209,18 @@ static void failures_keep_their_texts(void **state) {
         struct fill_record record = fill(i % 5 == 0 ? 1 : 100000 + i, 0, i);
         fake_publish(&fake, &record.record, 0);
     }
+    /* Nobody fetches: it stops when the slots are full, and stays there. */
+    fake_wait(&fake, BHI_FAULT_SLOTS);
+    const uint64_t until = bhi_now_ns() + 50000000;
+    uint64_t completed, tail;
+    while (bhi_now_ns() < until) {
+        assert_int_equal(
+            bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
+        assert_true(completed <= BHI_FAULT_SLOTS + 1);
+        sched_yield();
+    }
     while (fake.harvested < COUNT) {
         assert_true(fake_rung(&fake, 20000));
-        uint64_t completed, tail;
         assert_int_equal(
             bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
         /* It cannot have gone on past the slots; a good one needs none. */
@@ -253,14 +262,19 @@ static void the_bell(void **state) {
     wait_until_asleep(&fake);
     assert_false(fake_rung(&fake, 0));
 
-    /* It rings when notify_at is reached, even while there is more to do. */
+    /* It rings when notify_at is reached, though it does not sleep: a record holds it up that
+     * needs a message which is yet to come. */
     atomic_store(&fake.lane.header->notify_at, 2);
     fake_publish(&fake, &record.record, 0);
+    fake_publish(&fake, &record.record, 1);
     assert_true(fake_rung(&fake, 20000));
     uint64_t completed, tail;
     assert_int_equal(
         bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
     assert_int_equal(completed, 2);
+    harvest_ok(&fake);
+    assert_int_equal(atomic_load(&fake.view.header->sleeping), 0);
+    fake_buffer(&fake, 2, 64);
     harvest_ok(&fake);
     fake_shutdown(&fake);
     assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
