@@ -10,6 +10,11 @@
 /* The header defines it inline; this is where it lives when it is not inlined. */
 extern inline void SpvHasResultAndType(SpvOp op, bool *has_result, bool *has_type);
 
+/* Expressions and types may share parts: n lines of a module can stand for 2^n steps. */
+#define MAX_EVALUATIONS 1000u
+#define MAX_TYPE_STEPS  100000u
+#define MAX_TYPE_DEPTH  255u
+
 static SpvOp opcode(const uint32_t *at) {
     return (SpvOp)(at[0] & SpvOpCodeMask);
 }
@@ -122,11 +127,11 @@ static int64_t sign_extend(uint64_t value, uint32_t bits) {
     return (int64_t)value;
 }
 
-static bool evaluate(const struct bhi_module *module, uint32_t id, unsigned depth,
+static bool evaluate(const struct bhi_module *module, uint32_t id, unsigned *budget,
                      uint64_t *out_value);
 
 /* OpSpecConstantOp on integers: what compilers emit for sizes. */
-static bool evaluate_op(const struct bhi_module *module, const uint32_t *at, unsigned depth,
+static bool evaluate_op(const struct bhi_module *module, const uint32_t *at, unsigned *budget,
                         uint64_t *out_value) {
     const uint32_t bits = scalar_bits(module, at[1]);
     const size_t operands = (at[0] >> SpvWordCountShift) - 4;
@@ -135,7 +140,7 @@ static bool evaluate_op(const struct bhi_module *module, const uint32_t *at, uns
         return false;
     }
     for (size_t i = 0; i < operands; i++) {
-        if (!evaluate(module, at[4 + i], depth + 1, &v[i])) {
+        if (!evaluate(module, at[4 + i], budget, &v[i])) {
             return false;
         }
     }
@@ -256,12 +261,13 @@ static bool evaluate_op(const struct bhi_module *module, const uint32_t *at, uns
     return true;
 }
 
-static bool evaluate(const struct bhi_module *module, uint32_t id, unsigned depth,
+static bool evaluate(const struct bhi_module *module, uint32_t id, unsigned *budget,
                      uint64_t *out_value) {
     const uint32_t *at = definition(module, id);
-    if (at == NULL || depth > 32) {
+    if (at == NULL || *budget == 0) {
         return false;
     }
+    --*budget;
     const struct bhi_spec_constant *given = override(module, id);
     switch (opcode(at)) {
     case SpvOpConstant:
@@ -289,14 +295,15 @@ static bool evaluate(const struct bhi_module *module, uint32_t id, unsigned dept
         *out_value = 0;
         return scalar_bits(module, at[1]) != 0;
     case SpvOpSpecConstantOp:
-        return evaluate_op(module, at, depth, out_value);
+        return evaluate_op(module, at, budget, out_value);
     default:
         return false;
     }
 }
 
 bool bhi_module_constant(const struct bhi_module *module, uint32_t id, uint64_t *out_value) {
-    return evaluate(module, id, 0, out_value);
+    unsigned budget = MAX_EVALUATIONS;
+    return evaluate(module, id, &budget, out_value);
 }
 
 bool bhi_module_check_constants(const struct bhi_module *module, struct bhi_fault *fault) {
@@ -359,12 +366,18 @@ bool bhi_module_local_size(const struct bhi_module *module, uint32_t out_size[3]
     return true;
 }
 
-/* Tightly packed size of a type, saturating; 0 where it has none. */
-static uint64_t type_bytes(const struct bhi_module *module, uint32_t type, unsigned depth) {
+/* Tightly packed size of a type, saturating (also where it takes too long to tell); 0 where it has
+ * none. */
+static uint64_t type_bytes(const struct bhi_module *module, uint32_t type, unsigned depth,
+                           unsigned *budget) {
     const uint32_t *at = definition(module, type);
-    if (at == NULL || depth > 255) {
+    if (at == NULL) {
         return 0;
     }
+    if (depth > MAX_TYPE_DEPTH || *budget == 0) {
+        return UINT64_MAX;
+    }
+    --*budget;
     uint64_t unit, count = 0, sum = 0;
     switch (opcode(at)) {
     case SpvOpTypeInt:
@@ -374,16 +387,16 @@ static uint64_t type_bytes(const struct bhi_module *module, uint32_t type, unsig
         return 1;
     case SpvOpTypeVector:
     case SpvOpTypeMatrix:
-        return type_bytes(module, at[2], depth + 1) * at[3];
+        return type_bytes(module, at[2], depth + 1, budget) * at[3];
     case SpvOpTypeArray:
-        unit = type_bytes(module, at[2], depth + 1);
+        unit = type_bytes(module, at[2], depth + 1, budget);
         if (!bhi_module_constant(module, at[3], &count)) {
             return 0;
         }
         return __builtin_mul_overflow(unit, count, &sum) ? UINT64_MAX : sum;
     case SpvOpTypeStruct:
         for (size_t i = 2; i < at[0] >> SpvWordCountShift; i++) {
-            if (__builtin_add_overflow(sum, type_bytes(module, at[i], depth + 1), &sum)) {
+            if (__builtin_add_overflow(sum, type_bytes(module, at[i], depth + 1, budget), &sum)) {
                 return UINT64_MAX;
             }
         }
@@ -402,7 +415,8 @@ uint64_t bhi_module_shared_bytes(const struct bhi_module *module) {
             continue;
         }
         const uint32_t *pointer = definition(module, at[1]);
-        uint64_t bytes = pointer != NULL ? type_bytes(module, pointer[3], 0) : 0;
+        unsigned budget = MAX_TYPE_STEPS;
+        uint64_t bytes = pointer != NULL ? type_bytes(module, pointer[3], 0, &budget) : 0;
         if (__builtin_add_overflow(sum, bytes, &sum)) {
             return UINT64_MAX;
         }

@@ -130,6 +130,16 @@ static void specialization_of_the_wrong_size(void **state) {
     rig_close(&rig);
 }
 
+/* An expression that would take 2^40 steps to compute. */
+static void sizes_that_cannot_be_computed(void **state) {
+    (void)state;
+    size_t bytes;
+    uint32_t *code = rig_load(BACKEND_KERNELS, "doubling_constant", &bytes);
+    refused_kernel(code, bytes, "main", BH_INVALID_KERNEL,
+                   "the workgroup size in x is not a constant that can be computed here");
+    free(code);
+}
+
 static void invalid_modules_keep_the_rule(void **state) {
     (void)state;
     uint32_t code[sizeof add / 4];
@@ -461,6 +471,7 @@ int main(void) {
         cmocka_unit_test(entry_points),
         cmocka_unit_test(kernels_over_limits),
         cmocka_unit_test(specialization_of_the_wrong_size),
+        cmocka_unit_test(sizes_that_cannot_be_computed),
         cmocka_unit_test(invalid_modules_keep_the_rule),
         cmocka_unit_test(bindings_that_do_not_fit),
         cmocka_unit_test(access_of_undecorated_bindings),
