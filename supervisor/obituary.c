@@ -82,7 +82,8 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
     bhi_text_sanitise(clean, sizeof clean, text, strlen(text));
     if (worker->exit_known && worker->exit_code_kind == CLD_EXITED && clean[0] &&
         bh_status_classify((bh_status)status) == BH_CLASS_ENVIRON) {
-        bhi_fail(why, (bh_status)status, error > 0 && error < 4096 ? error : 0, "%s", clean);
+        bhi_fail(why, (bh_status)status, 0, "%s", clean); /* errno is in its words */
+        why->sys_errno = error > 0 && error < 4096 ? error : 0;
         return;
     }
     if (worker->kill == BHI_KILL_START) {

@@ -162,6 +162,7 @@ static void lose_zygote(struct bhi_zygote *zygote) {
     zygote->state = BHI_ZYGOTE_LOST;
     context->wake_reactor = true;
     bhi_context_unlock(context);
+    zygote->bury_by_ns = bhi_now_ns() + WARDEN_GRACE_NS;
     bhi_reactor_unwatch(context, zygote->socket);
     bhi_zygote_kill(zygote);
     atomic_fetch_add(&zygote->probe_word, 1);
@@ -220,7 +221,6 @@ static void on_event(bh_context *context, const struct bhi_source *source) {
     case BHI_SOURCE_ZYGOTE_PIDFD:
         bhi_reactor_unwatch(context, zygote->pidfd);
         zygote->gone = true;
-        zygote->bury_by_ns = bhi_now_ns() + WARDEN_GRACE_NS;
         lose_zygote(zygote);
         break;
     case BHI_SOURCE_WARDEN_PIDFD:
@@ -284,7 +284,7 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
         struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
         if (bhi_zygote_sweep(zygote))
             look_again = min_ns(look_again, now_ns + SWEEP_NS);
-        if (zygote->gone && !zygote->warden_gone) {
+        if (zygote->state == BHI_ZYGOTE_LOST && zygote->warden_pidfd >= 0 && !zygote->warden_gone) {
             if (zygote->bury_by_ns <= now_ns)
                 pidfd_send_signal(zygote->warden_pidfd, SIGKILL, NULL, 0);
             else

@@ -202,7 +202,8 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
         if (bh_status_classify(status) != BH_CLASS_ENVIRON)
             status = BH_UNAVAILABLE;
         bhi_context_lock(context);
-        bhi_fail(&zygote->failure, status, failed->error, "%s", failed->text);
+        bhi_fail(&zygote->failure, status, 0, "%s", failed->text); /* errno is in its words */
+        zygote->failure.sys_errno = failed->error;
         bhi_context_unlock(context);
         return false;
     }
@@ -277,8 +278,8 @@ bool bhi_zygote_receive(struct bhi_zygote *zygote) {
 void bhi_zygote_kill(struct bhi_zygote *zygote) {
     if (zygote->pidfd >= 0)
         pidfd_send_signal(zygote->pidfd, SIGKILL, NULL, 0);
-    else if (zygote->warden_pidfd >= 0)
-        pidfd_send_signal(zygote->warden_pidfd, SIGKILL, NULL, 0);
+    else if (zygote->socket >= 0)
+        shutdown(zygote->socket, SHUT_RDWR);
 }
 
 void bhi_zygote_remove_cgroup(struct bhi_zygote *zygote, uint64_t worker) {

@@ -40,7 +40,7 @@ struct bhi_zygote {
     bool warden_gone;
     uint64_t *leftovers; /* dead workers whose cgroup was still busy */
     size_t leftover_count;
-    uint64_t bury_by_ns; /* gone: then its warden is killed if it is still there */
+    uint64_t bury_by_ns; /* LOST: then its warden is killed if it is still there */
 
     /* Lock. */
     struct bhi_list link; /* context->zygotes */
@@ -61,7 +61,8 @@ void bhi_zygote_retain(struct bhi_zygote *zygote);
 void bhi_zygote_release(struct bhi_zygote *zygote);
 /* One message from its socket. False: end of file or a protocol violation: it is lost. */
 bool bhi_zygote_receive(struct bhi_zygote *zygote);
-/* SIGKILL to the zygote: the kernel takes its workers with it. */
+/* SIGKILL to the zygote: the kernel takes its workers with it. One that is not born yet is its
+ * warden's to reap: both end by themselves at the end of the socket. */
 void bhi_zygote_kill(struct bhi_zygote *zygote);
 /* Removes the cgroup of a dead worker. The kernel may need a moment to see that it is empty. */
 void bhi_zygote_remove_cgroup(struct bhi_zygote *zygote, uint64_t worker);
