@@ -42,6 +42,7 @@ struct bhi_backend {
     struct bhi_vk_recording merged;
     struct bhi_recorder merger;
 
+    uint64_t last_wait_ns; /* how long the device took the last time */
     uint64_t submissions, queue_submits, imported_bytes;
     uint64_t barriers; /* recorded so far between dependent commands, for tests */
 };

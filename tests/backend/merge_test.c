@@ -106,6 +106,12 @@ static struct bhi_markers *lost_markers;
 static struct bhi_markers lost_at;
 static PFN_vkWaitForFences real_wait;
 
+static VKAPI_ATTR VkResult VKAPI_CALL never_ready(VkDevice device, VkFence fence) {
+    (void)device;
+    (void)fence;
+    return VK_NOT_READY;
+}
+
 static VKAPI_ATTR VkResult VKAPI_CALL lose_device(VkDevice device, uint32_t count,
                                                   const VkFence *fences, VkBool32 all,
                                                   uint64_t timeout) {
@@ -130,6 +136,7 @@ static void open_losing(struct rig *rig, uint32_t started, uint32_t completed) {
     rig_kernel(rig, 1, CODE(increment));
     real_wait = rig->backend->device.api.WaitForFences;
     rig->backend->device.api.WaitForFences = lose_device;
+    rig->backend->device.api.GetFenceStatus = never_ready;
     lost_markers = rig->markers;
     lost_at.started = started;
     lost_at.completed = completed;
@@ -150,7 +157,7 @@ static void markers_tell_the_guilty(void **state) {
                                                            : BH_EXECUTED_NO);
         assert_int_equal(rig.results[i].vk_result, i < 2 ? 0 : VK_ERROR_DEVICE_LOST);
         if (i >= 2) {
-            assert_string_equal(rig.faults[i].text, "vkWaitForFences: VK_ERROR_DEVICE_LOST");
+            assert_string_equal(rig.faults[i].text, "waiting for the device: VK_ERROR_DEVICE_LOST");
         }
     }
     dispatch_increment(&rig); /* whatever comes next is refused */
@@ -164,6 +171,25 @@ static void a_single_record_is_the_guilty_one(void **state) {
     (void)state;
     struct rig rig;
     open_losing(&rig, 1, 0);
+    dispatch_increment(&rig);
+    assert_false(rig_run(&rig));
+    assert_int_equal(rig.results[0].status, BH_DEVICE_LOST);
+    assert_int_equal(rig.results[0].executed, BH_EXECUTED_UNKNOWN);
+    rig_close(&rig);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL lost_at_once(VkDevice device, VkFence fence) {
+    VkResult result = real_wait(device, 1, &fence, VK_TRUE, UINT64_MAX);
+    assert_int_equal(result, VK_SUCCESS);
+    return VK_ERROR_DEVICE_LOST;
+}
+
+static void a_loss_seen_while_polling(void **state) {
+    (void)state;
+    struct rig rig;
+    open_losing(&rig, 1, 0);
+    rig.backend->device.api.GetFenceStatus = lost_at_once;
+    rig.backend->last_wait_ns = 0; /* it polls */
     dispatch_increment(&rig);
     assert_false(rig_run(&rig));
     assert_int_equal(rig.results[0].status, BH_DEVICE_LOST);
@@ -255,6 +281,7 @@ int main(void) {
         cmocka_unit_test(warm_means_nothing_to_compile),
         cmocka_unit_test(markers_tell_the_guilty),
         cmocka_unit_test(a_single_record_is_the_guilty_one),
+        cmocka_unit_test(a_loss_seen_while_polling),
         cmocka_unit_test(a_submit_that_is_refused),
         cmocka_unit_test(compiles_that_fail),
     };
