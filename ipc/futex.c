@@ -6,8 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S       1000000000u
-#define SPIN_MAX_NS    50000u
+#define NS_PER_S 1000000000u
+
 #define SPIN_MIN_NS    500u
 #define PAUSES_A_CLOCK 64
 
@@ -84,15 +84,16 @@ bool bhi_spin_wait(struct bhi_spin *spin, const _Atomic uint32_t *word, uint32_t
     uint32_t budget = atomic_load_explicit(&spin->budget_ns, memory_order_relaxed);
     if (budget == 0)
         return false;
-    if (budget > SPIN_MAX_NS)
-        budget = SPIN_MAX_NS;
+    if (budget > BHI_SPIN_MAX_NS)
+        budget = BHI_SPIN_MAX_NS;
     uint64_t end = bhi_now_ns() + budget;
     do {
         for (int i = 0; i < PAUSES_A_CLOCK; i++) {
             pause_cpu();
             if (atomic_load_explicit(word, memory_order_acquire) != expected) {
                 uint32_t raised = budget + budget / 2;
-                atomic_store_explicit(&spin->budget_ns, raised > SPIN_MAX_NS ? SPIN_MAX_NS : raised,
+                atomic_store_explicit(&spin->budget_ns,
+                                      raised > BHI_SPIN_MAX_NS ? BHI_SPIN_MAX_NS : raised,
                                       memory_order_relaxed);
                 return true;
             }

@@ -27,6 +27,8 @@ int bhi_futex_wait(const _Atomic uint32_t *word, uint32_t expected, bool shared,
 int bhi_futex_wait_any(const struct bhi_futex_wait *waits, size_t count, uint64_t deadline_ns);
 void bhi_futex_wake(const _Atomic uint32_t *word, bool shared, int how_many);
 
+#define BHI_SPIN_MAX_NS 50000u /* no budget is larger */
+
 /* Adaptive spinning: how long it paid lately to spin before sleeping. One per waiting place. */
 struct bhi_spin {
     _Atomic uint32_t budget_ns;

@@ -8,6 +8,7 @@
 #include "worker_proc.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,7 +17,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define GUARD 0x62756c6bu
+#define GUARD           0x62756c6bu
+#define SPIN_PROCESSORS 4
 
 BH_API void bh_context_options_init(bh_context_options *options) {
     if (options)
@@ -175,6 +177,9 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
         .log = options->log,
         .log_user = options->log_user,
     };
+    cpu_set_t processors;
+    context->may_spin = sched_getaffinity(0, sizeof processors, &processors) == 0 &&
+                        CPU_COUNT(&processors) >= SPIN_PROCESSORS;
     context->fork_guard = make_guard();
     if (!context->fork_guard) {
         free(context);

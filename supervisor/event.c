@@ -76,6 +76,23 @@ static bool sleep_for(struct bh_event *event, uint32_t word, struct bhi_worker *
     return result == 0;
 }
 
+/* Spins first where that has paid lately, and where there are processors to spare: on two of them
+ * a spinning host takes the one that a CPU driver's threads need. */
+static bool spin_or_sleep(struct bh_event *event, uint32_t word, struct bhi_worker *worker,
+                          uint32_t seen, uint64_t deadline_ns) {
+    if (!worker || !event->context->may_spin)
+        return sleep_for(event, word, worker, seen, deadline_ns);
+    uint64_t began_ns = bhi_now_ns();
+    if (bhi_spin_wait(&worker->stream_spin, &worker->progress.header->completed_word, seen))
+        return true;
+    bool in_time = sleep_for(event, word, worker, seen, deadline_ns);
+    /* Misses have lowered the budget; had it been the full one, this would have been a hit. */
+    if (bhi_now_ns() - began_ns < BHI_SPIN_MAX_NS)
+        atomic_store_explicit(&worker->stream_spin.budget_ns, BHI_SPIN_MAX_NS,
+                              memory_order_relaxed);
+    return in_time;
+}
+
 bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
     bh_context *context = event->context;
     for (;;) {
@@ -96,11 +113,8 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
         }
         bhi_context_unlock(context);
         bool in_time = true;
-        if (bhi_event_state(event) == BH_EVENT_PENDING) {
-            if (!worker || !bhi_spin_wait(&worker->stream_spin,
-                                          &worker->progress.header->completed_word, seen))
-                in_time = sleep_for(event, word, worker, seen, deadline_ns);
-        }
+        if (bhi_event_state(event) == BH_EVENT_PENDING)
+            in_time = spin_or_sleep(event, word, worker, seen, deadline_ns);
         bhi_worker_release(worker);
         if (!in_time && bhi_event_state(event) == BH_EVENT_PENDING) {
             /* What ended just before the deadline counts: look once more. */
