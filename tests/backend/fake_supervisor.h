@@ -26,7 +26,7 @@ struct fake {
     uint32_t device_index;
     uint32_t control_sent;
     bool withhold_count; /* messages are sent, and not counted in the lane */
-    uint64_t published; /* seq */
+    uint64_t published;  /* seq */
     uint64_t harvested;
     pthread_t thread;
     bool joined;
