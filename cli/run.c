@@ -5,7 +5,6 @@
  * what was given; only then it runs. Each step returns an exit status, BHI_EXIT_READY to go on.
  */
 #include <bulkhead/bulkhead.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,9 @@
 /* How long a wait in the library lasts before signals are looked at. A wait ends at once when
  * what it waits for happens. */
 static const uint64_t slice_ns = 50000000;
-static const uint64_t start_limit_ns = 60000000000u;  /* for a worker to be ready */
+static const uint64_t start_limit_ns = 60000000000u; /* for a worker to be ready */
+/* The kernel is compiled by then: what is left is to hear what it binds. */
+static const uint64_t reflect_limit_ns = 10000000000u;
 static const uint64_t cancel_limit_ns = 10000000000u; /* for a cancelled submission to end */
 
 struct run {
@@ -176,98 +177,6 @@ static int conclude(struct run *run) {
     return bhi_interrupt_signal() ? interrupted() : exit_status;
 }
 
-/* A compile that killed the worker has no event, hence no verdict: as much of one as is known. */
-static int conclude_compile(struct run *run, bh_status status, const bh_detail *detail) {
-    bh_verdict *verdict = &run->outcome.verdict;
-    verdict->status = status;
-    verdict->executed = BH_EXECUTED_NO;
-    verdict->exit_code = -1;
-    verdict->command_index = BH_NO_COMMAND;
-    name_kernel(run);
-    snprintf(verdict->message, sizeof verdict->message, "%s", detail->message);
-    return conclude(run);
-}
-
-/* bh_kernel_reflect blocks as long as the compile takes. It has a thread of its own, so that the
- * program goes on looking at signals. */
-struct compilation {
-    pthread_mutex_t lock; /* guards done */
-    pthread_cond_t ended;
-    bool done;
-    bh_kernel *kernel;
-    bh_stream *stream;
-    bh_kernel_info info; /* this and below: the thread's until done */
-    bh_detail detail;
-    bh_status status;
-};
-
-static void *reflect(void *argument) {
-    struct compilation *compilation = argument;
-    /* Bounded by the stream's deadline; --deadline none waits as long as it takes. */
-    compilation->status = bh_kernel_reflect(compilation->kernel, compilation->stream, BH_FOREVER,
-                                            &compilation->info, &compilation->detail);
-    pthread_mutex_lock(&compilation->lock);
-    compilation->done = true;
-    pthread_cond_signal(&compilation->ended);
-    pthread_mutex_unlock(&compilation->lock);
-    return NULL;
-}
-
-/* Returns true when it has ended, false when a signal came first. */
-static bool await_compilation(struct compilation *compilation) {
-    pthread_mutex_lock(&compilation->lock);
-    while (!compilation->done && !bhi_interrupt_signal()) {
-        uint64_t until = now_ns() + slice_ns;
-        struct timespec time = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
-        pthread_cond_clockwait(&compilation->ended, &compilation->lock, CLOCK_MONOTONIC, &time);
-    }
-    bool done = compilation->done;
-    pthread_mutex_unlock(&compilation->lock);
-    return done;
-}
-
-static int check_compilation(struct run *run, const struct compilation *compilation) {
-    struct bhi_complaint complaint;
-    if (bhi_interrupt_signal())
-        return interrupted();
-    if (compilation->status != BH_OK)
-        return conclude_compile(run, compilation->status, &compilation->detail);
-    if (!bhi_run_match(&run->request, &compilation->info, &complaint))
-        return refused(&complaint);
-    return BHI_EXIT_READY;
-}
-
-static int compile(struct run *run) {
-    pthread_t thread;
-    struct compilation *compilation = calloc(1, sizeof *compilation);
-    if (!compilation)
-        return out_of_memory();
-    pthread_mutex_init(&compilation->lock, NULL);
-    pthread_cond_init(&compilation->ended, NULL);
-    compilation->kernel = run->kernel;
-    compilation->stream = run->stream;
-    int error = pthread_create(&thread, NULL, reflect, compilation);
-    int exit_status = BHI_EXIT_ENVIRON;
-    if (error != 0) {
-        bhi_complain("run", "pthread_create: %s", strerror(error));
-    } else {
-        if (!await_compilation(compilation)) {
-            /* Nothing else ends a compile: the context goes, and its worker with it. */
-            bh_context_destroy(run->context);
-            run->context = NULL;
-        }
-        pthread_join(thread, NULL);
-        exit_status = check_compilation(run, compilation);
-    }
-    pthread_cond_destroy(&compilation->ended);
-    pthread_mutex_destroy(&compilation->lock);
-    free(compilation);
-    return exit_status;
-}
-
-/* -- the submissions ----------------------------------------------------------------------------
- */
-
 /* Waits for the end of one submission; a signal cancels it. */
 static bh_status await_event(bh_event *event) {
     bh_status status;
@@ -280,6 +189,45 @@ static bh_status await_event(bh_event *event) {
     }
     return status;
 }
+
+/* What the compile ended with is in run->outcome.verdict. */
+static int compile(struct run *run) {
+    bh_event *event = NULL;
+    bh_detail detail = {0};
+    bh_status status = bh_kernel_prepare(run->kernel, run->stream, &event, &detail);
+    if (status != BH_OK)
+        return bhi_session_fail("run", run->request.kernel_path, status, &detail);
+    status = await_event(event);
+    if (status != BH_TIMEOUT)
+        status = bh_event_verdict(event, &run->outcome.verdict);
+    bh_event_release(event);
+    if (status != BH_OK || bhi_interrupt_signal()) /* only after a signal */
+        return interrupted();
+    name_kernel(run);
+    return run->outcome.verdict.status == BH_OK ? BHI_EXIT_READY : conclude(run);
+}
+
+/* Holds the request against what the kernel binds. */
+static int match(struct run *run) {
+    struct bhi_complaint complaint;
+    bh_detail detail = {0};
+    int exit_status = BHI_EXIT_READY;
+    bh_kernel_info *info = calloc(1, sizeof *info);
+    if (!info)
+        return out_of_memory();
+    bh_status status = bh_kernel_reflect(run->kernel, run->stream, reflect_limit_ns, info, &detail);
+    if (status != BH_OK) {
+        bhi_session_fail("run", run->request.kernel_path, status, &detail);
+        exit_status = bhi_verdict_exit_status(status);
+    } else if (!bhi_run_match(&run->request, info, &complaint)) {
+        exit_status = refused(&complaint);
+    }
+    free(info);
+    return exit_status;
+}
+
+/* -- the submissions ----------------------------------------------------------------------------
+ */
 
 static int compare_times(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -424,6 +372,7 @@ int bhi_run_main(const struct bhi_args *args) {
            (exit_status = fill_buffers(run)) != BHI_EXIT_READY ||
            (exit_status = await_worker(run)) != BHI_EXIT_READY ||
            (exit_status = compile(run)) != BHI_EXIT_READY ||
+           (exit_status = match(run)) != BHI_EXIT_READY ||
            (exit_status = submit_all(run)) != BHI_EXIT_READY ||
            (exit_status = write_outputs(run)) != BHI_EXIT_READY);
     if (exit_status == BHI_EXIT_READY)

@@ -1,5 +1,6 @@
 /* The obituary of a worker: what killed it, and what that means for each submission that it had. */
 #include "check.h"
+#include "commands.h"
 #include "detail.h"
 #include "event.h"
 #include "futex.h"
@@ -142,7 +143,10 @@ static void judge_inflight(struct bhi_worker *worker, uint64_t culprit) {
             BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
         char message[512];
         struct bhi_outcome outcome = BHI_OUTCOME_INIT;
-        outcome.executed = BH_EXECUTED_UNKNOWN;
+        /* Compiling runs nothing of the kernel. */
+        outcome.executed = bhi_record_first(submission->record)->type == BHI_CMD_PREPARE
+                               ? BH_EXECUTED_NO
+                               : BH_EXECUTED_UNKNOWN;
         cause_of_death(worker, &outcome, message, sizeof message);
         if (submission->record->seq == culprit) {
             if (outcome.status == BH_DEADLINE)

@@ -150,18 +150,18 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
     verdict->started_ns = outcome->started_ns;
     verdict->ended_ns = outcome->ended_ns;
     memset(verdict->kernel_hash, 0, sizeof verdict->kernel_hash);
-    snprintf(verdict->stream_name, sizeof verdict->stream_name, "%s", submission->stream->name);
+    /* With one kernel only there is no doubt which one it was. */
+    struct bh_kernel *kernel = outcome->command_index != BH_NO_COMMAND
+                                   ? bhi_submission_kernel(submission, outcome->command_index)
+                               : submission->kernel_count == 1 ? submission->kernels[0]
+                                                               : NULL;
+    if (kernel) {
+        memcpy(verdict->kernel_name, kernel->name, sizeof verdict->kernel_name);
+        memcpy(verdict->kernel_hash, kernel->hash, sizeof verdict->kernel_hash);
+    }
+    memcpy(verdict->stream_name, submission->stream->name, sizeof verdict->stream_name);
     if (outcome->status != BH_OK) {
         event->origin_ns = outcome->ended_ns;
-        uint32_t index = outcome->command_index;
-        /* With one kernel only there is no doubt which one it was. */
-        struct bh_kernel *kernel = index != BH_NO_COMMAND ? bhi_submission_kernel(submission, index)
-                                   : submission->kernel_count == 1 ? submission->kernels[0]
-                                                                   : NULL;
-        if (kernel) {
-            snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s", kernel->name);
-            memcpy(verdict->kernel_hash, kernel->hash, sizeof verdict->kernel_hash);
-        }
         snprintf(verdict->message, sizeof verdict->message, "%s",
                  outcome->message && outcome->message[0] ? outcome->message
                                                          : bh_status_text(outcome->status));
@@ -182,8 +182,7 @@ static void inherit(struct bhi_submission *submission, const struct bh_event *ca
     event->verdict.submitted_ns = submitted_ns;
     event->verdict.started_ns = 0;
     event->verdict.ended_ns = now_ns;
-    snprintf(event->verdict.stream_name, sizeof event->verdict.stream_name, "%s",
-             submission->stream->name);
+    memcpy(event->verdict.stream_name, submission->stream->name, sizeof event->verdict.stream_name);
     const char *why = cause->verdict.message;
     char origin[sizeof cause->verdict.message];
     /* Don't pile up prefixes: the origin's own words follow the last one. */

@@ -448,22 +448,29 @@ static bool find_reflection(bh_stream *stream, const bh_kernel *kernel, bh_kerne
     return found != NULL;
 }
 
-BH_API bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
-                                   bh_kernel_info *out_info, bh_detail *detail) {
-    if (!kernel || !stream || !out_info)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_kernel_reflect: %s is NULL",
-                        !kernel   ? "kernel"
-                        : !stream ? "stream"
-                                  : "out_info");
+BH_API bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream, bh_event **out_event,
+                                   bh_detail *detail) {
+    if (out_event)
+        *out_event = NULL;
+    if (!kernel || !stream)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_kernel_prepare: %s is NULL",
+                        kernel ? "stream" : "kernel");
     if (bhi_context_forked(stream->context))
         return bhi_fail(detail, BH_FORKED, 0, "the context belongs to the parent process");
     if (kernel->context != stream->context)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_kernel_reflect: kernel and stream belong to different contexts");
-    uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
+                        "bh_kernel_prepare: kernel and stream belong to different contexts");
     const bh_submit_info info = {0};
+    return submit(stream, &info, kernel, out_event, detail);
+}
+
+BH_API bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
+                                   bh_kernel_info *out_info, bh_detail *detail) {
+    if (!out_info)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_kernel_reflect: out_info is NULL");
+    uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
     bh_event *event = NULL;
-    bh_status status = submit(stream, &info, kernel, &event, detail);
+    bh_status status = bh_kernel_prepare(kernel, stream, &event, detail);
     if (status != BH_OK)
         return status;
     if (bhi_event_await(event, deadline_ns) != BH_OK) {

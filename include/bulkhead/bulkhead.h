@@ -82,9 +82,10 @@ BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options
                                                bh_context **out_context, bh_detail *detail);
 
 /* Ends everything: events still pending are poisoned CONTEXT_CLOSED, workers are killed and
- * reaped, waiters wake. Objects that the caller still holds stay valid to query and release;
- * calls that need a worker answer BH_CLOSED. NULL is fine. Blocks until no process, socket or
- * file of the context is left (bounded: a few milliseconds a worker). Not from a callback. */
+ * reaped, waiters in other threads wake (their objects must be referenced, the context need not).
+ * Objects that the caller still holds stay valid to query and release; calls that need a worker
+ * answer BH_CLOSED. NULL is fine. Blocks until no process, socket or file of the context is left
+ * (bounded: a few milliseconds a worker). Not from a callback. */
 BH_API void bh_context_destroy(bh_context *context);
 
 /* -- streams -------------------------------------------------------------------------------- */
@@ -207,9 +208,15 @@ typedef struct bh_kernel_info {
     uint32_t local_size[3]; /* workgroup size, specialization applied */
 } bh_kernel_info;
 
-/* Compiles the kernel in the stream's worker and tells what it binds. Blocks, |timeout_ns| at
- * most; the stream's deadline applies to the compile. Returns BH_OK, BH_TIMEOUT, or a verdict's
- * code (INVALID_KERNEL, COMPILE_FAILED, WORKER_SIGNAL, …) with its message in |detail|. */
+/* Has the stream's worker validate and compile the kernel, in order with its submissions; the
+ * event tells how that went (INVALID_KERNEL, COMPILE_FAILED, WORKER_SIGNAL, DEADLINE, …). Not
+ * needed before a submission: the first one that uses a kernel does it. Never blocks. Returns what
+ * bh_submit returns. */
+BH_API BH_MUST_USE bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream,
+                                               bh_event **out_event, bh_detail *detail);
+/* Prepares the kernel and tells what it binds. Blocks, |timeout_ns| at most; when that passes the
+ * compile goes on, bounded by the stream's deadline (use bh_kernel_prepare to wait in parts, or to
+ * cancel). Returns BH_OK, BH_TIMEOUT, or the verdict's code with its message in |detail|. */
 BH_API BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream,
                                                uint64_t timeout_ns, bh_kernel_info *out_info,
                                                bh_detail *detail);

@@ -64,9 +64,11 @@ while read -r name number class; do
             expect_empty .stdout
         fi
     fi
-    for call in CONTEXT STREAM READY BUFFER KERNEL REFLECT SUBMIT MAP; do
+    for call in CONTEXT STREAM READY BUFFER KERNEL PREPARE REFLECT SUBMIT MAP; do
         # Waiting for a worker that is slow to come is another test's business.
         [ "$name" = TIMEOUT ] && [ $call = READY ] && continue
+        # No verdict says that a wait has timed out.
+        [ "$name" = TIMEOUT ] && [ $call = PREPARE ] && continue
         case_name="$call $name"
         export "SCRIPT_$call=$name"
         cli "${good[@]}" --json
@@ -74,9 +76,9 @@ while read -r name number class; do
         expect_status "$want"
         expect_stderr "$name"
         expect_untouched
-        if [ $want -eq 1 ] && [ $call = REFLECT ]; then
+        if [ $want -eq 1 ] && [ $call = PREPARE ]; then
             expect_json ".status == \"POISONED\" and .code == \"$name\" and .executed == \"no\"
-                and .kernel == \"k\" and .origin == null and .worker_pid == null"
+                and .kernel == \"k\" and .origin == 40 and .worker_pid == 4321"
         fi
     done
 done <<< "$statuses"
@@ -198,9 +200,9 @@ for signal in INT TERM; do
     expect_stderr "cancelled by SIG$signal"
     expect_untouched
     case_name="SIG$signal ends a compile"
-    export SCRIPT_REFLECT_HANG=1
+    export SCRIPT_PREPARE_HANG=1
     interrupt $signal "${good[@]}"
-    unset SCRIPT_REFLECT_HANG
+    unset SCRIPT_PREPARE_HANG
     expect_status "$want"
     expect_stderr "cancelled by SIG$signal"
     expect_untouched

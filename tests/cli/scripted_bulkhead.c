@@ -2,11 +2,12 @@
  * answering what the environment says. So every status of status.def can be seen through the
  * program, and what it does with it.
  *
- *   SCRIPT_<CALL>=STATUS     context, stream, ready, buffer, kernel, reflect, submit, event, map,
+ *   SCRIPT_<CALL>=STATUS     context, stream, ready, buffer, kernel, prepare (its event),
+ *                            reflect, submit, event, map,
  *                            devices, doctor: what that call answers; default OK
  *   SCRIPT_FAIL_AT=N         SCRIPT_EVENT holds for the Nth submission only (from 1)
  *   SCRIPT_HANG=1            events stay pending until they are cancelled
- *   SCRIPT_REFLECT_HANG=1    reflect blocks until the context is destroyed
+ *   SCRIPT_PREPARE_HANG=1    the compile's event stays pending until it is cancelled
  *   SCRIPT_BINDINGS=0.0:r:x,0.1:w:y   what the kernel binds (r, w, rw; u: uniform)
  *   SCRIPT_PUSH=8            its bytes of push constants
  *   SCRIPT_MESSAGE=TEXT      of verdicts and details
@@ -218,18 +219,29 @@ static void reflect_bindings(bh_kernel_info *info) {
     }
 }
 
+bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream, bh_event **out_event,
+                            bh_detail *detail) {
+    (void)stream;
+    (void)detail;
+    bh_event *event = calloc(1, sizeof *event);
+    bh_verdict *verdict = &event->verdict;
+    verdict->status = answer("SCRIPT_PREPARE", NULL);
+    verdict->exit_code = -1;
+    verdict->event = verdict->origin = 40;
+    verdict->worker_pid = 4321;
+    snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s", kernel->name);
+    if (verdict->status != BH_OK)
+        snprintf(verdict->message, sizeof verdict->message, "%s", message());
+    event->pending = getenv("SCRIPT_PREPARE_HANG") != NULL;
+    *out_event = event;
+    return BH_OK;
+}
+
 bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
                             bh_kernel_info *out_info, bh_detail *detail) {
     (void)kernel;
     (void)stream;
     (void)timeout_ns;
-    if (getenv("SCRIPT_REFLECT_HANG")) {
-        pthread_mutex_lock(&lock);
-        while (!closed)
-            pthread_cond_wait(&changed, &lock);
-        pthread_mutex_unlock(&lock);
-        return BH_CONTEXT_CLOSED;
-    }
     bh_status status = answer("SCRIPT_REFLECT", detail);
     if (status != BH_OK)
         return status;
