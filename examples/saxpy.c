@@ -33,10 +33,8 @@ int main(int argc, char **argv) {
         bh_buffer_read(by, 0, y, sizeof y, BH_FOREVER, &why))
         return fprintf(stderr, "poisoned: %s\n", why.message), 1;
     printf("y[1023] = %g\n", y[1023]);
-    bh_buffer_release(bx);
-    bh_buffer_release(by);
-    bh_kernel_release(kernel);
-    bh_stream_release(stream);
+    bh_buffer_release(bx), bh_buffer_release(by);
+    bh_kernel_release(kernel), bh_stream_release(stream);
     bh_context_destroy(context); /* no process, socket or file of ours is left */
     return 0;
 }
