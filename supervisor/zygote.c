@@ -113,10 +113,11 @@ static int launch(struct bhi_zygote *zygote) {
         zygote->warden_pidfd = -1;
         return error;
     }
-    if ((error = send_start(zygote)) != 0 ||
-        (error = bhi_reactor_watch(context, zygote->socket, &zygote->socket_source)) != 0)
+    /* Its end first: whatever fails after this, it is buried once its warden is gone. */
+    if ((error = bhi_reactor_watch(context, zygote->warden_pidfd, &zygote->warden_source)) != 0 ||
+        (error = send_start(zygote)) != 0)
         return error;
-    return bhi_reactor_watch(context, zygote->warden_pidfd, &zygote->warden_source);
+    return bhi_reactor_watch(context, zygote->socket, &zygote->socket_source);
 }
 
 struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver) {
