@@ -314,10 +314,13 @@ static void begin_closing(bh_context *context) {
     BHI_LIST_EACH(node, &context->workers)
     bhi_worker_kill(BHI_CONTAINER(node, struct bhi_worker, link), BHI_KILL_RETIRED, 0,
                     "the context was destroyed");
-    BHI_LIST_EACH_SAFE(node, &context->streams) {
+    bhi_streams_hold(context);
+    BHI_LIST_EACH(node, &context->streams) {
         struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
         bhi_stream_drain(stream, BH_CONTEXT_CLOSED, "the context was destroyed before it started");
+        bhi_stream_changed(stream); /* who waits for a worker: there will be none */
     }
+    bhi_streams_let_go(context);
     bhi_context_unlock(context);
     BHI_LIST_EACH_SAFE(node, &context->zygotes)
     lose_zygote(BHI_CONTAINER(node, struct bhi_zygote, link));

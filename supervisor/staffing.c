@@ -171,20 +171,19 @@ void bhi_staffing_zygote_failed(struct bhi_zygote *zygote) {
     bh_detail why = zygote->failure;
     if (why.status == BH_OK)
         bhi_fail(&why, BH_UNAVAILABLE, 0, "the zygote died while it started");
-    BHI_LIST_EACH_SAFE(node, &context->streams) {
+    bhi_streams_hold(context);
+    BHI_LIST_EACH(node, &context->streams) {
         struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
         char driver[BHI_DRIVER_NAME];
         uint32_t index;
         bhi_selector_parse(stream->device, driver, &index);
         if (!wants(stream) || strcmp(driver, zygote->requested) != 0)
             continue;
-        /* Draining its queue may be the end of the stream. */
-        bh_stream_retain(stream);
         if (why.status == BH_NO_DEVICE || why.status == BH_UNSUPPORTED)
             bhi_stream_unavailable(stream, &why);
         else
             bhi_stream_lost_worker(stream, false, &why);
-        bhi_stream_unref_locked(stream);
     }
+    bhi_streams_let_go(context);
     bhi_context_unlock(context);
 }

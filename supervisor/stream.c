@@ -29,7 +29,7 @@ BH_API void bh_stream_options_init(bh_stream_options *options) {
         };
 }
 
-static void changed(struct bh_stream *stream) {
+void bhi_stream_changed(struct bh_stream *stream) {
     atomic_fetch_add(&stream->ready_word, 1);
     bhi_futex_wake(&stream->ready_word, false, INT_MAX);
 }
@@ -246,6 +246,16 @@ BH_API void bh_stream_release(bh_stream *stream) {
     bhi_context_unref(context);
 }
 
+void bhi_streams_hold(bh_context *context) {
+    BHI_LIST_EACH(node, &context->streams)
+    bh_stream_retain(BHI_CONTAINER(node, struct bh_stream, link));
+}
+
+void bhi_streams_let_go(bh_context *context) {
+    BHI_LIST_EACH_SAFE(node, &context->streams)
+    bhi_stream_unref_locked(BHI_CONTAINER(node, struct bh_stream, link));
+}
+
 void bhi_stream_wants_release(struct bh_stream *stream) {
     if (bhi_list_empty(&stream->release_link))
         bhi_list_append(&stream->context->releasable, &stream->release_link);
@@ -320,14 +330,14 @@ void bhi_stream_served(struct bh_stream *stream) {
     stream->state = BHI_STREAM_SERVED;
     stream->failed_starts = 0;
     stream->trouble = (bh_detail){0};
-    changed(stream);
+    bhi_stream_changed(stream);
     bhi_stream_wants_release(stream);
 }
 
 void bhi_stream_unavailable(struct bh_stream *stream, const bh_detail *why) {
     stream->state = BHI_STREAM_UNAVAILABLE;
     stream->trouble = *why;
-    changed(stream);
+    bhi_stream_changed(stream);
     bhi_stream_drain(stream, why->status, why->message);
 }
 
@@ -336,7 +346,7 @@ void bhi_stream_lost_worker(struct bh_stream *stream, bool blame, const bh_detai
     stream->state = BHI_STREAM_WANTING;
     stream->worker = NULL;
     stream->context->wake_reactor = true;
-    changed(stream);
+    bhi_stream_changed(stream);
     uint64_t now_ns = bhi_now_ns();
     stream->restart_at_ns = 0;
     if (blame)

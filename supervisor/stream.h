@@ -47,6 +47,11 @@ void bhi_stream_wants_release(struct bh_stream *stream);
 /* Moves what can go from the queue into the worker's lane. Lock; not while a submission ends. */
 void bhi_stream_pump(struct bh_stream *stream);
 void bhi_stream_unref_locked(struct bh_stream *stream);
+void bhi_stream_changed(struct bh_stream *stream); /* wakes who waits on ready_word */
+/* Around a loop over all streams that ends submissions: a queue that is drained poisons dependents
+ * in others, and the last submission of a released stream takes it along. Lock, all the while. */
+void bhi_streams_hold(bh_context *context);
+void bhi_streams_let_go(bh_context *context);
 void bhi_stream_cancel(struct bhi_submission *submission); /* lock */
 /* The bound worker is RUNNING. Lock. */
 void bhi_stream_served(struct bh_stream *stream);
