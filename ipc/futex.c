@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -98,6 +99,8 @@ bool bhi_spin_wait(struct bhi_spin *spin, const _Atomic uint32_t *word, uint32_t
                 return true;
             }
         }
+        /* Where processors are few, what we wait for may need this one. */
+        sched_yield();
     } while (bhi_now_ns() < end);
     uint32_t lowered = budget / 2;
     atomic_store_explicit(&spin->budget_ns, lowered < SPIN_MIN_NS ? SPIN_MIN_NS : lowered,

@@ -159,3 +159,20 @@ const struct bhi_lane_record *bhi_lane_peek(const struct bhi_lane_view *view, ui
     }
     return record;
 }
+
+static uint64_t withdrawn_bit(uint64_t seq) {
+    return 1ull << (seq % 64);
+}
+
+void bhi_lane_withdraw(struct bhi_lane *lane, uint64_t seq, bool withdrawn) {
+    _Atomic uint64_t *word = &lane->header->withdrawn[seq % BHI_LANE_WITHDRAWN / 64];
+    if (withdrawn)
+        atomic_fetch_or_explicit(word, withdrawn_bit(seq), memory_order_seq_cst);
+    else
+        atomic_fetch_and_explicit(word, ~withdrawn_bit(seq), memory_order_seq_cst);
+}
+
+bool bhi_lane_withdrawn(const struct bhi_lane_view *view, uint64_t seq) {
+    const _Atomic uint64_t *word = &view->header->withdrawn[seq % BHI_LANE_WITHDRAWN / 64];
+    return (atomic_load_explicit(word, memory_order_acquire) & withdrawn_bit(seq)) != 0;
+}

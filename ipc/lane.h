@@ -17,6 +17,7 @@
 
 #define BHI_LANE_MAGIC      0x424c414eu /* "BLAN" */
 #define BHI_LANE_CAPACITY   (1u << 20)  /* bytes of ring in a lane that the supervisor makes */
+#define BHI_LANE_WITHDRAWN  4096u       /* not less than the submissions in flight in one lane */
 #define BHI_LANE_MAX_RECORD (BHI_LANE_CAPACITY / 2)
 
 /* All words are written by the supervisor and read by the worker. */
@@ -36,6 +37,10 @@ struct bhi_lane_header {
     /* The last submission whose result the supervisor has consumed. A fault slot (progress.h) may
      * be written again once the submission that used it is harvested. */
     _Atomic uint64_t harvested;
+    /* Bit seq % BHI_LANE_WITHDRAWN: that submission was cancelled, and is skipped if the worker has
+     * not started it. The supervisor sets it, fences, and looks at progress.started_seq; the worker
+     * stores started_seq, fences, and looks here: one of the two sees the other. */
+    _Atomic uint64_t withdrawn[BHI_LANE_WITHDRAWN / 64];
     /* Host threads that sleep, or are about to, on progress.completed_word. */
     _Atomic uint32_t waiters;
 };
@@ -69,6 +74,8 @@ int64_t bhi_lane_space(const struct bhi_lane *lane, uint64_t tail);
 void bhi_lane_publish(struct bhi_lane *lane, const struct bhi_lane_record *record);
 /* Control messages have been queued: publish the new count and ring. */
 void bhi_lane_control(struct bhi_lane *lane, uint32_t control_sent);
+/* Sets or clears the withdrawn bit of |seq|. */
+void bhi_lane_withdraw(struct bhi_lane *lane, uint64_t seq, bool withdrawn);
 /* futex_wake on the doorbell. */
 void bhi_lane_wake(struct bhi_lane *lane);
 
@@ -83,6 +90,8 @@ struct bhi_lane_view {
 /* Verifies seals and size of |fd| against |bytes| and maps it read-only. Returns 0 or -errno. */
 int bhi_lane_view_map(struct bhi_lane_view *view, int fd, uint64_t bytes);
 void bhi_lane_view_unmap(struct bhi_lane_view *view);
+/* After a full fence that follows the store of started_seq: was |seq| withdrawn? */
+bool bhi_lane_withdrawn(const struct bhi_lane_view *view, uint64_t seq);
 /* The record |offset| bytes past the tail, or NULL when the producer has published no more.
  * The record is inside the ring and its size is sane; its commands are not yet walked.
  * Sets *out_error to -EPROTO (and returns NULL) where the ring's content is not. */

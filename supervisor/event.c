@@ -76,11 +76,11 @@ static bool sleep_for(struct bh_event *event, uint32_t word, struct bhi_worker *
     return result == 0;
 }
 
-/* Spins first where that has paid lately, and where there are processors to spare: on two of them
- * a spinning host takes the one that a CPU driver's threads need. */
+/* Spins first where that has paid lately, for the next result only: while several are to come, what
+ * the worker needs is the processor. */
 static bool spin_or_sleep(struct bh_event *event, uint32_t word, struct bhi_worker *worker,
-                          uint32_t seen, uint64_t deadline_ns) {
-    if (!worker || !event->context->may_spin)
+                          bool next, uint32_t seen, uint64_t deadline_ns) {
+    if (!next)
         return sleep_for(event, word, worker, seen, deadline_ns);
     uint64_t began_ns = bhi_now_ns();
     if (bhi_spin_wait(&worker->stream_spin, &worker->progress.header->completed_word, seen))
@@ -101,6 +101,7 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
         /* Where the submission is in a lane, this thread follows its worker's progress itself. */
         struct bhi_worker *worker = NULL;
         uint32_t seen = 0;
+        bool next = false;
         bhi_context_lock(context);
         uint32_t word = atomic_load_explicit(&event->word, memory_order_relaxed);
         struct bhi_submission *submission = event->submission;
@@ -110,11 +111,13 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
             seen = atomic_load_explicit(&worker->progress.header->completed_word,
                                         memory_order_acquire);
             bhi_worker_harvest(worker);
+            submission = event->submission;
+            next = submission && submission->record->seq == worker->harvested + 1;
         }
         bhi_context_unlock(context);
         bool in_time = true;
         if (bhi_event_state(event) == BH_EVENT_PENDING)
-            in_time = spin_or_sleep(event, word, worker, seen, deadline_ns);
+            in_time = spin_or_sleep(event, word, worker, next, seen, deadline_ns);
         bhi_worker_release(worker);
         if (!in_time && bhi_event_state(event) == BH_EVENT_PENDING) {
             /* What ended just before the deadline counts: look once more. */

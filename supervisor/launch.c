@@ -123,10 +123,12 @@ int bhi_spawn_warden(const char *path, int socket, pid_t *out_pid) {
     char mode[] = "warden";
     char *argv[] = {(char *)(uintptr_t)path, mode, NULL};
     pid_t pid = -1;
-    /* A session of its own: a Ctrl-C at the host's terminal is the host's affair. */
+    /* A process group of its own: a Ctrl-C at the host's terminal is the host's affair. Not a
+     * session: the scheduler would weigh it apart from the host (autogroup). */
     if (!(error = posix_spawn_file_actions_adddup2(&actions, socket, 3)) &&
-        !(error = posix_spawnattr_setflags(
-              &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID)) &&
+        !(error =
+              posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                        POSIX_SPAWN_SETPGROUP)) &&
         !(error = posix_spawnattr_setsigmask(&attributes, &none)) &&
         !(error = posix_spawnattr_setsigdefault(&attributes, &all)))
         error = posix_spawn(&pid, path, &actions, &attributes, argv, environment);

@@ -8,7 +8,7 @@
 /* Resolves the executable and the parent of the runtime folders. Both are malloced. */
 bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, char **out_parent,
                           bh_detail *detail);
-/* Starts `<path> warden` in a session of its own, with |socket| as its descriptor 3, default
+/* Starts `<path> warden` in a process group of its own, with |socket| as its descriptor 3, default
  * signals and a clean environment. Returns its pidfd (the pid cannot have been reused: it waits
  * for `start`) or -errno. */
 int bhi_spawn_warden(const char *path, int socket, pid_t *out_pid);

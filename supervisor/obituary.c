@@ -104,18 +104,34 @@ static void put_back(struct bhi_worker *worker, uint64_t started) {
             BHI_CONTAINER(worker->inflight.prev, struct bhi_submission, link);
         if (last->record->seq <= started)
             break;
+        if (last->cancelled) {
+            struct bhi_outcome outcome = BHI_OUTCOME_INIT;
+            outcome.status = BH_CANCELLED;
+            outcome.executed = BH_EXECUTED_NO;
+            outcome.ended_ns = bhi_now_ns();
+            outcome.message = "cancelled before it started";
+            bhi_submission_end(last, &outcome);
+            continue;
+        }
         bhi_list_remove(&last->link);
-        worker->inflight_count--;
         last->state = BHI_QUEUED;
         last->worker = NULL;
         bhi_list_insert_before(stream->queue.next, &last->link);
         bhi_event_turn(last->event);
+        uint32_t others;
+        /* What became certain while it was in the lane holds: it need not run again for that. */
+        if (last->cancelled || bhi_submission_poisoned_by(last, &others))
+            bhi_stream_cancel(last);
     }
+}
+
+static uint64_t oldest(const struct bhi_worker *worker) {
+    return BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link)->record->seq;
 }
 
 /* Which of those in flight was running: the first one that the device had not finished. */
 static uint64_t culprit_of(const struct bhi_worker *worker, uint64_t started) {
-    uint64_t first = worker->harvested + 1;
+    uint64_t first = oldest(worker);
     if (worker->kill == BHI_KILL_CANCEL) {
         BHI_LIST_EACH(node, &worker->inflight) {
             const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
@@ -128,7 +144,12 @@ static uint64_t culprit_of(const struct bhi_worker *worker, uint64_t started) {
     uint32_t moved =
         atomic_load(&worker->progress.markers->completed) - (uint32_t)worker->harvested;
     uint64_t running = worker->harvested + moved + 1;
-    return running > first && running <= started ? running : first;
+    BHI_LIST_EACH(node, &worker->inflight) {
+        uint64_t seq = BHI_CONTAINER(node, struct bhi_submission, link)->record->seq;
+        if (seq >= running && seq <= started)
+            return seq;
+    }
+    return first;
 }
 
 static void judge_inflight(struct bhi_worker *worker, uint64_t culprit) {
@@ -163,7 +184,6 @@ static void judge_inflight(struct bhi_worker *worker, uint64_t culprit) {
         }
         outcome.started_ns = worker->head_since_ns;
         outcome.ended_ns = now_ns;
-        worker->inflight_count--;
         bhi_submission_end(submission, &outcome);
     }
 }
@@ -176,7 +196,7 @@ void bhi_worker_died(struct bhi_worker *worker) {
         atomic_fetch_add_explicit(&stream->refs, 1, memory_order_relaxed);
     bool blame = false;
     if (stream && !bhi_list_empty(&worker->inflight)) {
-        uint64_t started = worker->lied ? worker->harvested + 1
+        uint64_t started = worker->lied ? oldest(worker)
                                         : bhi_progress_started(&worker->progress, worker->harvested,
                                                                worker->published);
         if (worker->context->closed)

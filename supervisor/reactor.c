@@ -278,6 +278,19 @@ static uint64_t look_at_channels(bh_context *context) {
     return look_again;
 }
 
+/* It was asked for a worker, and has not even said whether there is one. */
+static bool is_stuck(bh_context *context, const struct bhi_zygote *zygote, uint64_t now_ns) {
+    bool stuck = false;
+    bhi_context_lock(context);
+    BHI_LIST_EACH(node, &context->workers) {
+        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        stuck = stuck || (worker->zygote == zygote && worker->pidfd < 0 && !worker->exit_known &&
+                          worker->start_deadline_ns <= now_ns);
+    }
+    bhi_context_unlock(context);
+    return stuck;
+}
+
 static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
     uint64_t look_again = BH_FOREVER;
     BHI_LIST_EACH_SAFE(node, &context->zygotes) {
@@ -290,6 +303,8 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
             else
                 look_again = min_ns(look_again, zygote->bury_by_ns);
         }
+        if (zygote->state == BHI_ZYGOTE_READY && is_stuck(context, zygote, now_ns))
+            lose_zygote(zygote);
         if (zygote->state != BHI_ZYGOTE_STARTING)
             continue;
         if (zygote->start_deadline_ns <= now_ns) {

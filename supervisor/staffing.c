@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define SPARE_PAUSE_NS (1000ull * 1000000) /* after a spare has died while it started */
+#define SPARE_PAUSE_NS (1000ull * 1000000) /* after a spare could not be started */
 
 static bool serves(const struct bhi_zygote *zygote, const char *driver) {
     return strcmp(zygote->requested, driver) == 0 ||
@@ -47,7 +47,7 @@ static struct bhi_worker *find_unbound(bh_context *context, const struct bh_stre
     BHI_LIST_EACH(node, &context->workers) {
         struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
         if (worker->stream || worker->kill != BHI_KILL_NONE || worker->exit_known ||
-            worker->memory_limit != stream->memory_limit ||
+            worker->reap_deadline_ns || worker->memory_limit != stream->memory_limit ||
             strcmp(worker->device, stream->device) != 0 || worker->zygote->state == BHI_ZYGOTE_LOST)
             continue;
         if (worker->state == BHI_RUNNING)
@@ -128,12 +128,12 @@ static void start_worker(bh_context *context, const struct job *job) {
     bh_detail detail = {0};
     struct bhi_worker *worker =
         bhi_worker_spawn(context, job->zygote, job->device, job->index, job->memory_limit, &detail);
-    if (!job->stream)
-        return;
     bhi_context_lock(context);
-    if (!worker && wants(job->stream))
+    if (!job->stream && !worker)
+        context->spare_at_ns = bhi_now_ns() + SPARE_PAUSE_NS;
+    if (job->stream && !worker && wants(job->stream))
         bhi_stream_lost_worker(job->stream, false, &detail);
-    else if (worker && wants(job->stream))
+    else if (job->stream && worker && wants(job->stream))
         bind(job->stream, worker);
     bhi_context_unlock(context);
 }

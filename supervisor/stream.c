@@ -320,8 +320,10 @@ void bhi_stream_cancel(struct bhi_submission *submission) {
         end_unstarted(submission, BH_CANCELLED, "cancelled before it started");
         return;
     }
-    /* In the lane: it is cancelled when its turn comes. The worker is killed only while this one
-     * runs, so that nobody before it is hurt; those behind it start again elsewhere (E13). */
+    if (bhi_worker_withdraw(submission->worker, submission))
+        return;
+    /* It runs, or is about to. The worker is killed only when its turn has come, so that nobody
+     * before it is hurt; those behind it start again elsewhere (E13). */
     bhi_submission_notify(submission);
     bhi_reactor_arm(submission->stream->context, 0);
 }

@@ -55,6 +55,7 @@ void bhi_worker_release(struct bhi_worker *worker) {
     free(worker->devices);
     bhi_idset_fini(&worker->buffers);
     bhi_idset_fini(&worker->kernels);
+    bhi_idset_fini(&worker->withdrawn);
     bhi_lane_destroy(&worker->lane);
     bhi_progress_destroy(&worker->progress);
     close_fd(&worker->fdpass);
@@ -129,7 +130,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     worker->device_index = device_index;
     worker->memory_limit = memory_limit;
     atomic_init(&worker->stream_spin.budget_ns, FIRST_SPIN_NS);
-    worker->fdpass = worker->doorbell = worker->pidfd = -1;
+    worker->fdpass = worker->doorbell = worker->pidfd = worker->channel.fd = -1;
     worker->lane.fd = worker->progress.fd = -1;
     worker->state = BHI_SPAWNING;
     bhi_list_init(&worker->link);
@@ -158,6 +159,9 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     close_fd(&worker_end);
     if (error) {
         bhi_fail(detail, BH_SYSTEM, -error, "starting a worker");
+        /* libzmq closes its descriptor some time later: it must not report what is freed now. */
+        bhi_reactor_unwatch(context, worker->channel.fd);
+        bhi_reactor_unwatch(context, worker->doorbell);
         if (worker->channel.socket)
             bhi_channel_close(&worker->channel);
         worker->state = BHI_DEAD;
@@ -318,7 +322,7 @@ void bhi_worker_notify(struct bhi_worker *worker) {
 bool bhi_worker_publish(struct bhi_worker *worker, struct bhi_submission *submission,
                         bool *out_no_memory) {
     *out_no_memory = false;
-    if (worker->inflight_count >= BHI_PROGRESS_RESULTS)
+    if (worker->published - worker->harvested >= BHI_PROGRESS_RESULTS)
         return false;
     int64_t space = bhi_lane_space(&worker->lane, worker->progress.seen_tail);
     if (space < 0 || (uint64_t)space < submission->record->size)
@@ -340,7 +344,6 @@ bool bhi_worker_publish(struct bhi_worker *worker, struct bhi_submission *submis
     submission->record->control_seq = worker->control_sent;
     bool first = bhi_list_empty(&worker->inflight);
     bhi_list_append(&worker->inflight, &submission->link);
-    worker->inflight_count++;
     if (first) {
         worker->head_since_ns = submission->released_ns;
         worker->marker_seen = worker->harvested;
@@ -364,8 +367,36 @@ static void liar(struct bhi_worker *worker, const char *what) {
     bhi_worker_kill(worker, BHI_KILL_PROTOCOL, 0, "%s", what);
 }
 
+static void end_cancelled(struct bhi_submission *submission, int32_t worker_pid) {
+    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
+    outcome.status = BH_CANCELLED;
+    outcome.executed = BH_EXECUTED_NO;
+    outcome.worker_pid = worker_pid;
+    outcome.ended_ns = bhi_now_ns();
+    outcome.message = "cancelled before it started";
+    bhi_submission_end(submission, &outcome);
+}
+
+bool bhi_worker_withdraw(struct bhi_worker *worker, struct bhi_submission *submission) {
+    uint64_t seq = submission->record->seq;
+    if (worker->lied || worker->kill != BHI_KILL_NONE || !bhi_idset_reserve(&worker->withdrawn, 1))
+        return false;
+    bhi_lane_withdraw(&worker->lane, seq, true);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load(&worker->progress.header->started_seq) >= seq)
+        return false;
+    bhi_idset_add(&worker->withdrawn, seq);
+    end_cancelled(submission, worker->pid);
+    return true;
+}
+
 /* Ends the oldest in flight with the result that the worker wrote. False: it lied. */
 static bool take_result(struct bhi_worker *worker, uint64_t seq) {
+    if (bhi_idset_remove(&worker->withdrawn, seq)) {
+        bhi_lane_withdraw(&worker->lane, seq, false);
+        worker->head_since_ns = bhi_now_ns();
+        return true; /* it has ended long ago */
+    }
     struct bhi_result result;
     char text[BHI_FAULT_TEXT];
     if (bhi_progress_read(&worker->progress, seq, &result, text) != 0) {
@@ -374,13 +405,23 @@ static bool take_result(struct bhi_worker *worker, uint64_t seq) {
     }
     struct bhi_submission *submission =
         BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
+    BHI_CHECK(submission->record->seq == seq);
+    if (submission->cancelled)
+        bhi_lane_withdraw(&worker->lane, seq, false);
+    if (result.status == BH_CANCELLED) {
+        if (!submission->cancelled) {
+            liar(worker, "it skipped what nobody had cancelled");
+            return false;
+        }
+        end_cancelled(submission, worker->pid);
+        return true;
+    }
     uint64_t started_ns = result.started_ns, ended_ns = result.ended_ns;
     if (started_ns < submission->released_ns)
         started_ns = submission->released_ns;
     if (ended_ns < started_ns)
         ended_ns = started_ns;
     worker->head_since_ns = ended_ns;
-    worker->inflight_count--;
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     outcome.status = (bh_status)result.status;
     outcome.executed = result.status == BH_OK ? BH_EXECUTED_YES : (bh_executed)result.executed;
@@ -401,6 +442,11 @@ void bhi_worker_harvest(struct bhi_worker *worker) {
     if (bhi_progress_poll(&worker->progress, worker->published, worker->lane.head, &completed,
                           &tail) != 0) {
         liar(worker, "it wrote an impossible progress");
+        return;
+    }
+    if (completed == worker->published && tail != worker->lane.head) {
+        /* With nothing in flight and no room in its lane nobody would ever look at it again. */
+        liar(worker, "it completed what it has not taken from its lane");
         return;
     }
     if (completed == worker->harvested)

@@ -97,19 +97,19 @@ struct bhi_worker {
     struct bh_stream *stream; /* not referenced: cleared when the stream goes */
     struct bhi_lane lane;
     struct bhi_progress_view progress;
-    struct bhi_list inflight; /* bhi_submission.link, RELEASED, in lane order */
-    uint32_t inflight_count;
-    uint64_t published;       /* seq of the newest in the lane */
-    uint64_t harvested;       /* seq of the newest whose result was taken */
-    bool backlog;             /* the stream's queue waits for space in the lane */
-    bool recheck;             /* the reactor shall harvest */
-    uint64_t head_since_ns;   /* the oldest in flight has been running since */
-    uint64_t marker_seen;     /* device progress at the last look at the deadline */
-    uint64_t refused_seen;    /* progress.refused_allocations at the last harvest */
-    struct bhi_idset buffers; /* attached */
-    struct bhi_idset kernels; /* created */
-    struct bhi_list outbox;   /* bhi_outgoing.link */
-    uint32_t control_sent;    /* queued so far, modulo 2^32 */
+    struct bhi_list inflight;   /* bhi_submission.link, RELEASED, in lane order */
+    struct bhi_idset withdrawn; /* seqs that ended CANCELLED before the worker came to them */
+    uint64_t published;         /* seq of the newest in the lane */
+    uint64_t harvested;         /* seq of the newest whose result was taken */
+    bool backlog;               /* the stream's queue waits for space in the lane */
+    bool recheck;               /* the reactor shall harvest */
+    uint64_t head_since_ns;     /* the oldest in flight has been running since */
+    uint64_t marker_seen;       /* device progress at the last look at the deadline */
+    uint64_t refused_seen;      /* progress.refused_allocations at the last harvest */
+    struct bhi_idset buffers;   /* attached */
+    struct bhi_idset kernels;   /* created */
+    struct bhi_list outbox;     /* bhi_outgoing.link */
+    uint32_t control_sent;      /* queued so far, modulo 2^32 */
     enum bhi_kill kill;
     uint64_t kill_event; /* whose deadline or cancel it was */
     char kill_text[256];
@@ -144,6 +144,9 @@ bool bhi_worker_publish(struct bhi_worker *worker, struct bhi_submission *submis
 void bhi_worker_harvest(struct bhi_worker *worker);
 /* A submission in flight needs the reactor's notice. */
 void bhi_worker_notify(struct bhi_worker *worker);
+/* Cancels a submission that is in the lane, if the worker has not started it: it has ended then.
+ * Otherwise false, and it may still be skipped: its result says so. */
+bool bhi_worker_withdraw(struct bhi_worker *worker, struct bhi_submission *submission);
 /* SIGKILL. The first reason is kept. */
 void bhi_worker_kill(struct bhi_worker *worker, enum bhi_kill reason, uint64_t event,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));

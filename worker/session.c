@@ -163,6 +163,25 @@ static int gather(struct bhi_session *s, const struct bhi_lane_record *first, si
     return 0;
 }
 
+/* Runs the records one by one, without those that were withdrawn. */
+static bool run_rest(struct bhi_session *s, size_t count) {
+    bool alive = true;
+    for (size_t i = 0; i < count; i++) {
+        if (!bhi_lane_withdrawn(s->config.lane, s->records[i]->seq)) {
+            alive = bhi_backend_run(s->backend, &s->records[i], 1, &s->results[i], &s->faults[i]);
+            continue;
+        }
+        const uint64_t now = bhi_now_ns();
+        s->results[i] = (struct bhi_result){.seq = s->records[i]->seq,
+                                            .started_ns = now,
+                                            .ended_ns = now,
+                                            .status = BH_CANCELLED,
+                                            .command_index = BHI_NO_COMMAND};
+        s->faults[i].text[0] = '\0';
+    }
+    return alive;
+}
+
 static int run_batch(struct bhi_session *s, size_t count) {
     struct bhi_progress_header *header = s->config.progress->header;
     const uint64_t first = s->next_seq;
@@ -170,7 +189,15 @@ static int run_batch(struct bhi_session *s, size_t count) {
         atomic_store_explicit(&header->started_seq, first + i, memory_order_release);
         BHI_FAULT_POINT("started");
     }
-    const bool alive = bhi_backend_run(s->backend, s->records, count, s->results, s->faults);
+    /* What is withdrawn before this is seen; what comes after finds started_seq (lane.h). */
+    atomic_thread_fence(memory_order_seq_cst);
+    bool withdrawn = false;
+    for (size_t i = 0; i < count; i++) {
+        withdrawn |= bhi_lane_withdrawn(s->config.lane, first + i);
+    }
+    const bool alive = withdrawn
+                           ? run_rest(s, count)
+                           : bhi_backend_run(s->backend, s->records, count, s->results, s->faults);
     const uint64_t took = s->results[count - 1].ended_ns - s->results[0].started_ns;
     s->record_ns = (3 * s->record_ns + took / count) / 4;
     s->next_seq += count;
@@ -181,7 +208,7 @@ static int run_batch(struct bhi_session *s, size_t count) {
     bool failed = false;
     for (size_t i = 0; i < count; i++) {
         BHI_FAULT_POINT("before_record");
-        const bool poisoned = s->results[i].status != BH_OK;
+        const bool poisoned = s->results[i].status != BH_OK && s->results[i].status != BH_CANCELLED;
         if (poisoned) {
             const uint64_t old = s->config.progress->faults[(first + i) % BHI_FAULT_SLOTS].seq;
             const uint64_t harvested =

@@ -46,7 +46,7 @@ static void forget_the_host(void) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)setsid(); /* a terminal's Ctrl-C is for the host, which ends us in its own way */
+    (void)setpgid(0, 0); /* a terminal's Ctrl-C is for the host, which ends us in its own way */
     if (chdir("/") != 0) {
         /* Staying in the host's folder only pins a mount. */
     }

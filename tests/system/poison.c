@@ -328,6 +328,45 @@ static void cancel_queued_and_running(void) {
     tear_down(&s);
 }
 
+/* In the lane, behind one that never ends: it ends at once, never runs, and hurts nobody. */
+static void cancel_behind_an_endless_one(void) {
+    struct stage s = set_up();
+    enum { COUNT = 100 };
+    bh_event *behind[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        behind[i] = fx_square(s.a, s.square, s.x, s.y);
+    for (int i = 0; i < COUNT; i += 2) {
+        BHT_EQ(bh_event_cancel(behind[i]), BH_OK);
+        fx_expect(behind[i], BH_CANCELLED);
+        BHT_EQ(fx_verdict(behind[i]).executed, BH_EXECUTED_NO);
+    }
+    BHT_EQ(bh_event_query(s.bad), BH_EVENT_PENDING);
+    *s.word = FX_GATE_OPEN;
+    fx_expect(s.bad, BH_OK);
+    for (int i = 1; i < COUNT; i += 2)
+        fx_expect(behind[i], BH_OK);
+    BHT_EQ(bh_stream_worker_pid(s.a), s.pid);
+    fx_expect_healthy(s.context, s.a);
+    for (int i = 0; i < COUNT; i++)
+        bh_event_release(behind[i]);
+    tear_down(&s);
+}
+
+/* Cancelled in the lane, then its worker dies: it is not run by the next one. */
+static void cancelled_ones_stay_cancelled(void) {
+    struct stage s = set_up();
+    bh_event *a = fx_square(s.a, s.square, s.x, s.y);
+    bh_event *b = fx_square(s.a, s.square, s.x, s.z);
+    BHT_EQ(bh_event_cancel(a), BH_OK);
+    fx_kill(s.pid, SIGKILL);
+    fx_expect(s.bad, BH_WORKER_SIGNAL);
+    fx_expect(a, BH_CANCELLED);
+    fx_expect(b, BH_OK);
+    bh_event_release(a);
+    bh_event_release(b);
+    tear_down(&s);
+}
+
 /* Cases 21, 22, 27: everything is released while it runs. */
 static void all_handles_are_dropped_in_flight(void) {
     struct stage s = set_up();
@@ -442,6 +481,8 @@ int main(int argc, char **argv) {
         BHT_TEST(data_crosses_streams),
         BHT_TEST(a_writer_waits_for_readers),
         BHT_TEST(cancel_queued_and_running),
+        BHT_TEST(cancel_behind_an_endless_one),
+        BHT_TEST(cancelled_ones_stay_cancelled),
         BHT_TEST(all_handles_are_dropped_in_flight),
         BHT_TEST(all_waiters_wake),
         BHT_TEST(wait_any),

@@ -78,9 +78,9 @@ static void test_unknown(void **state) {
  * pass a failure for success, nor a code below 32. */
 static void test_from_worker(void **state) {
     (void)state;
-    static const uint32_t never[] = {
-        BH_OK,       BH_WORKER_SIGNAL, BH_WORKER_EXIT, BH_SECCOMP,        BH_DEADLINE,
-        BH_PROTOCOL, BH_CANCELLED,     BH_ZYGOTE_LOST, BH_CONTEXT_CLOSED, BH_WORKER_LOST};
+    static const uint32_t never[] = {BH_OK,          BH_WORKER_SIGNAL,  BH_WORKER_EXIT,
+                                     BH_SECCOMP,     BH_DEADLINE,       BH_PROTOCOL,
+                                     BH_ZYGOTE_LOST, BH_CONTEXT_CLOSED, BH_WORKER_LOST};
     for (size_t i = 0; i < ROWS; i++) {
         if (bhi_status_from_worker(rows[i].value))
             assert_true(rows[i].value >= 32);
@@ -89,6 +89,7 @@ static void test_from_worker(void **state) {
         assert_false(bhi_status_from_worker(never[i]));
     assert_true(bhi_status_from_worker(BH_INVALID_KERNEL));
     assert_true(bhi_status_from_worker(BH_DEVICE_LOST));
+    assert_true(bhi_status_from_worker(BH_CANCELLED));
 }
 
 static void test_layers(void **state) {
