@@ -203,7 +203,7 @@ static size_t add_death_rows(const struct bench_options *options, struct bench_r
         {deaths.waiter, 500, "death_waiter_p50", "death in mid-job until the waiter knows, p50",
          1e6},
         {deaths.waiter, 990, "death_waiter_p99", "  the same, p99", 0},
-        {deaths.idle, 500, "death_idle_p50", "death of an idle worker until it is seen, p50", 1e6},
+        {deaths.idle, 500, "death_idle_p50", "death of an idle worker until it is seen, p50", 0},
         {deaths.idle, 990, "death_idle_p99", "  the same, p99", 0},
         {deaths.restart, 500, "death_next_good_p50", "death in mid-job until the next good result",
          0},
