@@ -45,6 +45,8 @@ static void thousand_deaths(void) {
         bh_status status = bh_event_wait(event, FX_SECONDS);
         BHT_TRUE(status == BH_WORKER_SIGNAL || (early && status == BH_CANCELLED));
         bh_event_release(event);
+        /* A cancelled one can end before its worker's death is seen. */
+        WAIT_UNTIL(bh_stream_worker_pid(stream) != pid, 20000);
     }
     fx_expect_healthy(context, stream);
     WAIT_UNTIL(bht_count_descendants(getpid()) == descendants, 20000);
