@@ -178,10 +178,17 @@ static bool flooding(struct bhi_worker *worker) {
     return ++worker->flood_count > FLOOD_PER_S;
 }
 
+static bool is_lost(struct bhi_worker *worker) {
+    bhi_context_lock(worker->context);
+    bool lost = worker->lied || worker->state == BHI_DEAD;
+    bhi_context_unlock(worker->context);
+    return lost;
+}
+
 void bhi_control_receive(struct bhi_worker *worker) {
     worker->channel_more = false;
     for (int i = 0; i < TURN_MESSAGES; i++) {
-        if (worker->lied || worker->state == BHI_DEAD)
+        if (is_lost(worker))
             return;
         struct bhi_message message;
         char why[192] = "";

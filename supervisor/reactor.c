@@ -158,7 +158,7 @@ static void lose_zygote(struct bhi_zygote *zygote) {
     if (zygote->state == BHI_ZYGOTE_LOST)
         return;
     bhi_context_lock(context);
-    bool was_ready = zygote->state == BHI_ZYGOTE_READY;
+    bool was_ready = zygote->state == BHI_ZYGOTE_READY, closed = context->closed;
     zygote->state = BHI_ZYGOTE_LOST;
     context->wake_reactor = true;
     bhi_context_unlock(context);
@@ -171,7 +171,7 @@ static void lose_zygote(struct bhi_zygote *zygote) {
         /* No zygote to wait for: the warden is all there is. */
         bhi_staffing_zygote_failed(zygote);
     }
-    if (!context->closed)
+    if (!closed)
         bhi_context_log(context, 1, "zygote %s is lost", zygote->driver);
 }
 

@@ -13,18 +13,7 @@
 #define FX_GATE_OPEN 0x600D600Du
 
 /* A worker and its keeper (worker/keeper.h), which there is not under ASan. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define FX_ASAN 1
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define FX_ASAN 1
-#endif
-#ifdef FX_ASAN
-#define PROCESSES_A_WORKER 1
-#else
-#define PROCESSES_A_WORKER 2
-#endif
+#define PROCESSES_A_WORKER (BHT_ASAN ? 1 : 2)
 
 /* Fault injection needs the faulty worker: |faults| as in worker/faults.h, NULL: the real one. */
 bh_context *fx_context(const char *faults);

@@ -89,7 +89,7 @@ __attribute__((noreturn)) static void run_in_child(const struct bht_test *test) 
     struct bht_counts after = bht_count_self();
     check_left("descriptors", before.descriptors, after.descriptors);
     check_left("children", before.children, after.children);
-    if ((test->flags & BHT_ALLOW_THREADS) == 0) {
+    if ((test->flags & BHT_ALLOW_THREADS) == 0 && !BHT_TSAN) {
         check_left("threads", before.threads, after.threads);
     }
     if ((test->flags & BHT_ALLOW_MAPPINGS) == 0) {

@@ -28,6 +28,31 @@
 extern "C" {
 #endif
 
+/* Which sanitizer is in the test itself. TSan has a thread of its own, which starts when it likes.
+ */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define BHT_ASAN 1
+#endif
+#if __has_feature(thread_sanitizer)
+#define BHT_TSAN 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define BHT_ASAN 1
+#endif
+#ifdef __SANITIZE_THREAD__
+#define BHT_TSAN 1
+#endif
+#ifndef BHT_ASAN
+#define BHT_ASAN 0
+#endif
+#ifndef BHT_TSAN
+#define BHT_TSAN 0
+#endif
+/* What has to happen within a second may take five under a sanitizer. */
+#define BHT_SECOND_MS (BHT_ASAN || BHT_TSAN ? 5000 : 1000)
+
 #define BHT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 enum bht_flags {

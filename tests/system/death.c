@@ -256,7 +256,7 @@ static void a_memory_bomb_runs_into_the_limit(void) {
     bh_context_destroy(context);
 }
 
-#ifndef FX_ASAN /* its shadow is over any limit: the worker sets none */
+#if !BHT_ASAN /* its shadow is over any limit: the worker sets none */
 /* Without a memory cgroup, as for an ordinary user, RLIMIT_DATA holds, and the verdict is the
  * same. */
 static void a_memory_bomb_without_cgroup(void) {
@@ -383,7 +383,7 @@ int main(int argc, char **argv) {
         BHT_TEST(the_innocent_run_on_the_next_worker),
         BHT_TEST(the_zygote_is_killed),
         BHT_TEST(a_memory_bomb_runs_into_the_limit),
-#ifndef FX_ASAN
+#if !BHT_ASAN
         BHT_TEST(a_memory_bomb_without_cgroup),
 #endif
         BHT_TEST(no_device_can_be_created),

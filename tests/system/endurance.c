@@ -1,13 +1,9 @@
 /* Many deaths in a row leave the process as it was (E9, case 18). */
 #include "fixture.h"
 
-/* What an allocator may keep: a leak of a page a death would be 4 MB. ASan holds on to what is
- * freed. */
-#ifdef FX_ASAN
-#define GROWTH (300ull << 20)
-#else
-#define GROWTH (3ull << 20)
-#endif
+/* What an allocator may keep: a leak of a page a death would be 4 MB. The sanitizers hold on to
+ * what is freed, and count more. */
+#define GROWTH ((BHT_ASAN || BHT_TSAN ? 300ull : 3ull) << 20)
 
 /* DEATHS times: a running submission, its worker killed, the event poisoned; on the stream's next
  * worker the same again. */

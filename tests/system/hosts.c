@@ -25,7 +25,7 @@ static void one_death_and_one_success(bh_context *context) {
     bh_stream_release(stream);
 }
 
-static volatile bool reaper_stop;
+static _Atomic bool reaper_stop;
 
 static void *reap_everything(void *unused) {
     (void)unused;
@@ -160,12 +160,13 @@ static void host_dies(bool keep_child) {
     fx_kill(host, SIGKILL);
     BHT_EQ(waitpid(host, NULL, 0), host);
     for (int i = 0; i < 3; i++)
-        WAIT_UNTIL(bht_process_state(pids[i]) == 'X' || bht_process_state(pids[i]) == 'Z', 1000);
-    WAIT_UNTIL(runtime_folders(host) == 0, 1000);
+        WAIT_UNTIL(bht_process_state(pids[i]) == 'X' || bht_process_state(pids[i]) == 'Z',
+                   BHT_SECOND_MS);
+    WAIT_UNTIL(runtime_folders(host) == 0, BHT_SECOND_MS);
     close(held[0]);
     close(held[1]);
     /* What the host has left behind is this process's now: the warden, which ends by itself. */
-    WAIT_UNTIL(nobody_left(), 1000);
+    WAIT_UNTIL(nobody_left(), BHT_SECOND_MS);
     close(pipe_fds[0]);
     close(pipe_fds[1]);
 }
