@@ -120,7 +120,7 @@ static void put_back(struct bhi_worker *worker, uint64_t started) {
         bhi_event_turn(last->event);
         uint32_t others;
         /* What became certain while it was in the lane holds: it need not run again for that. */
-        if (last->cancelled || bhi_submission_poisoned_by(last, &others))
+        if (bhi_submission_poisoned_by(last, &others))
             bhi_stream_cancel(last);
     }
 }
@@ -129,15 +129,21 @@ static uint64_t oldest(const struct bhi_worker *worker) {
     return BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link)->record->seq;
 }
 
-/* Which of those in flight was running: the first one that the device had not finished. */
+/* Which of those in flight was running: the first one that the device had not finished. 0: none
+ * is to blame, the one that the worker was killed for has ended before the signal came. */
 static uint64_t culprit_of(const struct bhi_worker *worker, uint64_t started) {
     uint64_t first = oldest(worker);
-    if (worker->kill == BHI_KILL_CANCEL) {
+    if (worker->kill_event) {
+        const struct bhi_submission *target = NULL;
         BHI_LIST_EACH(node, &worker->inflight) {
             const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
             if (s->event->id == worker->kill_event)
-                return s->record->seq;
+                target = s;
         }
+        if (!target)
+            return 0;
+        if (worker->kill == BHI_KILL_CANCEL)
+            return target->record->seq;
     }
     if (worker->lied)
         return first;
@@ -178,7 +184,7 @@ static void judge_inflight(struct bhi_worker *worker, uint64_t culprit) {
             snprintf(message, sizeof message,
                      "its worker died of event %llu before its result "
                      "was recorded: %s",
-                     (unsigned long long)origin, cause);
+                     (unsigned long long)(origin ? origin : worker->kill_event), cause);
             outcome.status = BH_WORKER_LOST;
             outcome.origin = origin;
         }
@@ -221,8 +227,9 @@ void bhi_worker_died(struct bhi_worker *worker) {
                      worker->kill_text[0] ? ": " : "", worker->kill_text);
         bh_status status = why.status;
         bool final = !was_running && (status == BH_NO_DEVICE || status == BH_UNSUPPORTED);
-        /* A zygote's death is nobody's fault: the stream just gets another worker. */
-        bool excused = blame || worker->zygote->state == BHI_ZYGOTE_LOST;
+        /* A zygote's death is nobody's fault: the stream just gets another worker. One that dies
+         * whenever it starts a worker is counted all the same, or that would never end. */
+        bool excused = blame || (was_running && worker->zygote->state == BHI_ZYGOTE_LOST);
         bhi_stream_lost_worker(stream, excused, &why);
         if (final && stream->state == BHI_STREAM_WANTING)
             bhi_stream_unavailable(stream, &why);
