@@ -119,6 +119,9 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
         if (bhi_event_state(event) == BH_EVENT_PENDING)
             in_time = spin_or_sleep(event, word, worker, next, seen, deadline_ns);
         bhi_worker_release(worker);
+        /* A word that changes all the time, as a worker may well arrange, keeps nobody past it. */
+        if (in_time && deadline_ns != BHI_FOREVER)
+            in_time = bhi_now_ns() < deadline_ns;
         if (!in_time && bhi_event_state(event) == BH_EVENT_PENDING) {
             /* What ended just before the deadline counts: look once more. */
             bhi_context_lock(context);
@@ -190,7 +193,8 @@ BH_API bh_status bh_event_wait_any(bh_event *const *events, size_t count, uint64
         *out_index = first_ended(events, count);
         if (*out_index < count)
             break;
-        if (bhi_futex_wait(&context->any_word, seen, false, deadline_ns) == -ETIMEDOUT) {
+        if (bhi_futex_wait(&context->any_word, seen, false, deadline_ns) == -ETIMEDOUT ||
+            bhi_now_ns() >= deadline_ns) {
             watch(context, events, count);
             *out_index = first_ended(events, count);
             status = *out_index < count ? BH_OK : BH_TIMEOUT;
