@@ -49,14 +49,14 @@ static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *de
         violation(worker, "its device messages are out of order");
         return;
     }
+    bhi_context_lock(worker->context);
     struct bhi_msg_device *devices =
         realloc(worker->devices, (worker->device_count + 1) * sizeof *devices);
-    if (!devices)
-        return;
-    bhi_context_lock(worker->context);
-    devices[worker->device_count] = *device;
-    worker->devices = devices;
-    worker->device_count++;
+    if (devices) {
+        devices[worker->device_count] = *device;
+        worker->devices = devices;
+        worker->device_count++;
+    }
     bhi_context_unlock(worker->context);
 }
 
@@ -261,9 +261,9 @@ bool bhi_control_send(struct bhi_worker *worker) {
     if (sent && worker->state == BHI_RUNNING)
         bhi_lane_control(&worker->lane, control_sent);
     bhi_context_unlock(context);
-    if (sent) {
+    if (sent)
         bhi_lane_wake(&worker->lane);
+    if (sent || left)
         bhi_control_receive(worker); /* sending can use up the socket's edge */
-    }
     return left;
 }
