@@ -378,7 +378,9 @@ static bh_status submit(bh_stream *stream, const bh_submit_info *info, struct bh
     event->verdict.submitted_ns = bhi_now_ns();
     if (prepare && status == BH_OK)
         status = add_prepare(&builder, prepare);
-    for (uint32_t i = 0; !prepare && i < info->command_count && status == BH_OK; i++) {
+    for (uint32_t i = 0; !prepare && i < info->command_count && status == BH_OK &&
+                         submission->record->size <= BHI_LANE_MAX_RECORD;
+         i++) {
         builder.command = i;
         status = add_command(&builder, &info->commands[i], context);
     }
