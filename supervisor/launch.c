@@ -137,8 +137,12 @@ int bhi_spawn_warden(const char *path, int socket, pid_t *out_pid) {
     if (error)
         return -error;
     int pidfd = pidfd_open(pid, 0);
-    if (pidfd < 0)
-        return -errno;
+    if (pidfd < 0) {
+        error = -errno;
+        kill(pid, SIGKILL); /* nobody would watch or reap it */
+        waitpid(pid, NULL, 0);
+        return error;
+    }
     *out_pid = pid;
     return pidfd;
 }
