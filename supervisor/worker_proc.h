@@ -113,7 +113,7 @@ struct bhi_worker {
     enum bhi_kill kill;
     uint64_t kill_event; /* whose deadline or cancel it was */
     char kill_text[256];
-    bool lied; /* nothing that it has written counts any more */
+    _Atomic bool lied; /* nothing that it has written counts any more; set under the lock */
     int pidfd;
     pid_t pid;
     bool exit_known;
