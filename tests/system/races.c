@@ -3,14 +3,10 @@
  * what no honest worker would. */
 #include "fixture.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "progress.h"
@@ -102,11 +98,247 @@ static void released_streams_in_line_become_unavailable(void) {
     bh_context_destroy(context);
 }
 
+/* -- the processes ----------------------------------------------------------------------------- */
+
+static pid_t parent_of(pid_t pid) {
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    int parent = 0;
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "PPid: %d", &parent) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return parent;
+}
+
+/* The zygote, once it has forked a worker; 0 before. Host, warden, zygote, worker. */
+static pid_t zygote(void) {
+    pid_t below[64];
+    size_t count = bht_descendants(getpid(), below, BHT_COUNT(below));
+    for (size_t i = 0; i < count && i < BHT_COUNT(below); i++) {
+        pid_t parent = parent_of(below[i]), warden = parent > 1 ? parent_of(parent) : 0;
+        if (warden > 1 && parent_of(warden) == getpid())
+            return parent;
+    }
+    return 0;
+}
+
+/* Maps the progress memory behind |fd| as the worker has it: the host's own view is read-only, but
+ * its descriptor is not. */
+static bool map_progress(int fd, struct bhi_progress *out) {
+    char path[64], target[128] = "";
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return readlink(path, target, sizeof target - 1) > 0 && strstr(target, "bulkhead-progress") &&
+           bhi_progress_map(out, fd, bhi_progress_bytes(BHI_PROGRESS_RESULTS)) == 0;
+}
+
+/* Workers, spares among them, that say that they run. */
+static int running_workers(void) {
+    int count = 0;
+    for (int fd = 0; fd < 256; fd++) {
+        struct bhi_progress progress;
+        if (!map_progress(fd, &progress))
+            continue;
+        count += atomic_load(&progress.header->step) == BHI_STEP_RUNNING;
+        bhi_progress_unmap(&progress);
+    }
+    return count;
+}
+
+/* Spares that cannot be started must not keep the reactor from everything else. */
+static void no_folder_for_a_spare(void) {
+    char folder[] = "/tmp/bulkhead-test-XXXXXX", moved[64];
+    BHT_TRUE(mkdtemp(folder) != NULL);
+    bh_context_options options = fx_options();
+    options.spares = 1;
+    options.runtime_dir = folder;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *first = fx_stream(context, "first", FX_SECONDS);
+    pid_t pid = fx_ready(first);
+    bh_stream *second = fx_stream(context, "second", 100 * FX_MS);
+    fx_ready(second);
+    bh_kernel *gate = fx_kernel(context, "gate");
+    bh_buffer *data = fx_words(context, 64, 0);
+    WAIT_UNTIL(running_workers() == 3, 20000);
+    /* No new worker can be given a socket. */
+    snprintf(moved, sizeof moved, "%s.away", folder);
+    BHT_EQ(rename(folder, moved), 0);
+    fx_kill(pid, SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(first) != pid && bh_stream_worker_pid(first) != 0, 20000);
+    bh_event *event = fx_gate(second, gate, data);
+    fx_expect(event, BH_DEADLINE);
+    BHT_EQ(rename(moved, folder), 0);
+    fx_expect_healthy(context, second);
+    bh_event_release(event);
+    bh_kernel_release(gate);
+    bh_buffer_release(data);
+    bh_stream_release(first);
+    bh_stream_release(second);
+    bh_context_destroy(context);
+    BHT_EQ(rmdir(folder), 0);
+}
+
+/* A zygote that does not answer is replaced. */
+static void a_zygote_that_stops(void) {
+    bh_context_options options = fx_options();
+    options.start_timeout_ns = 2000 * FX_MS;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *first = fx_stream(context, "first", FX_SECONDS);
+    fx_ready(first);
+    pid_t stopped = zygote();
+    BHT_GT(stopped, 1);
+    fx_kill(stopped, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(stopped) == 'T', 20000);
+    bh_stream *second = fx_stream(context, "second", FX_SECONDS);
+    fx_expect_healthy(context, second);
+    fx_expect_healthy(context, first);
+    bh_stream_release(first);
+    bh_stream_release(second);
+    bh_context_destroy(context);
+}
+
+static _Atomic bool hunting;
+
+/* Kills each zygote as soon as it has forked a worker. */
+static void *hunt(void *unused) {
+    (void)unused;
+    while (atomic_load(&hunting)) {
+        pid_t pid = zygote();
+        if (pid)
+            kill(pid, SIGKILL);
+        bht_poll_pause();
+    }
+    return NULL;
+}
+
+static void a_zygote_that_dies_with_every_start(void) {
+    bh_context_options options = fx_options();
+    options.restart_budget = 3;
+    bh_context *context = fx_context_with(options, NULL);
+    atomic_store(&hunting, true);
+    pthread_t thread;
+    BHT_EQ(pthread_create(&thread, NULL, hunt, NULL), 0);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    bh_detail detail;
+    BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &detail), BH_UNAVAILABLE);
+    atomic_store(&hunting, false);
+    pthread_join(thread, NULL);
+    BHT_EQ(bh_stream_reset(stream, &detail), BH_OK);
+    fx_expect_healthy(context, stream);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+/* -- what a worker writes ---------------------------------------------------------------------- */
+
+/* The progress memory of the only worker. */
+static struct bhi_progress tamper_with_progress(void) {
+    struct bhi_progress progress;
+    for (int fd = 0; fd < 256; fd++)
+        if (map_progress(fd, &progress))
+            return progress;
+    BHT_FAIL("no progress memory");
+}
+
+/* Records of about half a lane. */
+static bh_event *big(bh_stream *stream, bh_buffer *buffer) {
+    enum { COUNT = 10000 };
+    static bh_command commands[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        commands[i] = (bh_command){.type = BH_COMMAND_FILL, .dst = buffer, .size = 4};
+    bh_submit_info info = {.commands = commands, .command_count = COUNT};
+    bh_event *event = NULL;
+    bh_detail detail;
+    if (bh_submit(stream, &info, &event, &detail) != BH_OK)
+        BHT_FAIL("bh_submit: %s", detail.message);
+    return event;
+}
+
+static void complete(struct bhi_progress *progress, uint64_t seq, uint64_t tail) {
+    bhi_progress_result(progress,
+                        &(struct bhi_result){.seq = seq,
+                                             .command_index = BHI_NO_COMMAND,
+                                             .executed = BH_EXECUTED_YES},
+                        NULL);
+    bhi_progress_publish(progress, seq, tail);
+    bhi_progress_wake(progress);
+}
+
+/* A worker that completes all and takes nothing from its lane: there is no room, nothing in flight,
+ * and so no deadline. It is found out. */
+static void completed_but_not_taken(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
+    pid_t pid = fx_ready(stream);
+    bh_buffer *buffer = fx_buffer(context, 64);
+    struct bhi_progress progress = tamper_with_progress();
+    fx_kill(pid, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(pid) == 'T', 20000);
+    bh_event *events[4];
+    for (int i = 0; i < 4; i++)
+        events[i] = big(stream, buffer);
+    for (uint64_t seq = 1; seq <= 2; seq++)
+        complete(&progress, seq, 0);
+    fx_expect(events[0], BH_PROTOCOL);
+    for (int i = 1; i < 4; i++) {
+        fx_expect(events[i], BH_OK);
+        bh_event_release(events[i]);
+    }
+    bh_event_release(events[0]);
+    bhi_progress_unmap(&progress);
+    bh_buffer_release(buffer);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+/* E14: a worker is killed for a submission that is recorded at the last moment. The one behind it,
+ * which had been started, is lost, but nobody has cancelled it. */
+static void the_next_one_is_not_blamed(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
+    pid_t pid = fx_ready(stream);
+    bh_kernel *gate = fx_kernel(context, "gate");
+    bh_buffer *data = fx_words(context, 64, 0), *other = fx_buffer(context, 64);
+    struct bhi_progress progress = tamper_with_progress();
+    bh_event *event = fx_gate(stream, gate, data);
+    fx_await_gate(data);
+    /* A stopped zygote does not tell how its worker died: there is time before it is buried. */
+    pid_t stopped = zygote();
+    BHT_GT(stopped, 1);
+    fx_kill(stopped, SIGSTOP);
+    fx_kill(pid, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(pid) == 'T' && bht_process_state(stopped) == 'T', 20000);
+    bh_event *next = fill(stream, other, NULL);
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+    WAIT_UNTIL(bht_process_state(pid) == 'X' || bht_process_state(pid) == 'Z', 20000);
+    atomic_store(&progress.header->started_seq, 2);
+    complete(&progress, 1, atomic_load(&progress.header->tail));
+    fx_expect(event, BH_OK);
+    fx_expect(next, BH_WORKER_LOST);
+    fx_kill(stopped, SIGCONT);
+    fx_expect_healthy(context, stream);
+    bhi_progress_unmap(&progress);
+    bh_event_release(event);
+    bh_event_release(next);
+    bh_kernel_release(gate);
+    bh_buffer_release(data);
+    bh_buffer_release(other);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(destroy_wakes_who_waits_for_a_worker),
         BHT_TEST(destroy_with_released_streams_in_line),
         BHT_TEST(released_streams_in_line_become_unavailable),
+        BHT_TEST(no_folder_for_a_spare),
+        BHT_TEST(a_zygote_that_stops),
+        BHT_TEST(a_zygote_that_dies_with_every_start),
+        BHT_TEST(completed_but_not_taken),
+        BHT_TEST(the_next_one_is_not_blamed),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
