@@ -19,11 +19,11 @@ static void free_buffer(struct bhi_doomed *doomed) {
     struct bh_buffer *buffer = BHI_CONTAINER(doomed, struct bh_buffer, doomed);
     bh_context *context = buffer->context;
     for (uint32_t i = 0; i < buffer->writers.count; i++)
-        bh_event_release(buffer->writers.events[i]);
+        bh_event_release(buffer->writers.users[i].event);
     for (uint32_t i = 0; i < buffer->readers.count; i++)
-        bh_event_release(buffer->readers.events[i]);
-    free(buffer->writers.events);
-    free(buffer->readers.events);
+        bh_event_release(buffer->readers.users[i].event);
+    free(buffer->writers.users);
+    free(buffer->readers.users);
     munmap(buffer->pointer, buffer->mapped);
     close(buffer->fd);
     free(buffer);
@@ -113,81 +113,102 @@ BH_API uint64_t bh_buffer_size(const bh_buffer *buffer) {
     return buffer ? buffer->size : 0;
 }
 
-/* Drops the events that no longer matter: |keep_poisoned| ones do for writers. */
-static void prune(struct bhi_event_list *list, bool keep_poisoned) {
-    uint32_t kept = 0;
+/* How many poisoned writers of parts a buffer remembers: one is enough to poison its content, the
+ * others are only counted (E7). */
+#define MAX_POISONED 8
+
+/* Drops the users that no longer matter. */
+static void prune(struct bhi_user_list *list) {
+    uint32_t kept = 0, poisoned = 0;
     for (uint32_t i = 0; i < list->count; i++) {
-        bh_event_state state = bhi_event_state(list->events[i]);
-        if (state == BH_EVENT_PENDING || (state == BH_EVENT_POISONED && keep_poisoned))
-            list->events[kept++] = list->events[i];
+        struct bhi_buffer_user user = list->users[i];
+        bh_event_state state = bhi_event_state(user.event);
+        bool keep = state == BH_EVENT_PENDING;
+        if (state == BH_EVENT_POISONED && user.counts)
+            keep = poisoned++ < MAX_POISONED;
+        if (keep)
+            list->users[kept++] = user;
         else
-            bh_event_release(list->events[i]);
+            bh_event_release(user.event);
     }
     list->count = kept;
 }
 
-static bool reserve(struct bhi_event_list *list, bool keep_poisoned) {
-    prune(list, keep_poisoned);
+static bool reserve(struct bhi_user_list *list) {
     if (list->count < list->capacity)
         return true;
+    prune(list);
+    /* At least half of it free, so that pruning is not done each time. */
+    if (2 * list->count < list->capacity)
+        return true;
     uint32_t capacity = list->capacity ? 2 * list->capacity : 4;
-    struct bh_event **events = realloc(list->events, capacity * sizeof(*events));
-    if (!events)
+    struct bhi_buffer_user *users = realloc(list->users, capacity * sizeof *users);
+    if (!users)
         return false;
-    list->events = events;
+    list->users = users;
     list->capacity = capacity;
     return true;
 }
 
 bool bhi_buffer_reserve(struct bh_buffer *buffer) {
-    if (buffer->writers.count == buffer->writers.capacity && !reserve(&buffer->writers, true))
-        return false;
-    return buffer->readers.count < buffer->readers.capacity || reserve(&buffer->readers, false);
+    return reserve(&buffer->writers) && reserve(&buffer->readers);
 }
 
-static void clear(struct bhi_event_list *list) {
+/* From now on what they have written, or will, does not show. */
+static void supersede(struct bhi_user_list *list) {
     for (uint32_t i = 0; i < list->count; i++)
-        bh_event_release(list->events[i]);
-    list->count = 0;
+        list->users[i].counts = false;
+    prune(list);
 }
 
-static void push(struct bhi_event_list *list, struct bh_event *event) {
+static void push(struct bhi_user_list *list, struct bh_event *event, bool counts) {
     BHI_CHECK(list->count < list->capacity);
     bh_event_retain(event);
-    list->events[list->count++] = event;
+    list->users[list->count++] = (struct bhi_buffer_user){event, counts};
 }
 
 void bhi_buffer_used(struct bh_buffer *buffer, struct bh_event *event, bool reads, bool writes,
                      bool overwrites) {
     if (writes) {
-        /* What overwrites everything, or read (and so depends on) all that was written before,
-         * stands for all of it. Earlier writers of the same stream may still be pending: order is
-         * kept by the lane, and by edges across streams. */
         if (overwrites || reads)
-            clear(&buffer->writers);
-        push(&buffer->writers, event);
+            supersede(&buffer->writers);
+        push(&buffer->writers, event, true);
     } else if (reads) {
-        push(&buffer->readers, event);
+        push(&buffer->readers, event, false);
     }
 }
 
-/* What a host access has to wait for: the first pending event, referenced, or NULL. */
-static struct bh_event *obstacle(struct bh_buffer *buffer, bool wait_readers) {
-    struct bhi_event_list *lists[] = {&buffer->writers, wait_readers ? &buffer->readers : NULL};
-    for (size_t l = 0; l < 2 && lists[l]; l++) {
-        for (uint32_t i = 0; i < lists[l]->count; i++) {
-            if (bhi_event_state(lists[l]->events[i]) == BH_EVENT_PENDING) {
-                bh_event_retain(lists[l]->events[i]);
-                return lists[l]->events[i];
-            }
-        }
+static struct bh_event *first_pending(const struct bhi_user_list *list, bool all) {
+    for (uint32_t i = 0; i < list->count; i++)
+        if ((all || list->users[i].counts) &&
+            bhi_event_state(list->users[i].event) == BH_EVENT_PENDING)
+            return list->users[i].event;
+    return NULL;
+}
+
+/* What a host access has to wait for: a pending event, referenced, or NULL. One that only reads the
+ * content waits for those that decide it. */
+static struct bh_event *obstacle(struct bh_buffer *buffer, bool host_writes) {
+    struct bh_event *pending = first_pending(&buffer->writers, host_writes);
+    if (!pending && host_writes)
+        pending = first_pending(&buffer->readers, true);
+    bh_event_retain(pending);
+    return pending;
+}
+
+/* The verdict that the content carries, or NULL. Nothing that decides it is pending. */
+static const struct bh_verdict *poison(const struct bh_buffer *buffer) {
+    for (uint32_t i = 0; i < buffer->writers.count; i++) {
+        const struct bhi_buffer_user *user = &buffer->writers.users[i];
+        if (user->counts && bhi_event_state(user->event) == BH_EVENT_POISONED)
+            return &user->event->verdict;
     }
     return NULL;
 }
 
 /* Waits for device users, then says whether the content may be used. |discard|: it need not be
  * good, and is CLEAN afterwards. */
-static bh_status acquire(struct bh_buffer *buffer, bool wait_readers, bool discard,
+static bh_status acquire(struct bh_buffer *buffer, bool host_writes, bool discard,
                          uint64_t timeout_ns, const char *what, bh_detail *detail) {
     bh_context *context = buffer->context;
     if (bhi_context_forked(context))
@@ -196,14 +217,13 @@ static bh_status acquire(struct bh_buffer *buffer, bool wait_readers, bool disca
     uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
     for (;;) {
         bhi_context_lock(context);
-        struct bh_event *pending = obstacle(buffer, wait_readers);
+        struct bh_event *pending = obstacle(buffer, host_writes);
         if (!pending) {
             bh_status status = BH_OK;
             if (discard)
-                clear(&buffer->writers);
-            prune(&buffer->writers, true);
-            if (buffer->writers.count) {
-                const struct bh_verdict *verdict = &buffer->writers.events[0]->verdict;
+                supersede(&buffer->writers);
+            const struct bh_verdict *verdict = poison(buffer);
+            if (verdict) {
                 status = bhi_fail(detail, verdict->status, 0, "%s: the content is poisoned: %.420s",
                                   what, verdict->message);
             }

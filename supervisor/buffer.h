@@ -1,7 +1,10 @@
 /* Buffers: a sealed memfd mapped here, and who writes and reads it now.
  *
- * Content (B5): PENDING while one of |writers| is, POISONED when one of them is poisoned, CLEAN
- * otherwise. A writer that covers the whole replaces the list, any other joins it. */
+ * Content (B5) is decided by the writers that count: PENDING while one of them is, POISONED when
+ * one of them is poisoned, CLEAN otherwise. A writer that overwrites the whole, or read what was
+ * there before, counts instead of those before it. But they stay in the list until they have ended:
+ * it may itself be cancelled or poisoned early, and whoever comes next must not start, nor the host
+ * write, while they still write. */
 #ifndef BHI_BUFFER_H
 #define BHI_BUFFER_H
 
@@ -9,9 +12,13 @@
 #include "list.h"
 #include <bulkhead/bulkhead.h>
 
-/* Events, referenced. */
-struct bhi_event_list {
-    struct bh_event **events;
+struct bhi_buffer_user {
+    struct bh_event *event; /* referenced */
+    bool counts; /* its end decides the content; otherwise it only has to be waited for */
+};
+
+struct bhi_user_list {
+    struct bhi_buffer_user *users;
     uint32_t count, capacity;
 };
 
@@ -25,8 +32,8 @@ struct bh_buffer {
     uint64_t mapped; /* bytes of the mapping */
     int fd;
     void *pointer;
-    struct bhi_event_list writers; /* lock; ended well: pruned */
-    struct bhi_event_list readers; /* lock; pending ones, ended: pruned */
+    struct bhi_user_list writers; /* lock; those that have ended well are pruned */
+    struct bhi_user_list readers; /* lock; those that have ended are pruned */
     uint64_t visit; /* lock; id of the submission that is being built, for its index in uses */
     uint32_t visit_index;
 };

@@ -23,6 +23,7 @@ struct bh_event *bhi_event_create(bh_context *context) {
     event->submission = NULL;
     bhi_list_init(&event->dependents);
     event->origin_ns = 0;
+    event->visit = 0;
     event->verdict.kernel_name[0] = 0;
     event->verdict.stream_name[0] = 0;
     event->verdict.message[0] = 0;

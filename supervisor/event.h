@@ -23,8 +23,10 @@ struct bh_event {
     bh_context *context;               /* referenced */
     struct bhi_submission *submission; /* lock; NULL once ended */
     struct bhi_list dependents;        /* lock; bhi_edge.link, empty once ended */
-    uint64_t origin_ns;                /* when the origin of the poison ended (E7) */
-    struct bh_verdict verdict;         /* immutable once the state is not PENDING */
+    uint64_t visit; /* lock; id of the last submission that was made to depend on it */
+    uint32_t visit_index;
+    uint64_t origin_ns;        /* when the origin of the poison ended (E7) */
+    struct bh_verdict verdict; /* immutable once the state is not PENDING */
 };
 
 struct bh_event *bhi_event_create(bh_context *context); /* NULL: out of memory; one reference */

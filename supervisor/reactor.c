@@ -397,7 +397,7 @@ void bhi_reactor_free(bh_context *context) {
     struct bhi_reactor *reactor = context->reactor;
     if (!reactor)
         return;
-    if (reactor->zmq)
+    if (reactor->zmq && bhi_list_empty(&context->workers))
         zmq_ctx_term(reactor->zmq);
     if (reactor->epoll >= 0)
         close(reactor->epoll);
@@ -437,9 +437,12 @@ void bhi_reactor_stop(bh_context *context) {
     context->wake_reactor = true;
     bhi_context_unlock(context);
     pthread_join(context->reactor->thread, NULL);
-    /* What the sockets need goes now; the eventfd stays for releases that come later. */
-    zmq_ctx_term(context->reactor->zmq);
-    context->reactor->zmq = NULL;
+    /* What the sockets need goes now; the eventfd stays for releases that come later. With a worker
+     * that would not die its channel is open, and terminating would wait for ever. */
+    if (bhi_list_empty(&context->workers)) {
+        zmq_ctx_term(context->reactor->zmq);
+        context->reactor->zmq = NULL;
+    }
     close(context->reactor->epoll);
     context->reactor->epoll = -1;
 }

@@ -44,11 +44,9 @@ bool bhi_submission_depend(struct bhi_submission *consumer, struct bh_event *pro
     bh_event_state state = bhi_event_state(producer);
     if (state == BH_EVENT_READY || (state == BH_EVENT_POISONED && !data))
         return true;
-    for (uint32_t i = 0; i < consumer->edge_count; i++) {
-        if (consumer->edges[i].producer == producer) {
-            consumer->edges[i].data |= data;
-            return true;
-        }
+    if (producer->visit == consumer->event->id) {
+        consumer->edges[producer->visit_index].data |= data;
+        return true;
     }
     if (consumer->edge_count == consumer->edge_capacity) {
         /* The edges are in lists: they must be taken out and put back when they move. */
@@ -69,6 +67,8 @@ bool bhi_submission_depend(struct bhi_submission *consumer, struct bh_event *pro
         consumer->edges = edges;
         consumer->edge_capacity = capacity;
     }
+    producer->visit = consumer->event->id;
+    producer->visit_index = consumer->edge_count;
     struct bhi_edge *edge = &consumer->edges[consumer->edge_count++];
     *edge = (struct bhi_edge){.producer = producer, .consumer = consumer, .data = data};
     bh_event_retain(producer);

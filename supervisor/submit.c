@@ -272,6 +272,12 @@ static bh_status add_command(struct builder *builder, const bh_command *command,
     return REFUSE(builder, "type %d is none", command->type);
 }
 
+/* What only orders, on one stream, is the lane's business, not an edge. */
+static bool need(struct bhi_submission *submission, struct bh_event *event, bool data) {
+    bool same = event->submission && event->submission->stream == submission->stream;
+    return (!data && same) || bhi_submission_depend(submission, event, data);
+}
+
 /* Dependencies: what it waits for, and who used its buffers before. */
 static bool depend(struct bhi_submission *submission, const bh_submit_info *info) {
     for (uint32_t i = 0; i < info->wait_count; i++)
@@ -283,20 +289,15 @@ static bool depend(struct bhi_submission *submission, const bh_submit_info *info
         if (!bhi_buffer_reserve(buffer))
             return false;
         for (uint32_t w = 0; w < buffer->writers.count; w++) {
-            struct bh_event *writer = buffer->writers.events[w];
-            /* Write after write on one stream is the lane's business, not an edge. */
-            bool same = writer->submission && writer->submission->stream == submission->stream;
-            if ((u->reads || !same) && !bhi_submission_depend(submission, writer, u->reads))
+            const struct bhi_buffer_user *writer = &buffer->writers.users[w];
+            if (!need(submission, writer->event, u->reads && writer->counts))
                 return false;
         }
         if (!u->writes)
             continue;
-        for (uint32_t r = 0; r < buffer->readers.count; r++) {
-            struct bh_event *reader = buffer->readers.events[r];
-            bool same = reader->submission && reader->submission->stream == submission->stream;
-            if (!same && !bhi_submission_depend(submission, reader, false))
+        for (uint32_t r = 0; r < buffer->readers.count; r++)
+            if (!need(submission, buffer->readers.users[r].event, false))
                 return false;
-        }
     }
     return true;
 }
@@ -450,6 +451,14 @@ static bool find_reflection(bh_stream *stream, const bh_kernel *kernel, bh_kerne
     return found != NULL;
 }
 
+/* Was the kernel introduced to the worker that the stream has now? */
+static bool knows(bh_stream *stream, const bh_kernel *kernel) {
+    bhi_context_lock(stream->context);
+    bool known = stream->worker && bhi_idset_has(&stream->worker->kernels, kernel->id);
+    bhi_context_unlock(stream->context);
+    return known;
+}
+
 BH_API bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream, bh_event **out_event,
                                    bh_detail *detail) {
     if (out_event)
@@ -466,11 +475,9 @@ BH_API bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream, bh_even
     return submit(stream, &info, kernel, out_event, detail);
 }
 
-BH_API bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
-                                   bh_kernel_info *out_info, bh_detail *detail) {
-    if (!out_info)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_kernel_reflect: out_info is NULL");
-    uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
+/* One try: BH_PENDING when the worker that compiled it was gone before it told. */
+static bh_status reflect_once(bh_kernel *kernel, bh_stream *stream, uint64_t deadline_ns,
+                              bh_kernel_info *out_info, bh_detail *detail) {
     bh_event *event = NULL;
     bh_status status = bh_kernel_prepare(kernel, stream, &event, detail);
     if (status != BH_OK)
@@ -490,9 +497,23 @@ BH_API bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_
         uint32_t seen = atomic_load(&stream->ready_word);
         if (find_reflection(stream, kernel, out_info))
             break;
+        if (!knows(stream, kernel))
+            return BH_PENDING;
         if (bhi_futex_wait(&stream->ready_word, seen, false, deadline_ns) == -ETIMEDOUT)
             return bhi_fail(detail, BH_TIMEOUT, 0,
                             "bh_kernel_reflect: the worker did not say what the kernel binds");
     }
+    return status;
+}
+
+BH_API bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
+                                   bh_kernel_info *out_info, bh_detail *detail) {
+    if (!out_info)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_kernel_reflect: out_info is NULL");
+    uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
+    bh_status status;
+    do {
+        status = reflect_once(kernel, stream, deadline_ns, out_info, detail);
+    } while (status == BH_PENDING);
     return status;
 }

@@ -22,7 +22,9 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-#define FIRST_SPIN_NS 20000u
+#define FIRST_SPIN_NS  20000u
+#define MERGED_AT_MOST 64u                 /* submissions in one queue submission */
+#define SKIP_NS        (5000ull * 1000000) /* for a lane full of withdrawn ones */
 
 void bhi_worker_retain(struct bhi_worker *worker) {
     atomic_fetch_add_explicit(&worker->refs, 1, memory_order_relaxed);
@@ -483,12 +485,24 @@ void bhi_worker_harvest(struct bhi_worker *worker) {
         bhi_stream_unref_locked(stream);
 }
 
+/* All that is in the lane has been withdrawn: the worker has to skip it, and there is nobody whose
+ * deadline it would be if it did not. */
+static uint64_t check_idle(struct bhi_worker *worker, uint64_t now_ns) {
+    if (!worker->withdrawn.count || !worker->backlog)
+        return BH_FOREVER;
+    uint64_t due = worker->head_since_ns + SKIP_NS;
+    if (due > now_ns)
+        return due;
+    bhi_worker_kill(worker, BHI_KILL_DEADLINE, 0, "it does not take what was withdrawn");
+    return BH_FOREVER;
+}
+
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
-    if (worker->kill != BHI_KILL_NONE || bhi_list_empty(&worker->inflight))
-        return BH_FOREVER;
     bhi_worker_harvest(worker);
-    if (worker->kill != BHI_KILL_NONE || bhi_list_empty(&worker->inflight))
+    if (worker->kill != BHI_KILL_NONE)
         return BH_FOREVER;
+    if (bhi_list_empty(&worker->inflight))
+        return check_idle(worker, now_ns);
     struct bhi_submission *head = BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
     if (head->cancelled) {
         bhi_worker_kill(worker, BHI_KILL_CANCEL, head->event->id, "cancelled while it ran");
@@ -502,7 +516,7 @@ uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
     uint32_t moved =
         atomic_load(&worker->progress.markers->completed) - (uint32_t)worker->harvested;
     uint64_t marker = worker->harvested + moved;
-    if (marker > worker->marker_seen && marker < worker->published) {
+    if (marker > worker->marker_seen && marker < worker->published && moved <= MERGED_AT_MOST) {
         worker->marker_seen = marker;
         worker->head_since_ns = now_ns;
         return due_ns(worker, head);

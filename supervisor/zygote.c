@@ -105,6 +105,12 @@ static int launch(struct bhi_zygote *zygote) {
     if (error)
         return error;
     zygote->socket = pair[0];
+    /* A zygote that does not read must not block this thread: what cannot be sent is refused. */
+    int flags = fcntl(pair[0], F_GETFL);
+    if (flags < 0 || fcntl(pair[0], F_SETFL, flags | O_NONBLOCK) != 0) {
+        close(pair[1]);
+        return -errno;
+    }
     pid_t pid;
     zygote->warden_pidfd = bhi_spawn_warden(context->settings.worker_path, pair[1], &pid);
     close(pair[1]);

@@ -328,6 +328,55 @@ static void cancel_queued_and_running(void) {
     tear_down(&s);
 }
 
+/* One that would overwrite a buffer ends before it starts, while the one before it still writes:
+ * the next one waits for that one all the same, and so does the host. */
+static void an_overwriter_that_ends_early(void) {
+    struct stage s = set_up();
+    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.gate, .size = 256, .fill_value = 5};
+    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    bh_event *cancelled = NULL, *next = NULL;
+    BHT_EQ(bh_submit(s.b, &info, &cancelled, NULL), BH_OK);
+    BHT_EQ(bh_event_cancel(cancelled), BH_OK);
+    fx_expect(cancelled, BH_CANCELLED);
+    void *pointer;
+    BHT_EQ(bh_buffer_map(s.gate, BH_MAP_DISCARD, 20 * FX_MS, &pointer, NULL), BH_TIMEOUT);
+    BHT_EQ(bh_submit(s.b, &info, &next, NULL), BH_OK);
+    BHT_EQ(bh_event_wait(next, 50 * FX_MS), BH_TIMEOUT);
+    BHT_EQ(bh_event_query(s.bad), BH_EVENT_PENDING);
+    *s.word = FX_GATE_OPEN;
+    fx_expect(next, BH_OK);
+    BHT_EQ(bh_event_query(s.bad), BH_EVENT_READY);
+    BHT_EQ(*s.word, 5);
+    bh_event_release(cancelled);
+    bh_event_release(next);
+    tear_down(&s);
+}
+
+/* Many poisoned writers of parts: a buffer remembers some, and the first is reported. */
+static void many_poisoned_parts(void) {
+    struct stage s = set_up();
+    bh_event *first = NULL;
+    for (int i = 0; i < 200; i++) {
+        const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.y, .size = 4};
+        const bh_submit_info info = {
+            .commands = &fill, .command_count = 1, .waits = &s.bad, .wait_count = 1};
+        bh_event *event = NULL;
+        BHT_EQ(bh_submit(s.b, &info, &event, NULL), BH_OK);
+        if (i == 0)
+            first = event;
+        else
+            bh_event_release(event);
+    }
+    fx_kill(s.pid, SIGKILL);
+    fx_expect(first, BH_WORKER_SIGNAL);
+    bh_event *reader = fx_square(s.b, s.square, s.y, s.z);
+    fx_expect(reader, BH_WORKER_SIGNAL);
+    BHT_EQ(fx_verdict(reader).origin, bh_event_id(s.bad));
+    bh_event_release(first);
+    bh_event_release(reader);
+    tear_down(&s);
+}
+
 /* In the lane, behind one that never ends: it ends at once, never runs, and hurts nobody. */
 static void cancel_behind_an_endless_one(void) {
     struct stage s = set_up();
@@ -481,6 +530,8 @@ int main(int argc, char **argv) {
         BHT_TEST(data_crosses_streams),
         BHT_TEST(a_writer_waits_for_readers),
         BHT_TEST(cancel_queued_and_running),
+        BHT_TEST(an_overwriter_that_ends_early),
+        BHT_TEST(many_poisoned_parts),
         BHT_TEST(cancel_behind_an_endless_one),
         BHT_TEST(cancelled_ones_stay_cancelled),
         BHT_TEST(all_handles_are_dropped_in_flight),
