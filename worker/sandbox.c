@@ -1,4 +1,5 @@
 #include "sandbox.h"
+#include "faults.h"
 
 int bhi_sandbox_enter(struct bhi_sandbox *sandbox, struct bhi_failure *failure) {
     int r;
@@ -6,7 +7,7 @@ int bhi_sandbox_enter(struct bhi_sandbox *sandbox, struct bhi_failure *failure) 
     bool memory = false;
     /* Capabilities first: dropping the bounding set needs CAP_SETPCAP, nothing later needs any.
      * Landlock wants no_new_privs, since the capability that would do instead is gone. */
-    if ((r = bhi_sandbox_capabilities(failure)) != 0) {
+    if (!BHI_FAULT_FAILS("capabilities") && (r = bhi_sandbox_capabilities(failure)) != 0) {
         return r;
     }
     sandbox->layers |= BHI_LAYER_BIT(CAPABILITIES);

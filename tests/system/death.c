@@ -310,6 +310,30 @@ static void a_crash_loop_ends_and_can_be_reset(void) {
     bh_context_destroy(context);
 }
 
+/* A worker that must not be given work: the stream says why it has none. */
+static void never_gets_work(const char *fault, const char *says) {
+    bh_context_options options = fx_options();
+    options.restart_budget = 1;
+    bh_context *context = fx_context_with(options, fault);
+    bh_stream *stream = fx_stream(context, "impostor", FX_SECONDS);
+    bh_detail detail;
+    BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &detail), BH_UNAVAILABLE);
+    BHT_STR_HAS(detail.message, says);
+    BHT_EQ(bh_stream_worker_pid(stream), 0);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+/* It does not know the one-time token. */
+static void a_worker_with_a_wrong_token(void) {
+    never_gets_work("*:token:1=fail", "token");
+}
+
+/* It says that it is ready, and /proc says that it is not isolated. */
+static void a_worker_that_kept_its_rights(void) {
+    never_gets_work("*:capabilities:1=fail", "Cap");
+}
+
 static void the_first_start_fails(const char *faults) {
     bh_context *context = fx_context(faults);
     bh_stream *stream = fx_stream(context, "second-try", FX_SECONDS);
@@ -388,6 +412,8 @@ int main(int argc, char **argv) {
 #endif
         BHT_TEST(no_device_can_be_created),
         BHT_TEST(a_crash_loop_ends_and_can_be_reset),
+        BHT_TEST(a_worker_with_a_wrong_token),
+        BHT_TEST(a_worker_that_kept_its_rights),
         BHT_TEST_WITH(death_at_each_step_of_starting, 60, 0),
         BHT_TEST(death_while_attaching_and_creating),
         BHT_TEST(a_worker_that_does_not_start_in_time),
