@@ -3,7 +3,9 @@
  * main finds the command, checks its words against the tables and runs it. A command returns an
  * exit status (exit_status.h); it has printed its results on stdout and its complaints on stderr.
  */
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "args.h"
 #include "commands.h"
@@ -32,7 +34,22 @@ static int run_command(const struct bhi_command *command, char **words, size_t w
     return status;
 }
 
+/* Nothing that we open may take the place of a standard stream that the caller closed: what is
+ * printed would go there. What stands in for it cannot be read or written, as before. */
+static bool hold_standard_streams(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            return false;
+    }
+    return true;
+}
+
 int main(int argc, char **argv) {
+    if (!hold_standard_streams()) {
+        bhi_complain(NULL, "a standard stream is closed, and /dev/null cannot be opened");
+        return BHI_EXIT_ENVIRON;
+    }
     bhi_interrupt_watch();
     if (argc < 2) {
         bhi_help_overview(stderr);

@@ -258,12 +258,24 @@ static int begin(struct warden *warden, struct bhi_zygote_config *config,
     return r == 0 ? 1 : r;
 }
 
+/* A host may have closed its standard streams. What we open must not take their numbers: the
+ * sandbox puts /dev/null there. */
+static void hold_standard_streams(void) {
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 int bhi_warden_run(void) {
     static struct bhi_zygote_config config; /* large, and the zygote goes on using it */
     struct warden warden = {.host = -1, .child = -1};
     struct bhi_failure failure = {0};
 
     forget_the_host();
+    hold_standard_streams();
     if (close_range(BHI_WARDEN_SOCKET + 1, ~0u, 0) != 0 ||
         fcntl(BHI_WARDEN_SOCKET, F_SETFL, O_NONBLOCK) != 0 ||
         fcntl(BHI_WARDEN_SOCKET, F_SETFD, FD_CLOEXEC) != 0) {

@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -262,6 +263,23 @@ static void spares_take_over(void) {
     BHT_EQ(bht_count_descendants(getpid()), 0);
 }
 
+/* As daemons do: the library's own descriptors come to be 0, 1 and 2. */
+static void a_host_without_standard_streams(void) {
+    int kept[3];
+    for (int fd = 0; fd < 3; fd++) {
+        kept[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+        BHT_EQ(close(fd), 0);
+    }
+    bh_context *context = fx_context(NULL);
+    one_death_and_one_success(context);
+    bh_context_destroy(context);
+    for (int fd = 0; fd < 3; fd++) {
+        BHT_EQ(fcntl(fd, F_GETFD), -1);
+        BHT_EQ(dup2(kept[fd], fd), fd);
+        close(kept[fd]);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(a_host_that_reaps_every_child),
@@ -274,6 +292,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_context_is_destroyed_in_mid_job),
         BHT_TEST(two_contexts_in_one_process),
         BHT_TEST(spares_take_over),
+        BHT_TEST(a_host_without_standard_streams),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
