@@ -37,7 +37,8 @@ bool bhi_device_list_find(const struct bhi_device_list *list, const char *part,
         const bh_device_info *device = &list->devices[i];
         size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, " %s", device->selector);
-        if (!strcasestr(device->name, part) && !strcasestr(device->driver, part))
+        if (strcmp(device->selector, part) && !strcasestr(device->name, part) &&
+            !strcasestr(device->driver, part))
             continue;
         used = strlen(found);
         snprintf(found + used, sizeof found - used, " %s", device->selector);

@@ -85,6 +85,12 @@ static bh_status wait_ready(struct run *run, bh_detail *detail) {
     return status;
 }
 
+/* The argument that a refusal to make the stream is about, unless it is the device. */
+static const char *refused_option(const struct run *run, bh_status status, const char *otherwise) {
+    return status == BH_INVALID_ARGUMENT && run->request.limits_memory ? "--memory-limit"
+                                                                       : otherwise;
+}
+
 /* The selector was no selector: takes it for a part of a device's name. */
 static int resolve_device(struct run *run, bh_detail *detail) {
     const bh_device_info *device;
@@ -103,7 +109,9 @@ static int resolve_device(struct run *run, bh_detail *detail) {
     }
     status = make_stream(run, device->selector, detail);
     bhi_device_list_free(&list);
-    return status == BH_OK ? BHI_EXIT_READY : bhi_session_fail("run", "--device", status, detail);
+    if (status == BH_OK)
+        return BHI_EXIT_READY;
+    return bhi_session_fail("run", refused_option(run, status, "--device"), status, detail);
 }
 
 static bool no_such_selector(bh_status status) {
@@ -117,7 +125,7 @@ static int start_worker(struct run *run) {
         return BHI_EXIT_READY;
     if (run->request.device && no_such_selector(status))
         return resolve_device(run, &detail);
-    return bhi_session_fail("run", NULL, status, &detail);
+    return bhi_session_fail("run", refused_option(run, status, NULL), status, &detail);
 }
 
 static int await_worker(struct run *run) {

@@ -166,6 +166,25 @@ for device in "$selector" "${name:0:8}"; do
     ready
 done
 
+refuses "--memory-limit" run "$SHADERS/square.spv" "${spv[@]}" --memory-limit 1K
+refuses "--memory-limit" run "$SHADERS/square.spv" "${spv[@]}" --memory-limit 1K --device "$selector"
+
+# -- closed standard streams -----------------------------------------------------------------------
+case_name="standard streams that are closed"
+status=
+for closed in '<&-' '>&-' '2>&-' '<&- >&-' '<&- >&- 2>&-'; do
+    rm -f out.npy
+    eval "timeout 60 \"\$BULKHEAD\" run \"\$SHADERS/square.spv\" --groups 1563 --in 0=x.npy \
+        --out '1=out.npy:f32[100000]' $closed"
+    status=$?
+    expect_status 0
+    check square x.npy out.npy
+done
+timeout 60 "$BULKHEAD" devices >&- 2> .stderr
+status=$?
+expect_status 3
+expect_stderr "cannot write to standard output"
+
 # -- the end of the program ------------------------------------------------------------------------
 # SIGINT arrives while the kernel runs: the worker's clock tells that it has begun.
 case_name="SIGINT while a kernel hangs"
