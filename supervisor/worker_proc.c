@@ -521,8 +521,10 @@ uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
         worker->head_since_ns = now_ns;
         return due_ns(worker, head);
     }
-    bhi_worker_kill(worker, BHI_KILL_DEADLINE, head->event->id, "its deadline of %llu ms passed",
-                    (unsigned long long)(head->deadline_ns / 1000000));
+    bool whole_ms = head->deadline_ns % 1000000 == 0;
+    bhi_worker_kill(worker, BHI_KILL_DEADLINE, head->event->id, "its deadline of %llu %s passed",
+                    (unsigned long long)(head->deadline_ns / (whole_ms ? 1000000 : 1)),
+                    whole_ms ? "ms" : "ns");
     return BH_FOREVER;
 }
 
