@@ -326,6 +326,12 @@ int main(int argc, char **argv) {
         return command_pgm(argv[2], argv[3]);
     if (argc > 2 && !strcmp(argv[1], "check"))
         return command_check(argv + 2, argc - 2);
-    fprintf(stderr, "Usage: npy_tool make|show|pgm|check ...; see examples/npy_tool.c\n");
-    return 2;
+    bool asked = argc == 2 && !strcmp(argv[1], "--help");
+    fputs("Usage: npy_tool make FILE DTYPE[SHAPE] ramp START STEP\n"
+          "       npy_tool make FILE DTYPE[SHAPE] random SEED LOW HIGH\n"
+          "       npy_tool show FILE\n"
+          "       npy_tool pgm FILE PICTURE.pgm\n"
+          "       npy_tool check KERNEL ARGUMENT...   (see examples/npy_tool.c)\n",
+          asked ? stdout : stderr);
+    return asked ? 0 : 2;
 }
