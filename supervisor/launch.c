@@ -77,8 +77,8 @@ bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, 
     /* The path of a Unix socket has 108 bytes, and we add about 40 of our own. */
     if (strlen(*out_parent) > 56)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_context_create: the runtime folder (options.runtime_dir or XDG_RUNTIME_DIR) "
-                        "is longer than 56 bytes: %s",
+                        "bh_context_create: the runtime folder (options.runtime_dir or "
+                        "XDG_RUNTIME_DIR) is longer than 56 bytes: %s",
                         *out_parent);
     if (access(*out_parent, W_OK | X_OK) != 0)
         return bhi_fail(detail, BH_SYSTEM, errno,
