@@ -180,7 +180,10 @@ static int conclude(struct run *run) {
     } else {
         bh_detail detail = {.status = verdict->status};
         snprintf(detail.message, sizeof detail.message, "%s", verdict->message);
-        bhi_session_fail("run", run->request.kernel_path, verdict->status, &detail);
+        /* The device's limit on workgroups is about this argument, not about the file. */
+        bool groups = verdict->status == BH_LIMIT_EXCEEDED && strstr(detail.message, "workgroups");
+        bhi_session_fail("run", groups ? "--groups" : run->request.kernel_path, verdict->status,
+                         &detail);
     }
     return bhi_interrupt_signal() ? interrupted() : exit_status;
 }

@@ -8,12 +8,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MAX_BUFFER (1ull << 40)
+#define MAX_BUFFER   (1ull << 40)
+#define LARGE_BUFFER (256ull << 20)
 
 static void free_buffer(struct bhi_doomed *doomed) {
     struct bh_buffer *buffer = BHI_CONTAINER(doomed, struct bh_buffer, doomed);
@@ -30,6 +32,22 @@ static void free_buffer(struct bhi_doomed *doomed) {
     bhi_context_unref(context);
 }
 
+/* Whether the machine has that much to give, for requests large enough to matter: reserving more
+ * would not fail but bring the OOM killer upon somebody. */
+static bool available(uint64_t bytes) {
+    if (bytes < LARGE_BUFFER)
+        return true;
+    FILE *file = fopen("/proc/meminfo", "re");
+    if (!file)
+        return true;
+    char line[128];
+    unsigned long long kib = UINT64_MAX / 1024;
+    while (fgets(line, sizeof line, file) && sscanf(line, "MemAvailable: %llu kB", &kib) != 1)
+        ;
+    fclose(file);
+    return bytes / 1024 <= kib;
+}
+
 BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_buffer,
                                   bh_detail *detail) {
     if (!out_buffer)
@@ -41,6 +59,10 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
     if (size > MAX_BUFFER)
         return bhi_fail(detail, BH_TOO_LARGE, 0,
                         "bh_buffer_create: size %llu is over the limit of 1 TiB",
+                        (unsigned long long)size);
+    if (!available(size))
+        return bhi_fail(detail, BH_NO_MEMORY, 0,
+                        "bh_buffer_create: %llu bytes are more than the machine has available",
                         (unsigned long long)size);
     struct bh_buffer *buffer = calloc(1, sizeof *buffer);
     if (!buffer)

@@ -62,10 +62,12 @@ bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, 
                           bh_detail *detail) {
     *out_worker = find_worker(options->worker_path);
     const char *parent = options->runtime_dir;
-    if (!parent)
+    if (!parent) {
+        /* Set and not usable is common after su: then it is as good as not set. */
         parent = secure_getenv("XDG_RUNTIME_DIR");
-    if (!parent || !parent[0])
-        parent = "/tmp";
+        if (!parent || parent[0] != '/' || access(parent, W_OK | X_OK) != 0)
+            parent = "/tmp";
+    }
     *out_parent = strdup(parent);
     if (!*out_worker || !*out_parent)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");

@@ -19,7 +19,9 @@
  *   In the child of a fork() each call answers BH_FORKED (releases do nothing); the parent goes on
  *   undisturbed.
  *   The library installs no signal handlers, changes no process-wide state, prints nothing. It has
- *   a few threads of its own per context, with all signals blocked.
+ *   a few threads of its own per context, with all signals blocked. A context with streams has one
+ *   child process, the warden: reap it or not, as you like, but a loop that waits until there are
+ * no children at all ends only after bh_context_destroy.
  */
 #ifndef BULKHEAD_BULKHEAD_H
 #define BULKHEAD_BULKHEAD_H
@@ -96,7 +98,8 @@ typedef struct bh_stream_options {
     const char *device;    /* "", NULL: the default device; DRIVER, DRIVER:INDEX or INDEX, as
                               `bulkhead devices` shows them ("lavapipe", "nvidia:1", "0") */
     uint64_t deadline_ns;  /* for submissions that give none; default 10 s; BH_FOREVER: none */
-    uint64_t memory_limit; /* bytes a worker may use besides buffers; default 4 GiB; 0: none */
+    uint64_t memory_limit; /* bytes a worker may use besides buffers, at least 64 MiB; default
+                              4 GiB; 0: none */
 } bh_stream_options;
 
 BH_API void bh_stream_options_init(bh_stream_options *options);
@@ -135,9 +138,9 @@ typedef enum bh_map_intent {
 } bh_map_intent;
 
 /* Makes a zero-filled buffer of |size| bytes (0 is legal): a sealed memfd, mapped here, imported
- * by workers without a copy (B1). Memory is reserved now, so that touching it cannot fault.
- * Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_SYSTEM, BH_TOO_LARGE (over 1 TiB),
- * BH_CLOSED. Costs about 9 µs a page: reuse buffers. */
+ * by workers without a copy (B1). Memory is reserved now, so that touching it cannot fault; more
+ * than the machine has available is refused. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY,
+ * BH_SYSTEM, BH_TOO_LARGE (over 1 TiB), BH_CLOSED. Costs about 9 µs a page: reuse buffers. */
 BH_API BH_MUST_USE bh_status bh_buffer_create(bh_context *context, uint64_t size,
                                               bh_buffer **out_buffer, bh_detail *detail);
 /* Blocks as |intent| says, at most |timeout_ns|. *out_pointer is page aligned and valid until the

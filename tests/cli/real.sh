@@ -154,7 +154,7 @@ refuses "--push is missing: the kernel has 8 bytes" \
     run "$SHADERS/saxpy.spv" --groups 1 --in 0=x.npy --inout 1=y.npy
 refuses "the kernel does not write 0.0" \
     run "$SHADERS/square.spv" --groups 1 --inout 0=x.npy --out '1=new.npy:f32[100000]'
-refuses "groups" run "$SHADERS/square.spv" --groups 1,4000000000 "${spv[@]:2}"
+refuses "bulkhead run: --groups: " run "$SHADERS/square.spv" --groups 1,4000000000 "${spv[@]:2}"
 refuses "no device fits 'no such thing'" run "$SHADERS/square.spv" "${spv[@]}" --device "no such thing"
 case_name="a device by selector and by a part of its name"
 cli devices --json

@@ -229,6 +229,8 @@ static void buffers(void) {
     open_all();
     bh_buffer *big = NULL;
     BHT_EQ(bh_buffer_create(context, (1ull << 40) + 1, &big, &detail), BH_TOO_LARGE);
+    BHT_EQ(bh_buffer_create(context, 1ull << 40, &big, &detail), BH_NO_MEMORY);
+    BHT_STR_HAS(detail.message, "available");
     BHT_EQ(bh_buffer_create(context, 4, NULL, &detail), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_buffer_create(NULL, 4, &big, &detail), BH_INVALID_ARGUMENT);
     char bytes[16];
