@@ -125,13 +125,19 @@ static pid_t zygote(void) {
     return 0;
 }
 
-/* Maps the progress memory behind |fd| as the worker has it: the host's own view is read-only, but
- * its descriptor is not. */
+/* Maps the progress memory behind |fd| as the worker has it: the host's own view is read-only. With
+ * a descriptor of its own, since the library may close that one at any time. */
 static bool map_progress(int fd, struct bhi_progress *out) {
     char path[64], target[128] = "";
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return readlink(path, target, sizeof target - 1) > 0 && strstr(target, "bulkhead-progress") &&
-           bhi_progress_map(out, fd, bhi_progress_bytes(BHI_PROGRESS_RESULTS)) == 0;
+    if (readlink(path, target, sizeof target - 1) <= 0 || !strstr(target, "bulkhead-progress"))
+        return false;
+    int own = open(path, O_RDWR | O_CLOEXEC);
+    if (own < 0)
+        return false;
+    bool mapped = bhi_progress_map(out, own, bhi_progress_bytes(BHI_PROGRESS_RESULTS)) == 0;
+    close(own);
+    return mapped;
 }
 
 /* Workers, spares among them, that say that they run. */
