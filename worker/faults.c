@@ -182,8 +182,9 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
 /* The points of starting are passed once each. The others are counted from there on: the warm-up
  * attaches, creates and submits as well, and is not meant. */
 static bool counts(const char *name) {
-    static const char *const starting[] = {"capabilities", "sandbox", "connect",   "token", "hello",
-                                           "device",       "warm_up", "lock_down", "ready"};
+    static const char *const starting[] = {"spawned",   "capabilities", "sandbox", "connect",
+                                           "token",     "hello",        "device",  "warm_up",
+                                           "lock_down", "ready"};
     for (size_t i = 0; i < sizeof starting / sizeof starting[0]; i++) {
         if (strcmp(name, starting[i]) == 0) {
             faults.running |= strcmp(name, "ready") == 0;

@@ -29,6 +29,7 @@ bool bhi_fault_point(const char *name); /* true: action `fail` is due here */
 #endif
 
 /* The points:
+ *   spawned        (fail: the zygote says so only when the worker has said that it is ready)
  *   capabilities   (fail: they are kept)      token   (fail: a wrong one is sent)
  *   sandbox, connect, hello, device, warm_up, lock_down, ready     while starting
  * and from `ready` on (what the warm-up passes does not count):

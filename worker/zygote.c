@@ -3,6 +3,7 @@
 #include "fdpass.h"
 #include "futex.h"
 #include "probe.h"
+#include "progress.h"
 #include "session.h"
 #include "text.h"
 #include "worker.h"
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,9 +213,29 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
     return 0;
 }
 
+#if BHI_FAULTS
+/* Waits until the worker has said that it is ready: then its word overtakes ours. Bounded. */
+static void be_late(int fd, uint64_t bytes) {
+    struct bhi_progress progress;
+    if (bhi_progress_map(&progress, fd, bytes) != 0) {
+        return;
+    }
+    const uint64_t end = bhi_deadline_ns(BHI_PROBE_TIMEOUT_NS);
+    while (atomic_load(&progress.header->heartbeat) == 0 && bhi_now_ns() < end) {
+        sched_yield();
+    }
+    bhi_progress_unmap(&progress);
+}
+#endif
+
 static void spawn(struct bhi_msg_spawn *request, const int *fds) {
     int pidfd = -1;
     int r = try_spawn(request, fds, &pidfd);
+#if BHI_FAULTS
+    if (r == 0 && BHI_FAULT_FAILS("spawned")) {
+        be_late(fds[BHI_SPAWN_PROGRESS], request->progress_bytes);
+    }
+#endif
     explicit_bzero(request->token, sizeof request->token); /* the next worker inherits our memory */
     for (size_t i = 0; i < BHI_SPAWN_FDS; i++) {
         close(fds[i]);

@@ -342,6 +342,11 @@ static void the_first_start_fails(const char *faults) {
     bh_context_destroy(context);
 }
 
+/* They speak over different sockets: `ready` can come before `spawned`. */
+static void a_worker_that_is_faster_than_its_zygote(void) {
+    the_first_start_fails("*:spawned:1=fail");
+}
+
 static void death_at_each_step_of_starting(void) {
     static const char *const points[] = {"sandbox", "connect",   "hello", "device",
                                          "warm_up", "lock_down", "ready"};
@@ -414,6 +419,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_crash_loop_ends_and_can_be_reset),
         BHT_TEST(a_worker_with_a_wrong_token),
         BHT_TEST(a_worker_that_kept_its_rights),
+        BHT_TEST(a_worker_that_is_faster_than_its_zygote),
         BHT_TEST_WITH(death_at_each_step_of_starting, 60, 0),
         BHT_TEST(death_while_attaching_and_creating),
         BHT_TEST(a_worker_that_does_not_start_in_time),
