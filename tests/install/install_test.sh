@@ -72,7 +72,7 @@ run() {
 export LD_LIBRARY_PATH=$libdir
 
 step "find_package"
-"$cmake" -S "$here/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$prefix" \
+"$cmake" -G Ninja -S "$here/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$prefix" \
     -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" > "$work/configure.log" 2>&1 ||
     { cat "$work/configure.log"; die "find_package failed"; }
 "$cmake" --build "$work/consumer" > "$work/build.log" 2>&1 ||
