@@ -100,7 +100,6 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
     bhi_context_retain(context);
     bhi_context_lock(context);
     buffer->id = bhi_context_new_id(context);
-    bhi_list_append(&context->buffers, &buffer->link);
     bhi_context_unlock(context);
     *out_buffer = buffer;
     return BH_OK;
@@ -109,7 +108,6 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
 void bhi_buffer_unref_locked(struct bh_buffer *buffer) {
     if (atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel) != 1)
         return;
-    bhi_list_remove(&buffer->link);
     BHI_LIST_EACH(node, &buffer->context->workers)
     bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_worker, link), buffer->id);
     bhi_context_doom(buffer->context, &buffer->doomed);

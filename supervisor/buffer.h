@@ -25,8 +25,7 @@ struct bhi_user_list {
 struct bh_buffer {
     struct bhi_doomed doomed; /* first */
     _Atomic uint32_t refs;
-    struct bhi_list link; /* lock; context->buffers */
-    bh_context *context;  /* referenced */
+    bh_context *context; /* referenced */
     uint64_t id;
     uint64_t size;
     uint64_t mapped; /* bytes of the mapping */

@@ -35,11 +35,15 @@ bool bhi_context_forked(const bh_context *context) {
     return atomic_load_explicit(context->fork_guard, memory_order_relaxed) != GUARD;
 }
 
+bh_status bhi_context_refuse(bh_detail *detail) {
+    return bhi_fail(detail, BH_FORKED, 0, "the context belongs to the parent process");
+}
+
 bh_status bhi_context_check(const bh_context *context, bh_detail *detail) {
     if (!context)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "context is NULL");
     if (bhi_context_forked(context))
-        return bhi_fail(detail, BH_FORKED, 0, "the context belongs to the parent process");
+        return bhi_context_refuse(detail);
     bh_context *mutable = (bh_context *)(uintptr_t)context;
     pthread_mutex_lock(&mutable->lock);
     bool closed = context->closed;
@@ -166,7 +170,6 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
     bhi_list_init(&context->streams);
     bhi_list_init(&context->workers);
     bhi_list_init(&context->zygotes);
-    bhi_list_init(&context->buffers);
     bhi_list_init(&context->doomed);
     bhi_list_init(&context->releasable);
     context->settings = (struct bhi_context_settings){

@@ -39,7 +39,6 @@ struct bh_context {
     struct bhi_list streams;       /* bh_stream.link */
     struct bhi_list workers;       /* bhi_worker.link: not yet reaped */
     struct bhi_list zygotes;       /* bhi_zygote.link */
-    struct bhi_list buffers;       /* bh_buffer.link */
     struct bhi_list doomed;        /* bhi_doomed.link: freed by bhi_context_unlock */
     struct bhi_list releasable;    /* bh_stream.release_link: bhi_context_unlock serves them */
     uint32_t stream_serial;        /* for default names */
@@ -60,6 +59,7 @@ struct bhi_doomed {
 /* BH_OK, BH_FORKED or BH_CLOSED. */
 bh_status bhi_context_check(const bh_context *context, bh_detail *detail);
 bool bhi_context_forked(const bh_context *context);
+bh_status bhi_context_refuse(bh_detail *detail); /* BH_FORKED, and why */
 void bhi_context_lock(bh_context *context);
 /* Unlocks, then frees what has been doomed meanwhile. */
 void bhi_context_unlock(bh_context *context);

@@ -79,8 +79,7 @@ void bhi_control_ready(struct bhi_worker *worker) {
     bhi_context_unlock(worker->context);
 }
 
-static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *ready) {
-    worker->layers = ready->layers;
+static void on_ready(struct bhi_worker *worker) {
     /* Its word can overtake the zygote's that it exists: then that one is waited for. */
     worker->ready_said = true;
     if (worker->pidfd >= 0)
@@ -152,7 +151,7 @@ static void handle(struct bhi_worker *worker, const struct bhi_message *message)
         on_device(worker, &message->device);
         break;
     case BHI_MSG_READY:
-        on_ready(worker, &message->ready);
+        on_ready(worker);
         break;
     case BHI_MSG_KERNEL_BINDING:
         on_binding(worker, &message->kernel_binding);

@@ -104,13 +104,10 @@ static void put_back(struct bhi_worker *worker, uint64_t started) {
             BHI_CONTAINER(worker->inflight.prev, struct bhi_submission, link);
         if (last->record->seq <= started)
             break;
-        if (last->cancelled) {
-            struct bhi_outcome outcome = BHI_OUTCOME_INIT;
-            outcome.status = BH_CANCELLED;
-            outcome.executed = BH_EXECUTED_NO;
-            outcome.ended_ns = bhi_now_ns();
-            outcome.message = "cancelled before it started";
-            bhi_submission_end(last, &outcome);
+        /* What became certain while it was in the lane holds: it need not run for that. */
+        uint32_t others;
+        if (last->cancelled || bhi_submission_poisoned_by(last, &others)) {
+            bhi_submission_end_unstarted(last, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, 0);
             continue;
         }
         bhi_list_remove(&last->link);
@@ -118,10 +115,6 @@ static void put_back(struct bhi_worker *worker, uint64_t started) {
         last->worker = NULL;
         bhi_list_insert_before(stream->queue.next, &last->link);
         bhi_event_turn(last->event);
-        uint32_t others;
-        /* What became certain while it was in the lane holds: it need not run again for that. */
-        if (bhi_submission_poisoned_by(last, &others))
-            bhi_stream_cancel(last);
     }
 }
 

@@ -24,17 +24,12 @@ static struct bhi_zygote *find_zygote(bh_context *context, const char *driver) {
     return NULL;
 }
 
-struct bhi_zygote *bhi_staffing_zygote(bh_context *context, const char *driver) {
-    bhi_context_lock(context);
-    struct bhi_zygote *zygote = find_zygote(context, driver);
-    bhi_context_unlock(context);
-    if (!zygote) {
-        zygote = bhi_zygote_start(context, driver);
-        /* The list owns it. One that is lost at once is buried in this thread's next turn. */
-        if (zygote && zygote->state == BHI_ZYGOTE_LOST)
-            bhi_staffing_zygote_failed(zygote);
-    }
-    return zygote;
+/* No zygote serves |driver|, and only this thread starts them. The list owns the new one; one that
+ * is lost at once is buried in this thread's next turn. */
+static void start_zygote(bh_context *context, const char *driver) {
+    struct bhi_zygote *zygote = bhi_zygote_start(context, driver);
+    if (zygote && zygote->state == BHI_ZYGOTE_LOST)
+        bhi_staffing_zygote_failed(zygote);
 }
 
 static bool wants(const struct bh_stream *stream) {
@@ -75,6 +70,15 @@ struct job {
     uint64_t memory_limit;
 };
 
+/* Lock held. A worker of the kind that |stream| uses. */
+static struct job job_like(bh_context *context, const struct bh_stream *stream) {
+    struct job job = {.memory_limit = stream->memory_limit};
+    memcpy(job.device, stream->device, sizeof job.device);
+    bhi_selector_parse(stream->device, job.driver, &job.index);
+    job.zygote = find_zygote(context, job.driver);
+    return job;
+}
+
 /* Lock held. Finds the next thing to do; binds what can be bound on the way. */
 static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint64_t *look_again) {
     BHI_LIST_EACH(node, &context->streams) {
@@ -91,10 +95,8 @@ static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint
             bind(stream, unbound);
             continue;
         }
-        *job = (struct job){.stream = stream, .memory_limit = stream->memory_limit};
-        memcpy(job->device, stream->device, sizeof job->device);
-        bhi_selector_parse(stream->device, job->driver, &job->index);
-        job->zygote = find_zygote(context, job->driver);
+        *job = job_like(context, stream);
+        job->stream = stream;
         if (job->zygote && job->zygote->state != BHI_ZYGOTE_READY)
             continue; /* it is starting */
         return true;
@@ -116,10 +118,7 @@ static bool next_spare(bh_context *context, struct job *job) {
     }
     if (unbound >= context->settings.spares)
         return false;
-    *job = (struct job){.memory_limit = stream->memory_limit};
-    memcpy(job->device, stream->device, sizeof job->device);
-    bhi_selector_parse(stream->device, job->driver, &job->index);
-    job->zygote = find_zygote(context, job->driver);
+    *job = job_like(context, stream);
     return job->zygote && job->zygote->state == BHI_ZYGOTE_READY;
 }
 
@@ -156,7 +155,7 @@ uint64_t bhi_staffing_turn(bh_context *context) {
         if (job.zygote)
             start_worker(context, &job);
         else
-            bhi_staffing_zygote(context, job.driver);
+            start_zygote(context, job.driver);
         bhi_zygote_release(job.zygote);
         bh_stream_release(job.stream);
     }

@@ -10,7 +10,5 @@
 uint64_t bhi_staffing_turn(bh_context *context);
 /* A zygote died before it was ready: its streams learn why. */
 void bhi_staffing_zygote_failed(struct bhi_zygote *zygote);
-/* Starts the zygote of |driver| unless there is one; NULL: out of memory. Referenced. */
-struct bhi_zygote *bhi_staffing_zygote(bh_context *context, const char *driver);
 
 #endif

@@ -117,7 +117,7 @@ BH_API bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_stream_wait_ready: stream is NULL");
     bh_context *context = stream->context;
     if (bhi_context_forked(context))
-        return bhi_fail(detail, BH_FORKED, 0, "the context belongs to the parent process");
+        return bhi_context_refuse(detail);
     uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
     for (;;) {
         uint32_t seen = atomic_load(&stream->ready_word);
@@ -147,7 +147,7 @@ BH_API bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns, b
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_stream_synchronize: stream is NULL");
     bh_context *context = stream->context;
     if (bhi_context_forked(context))
-        return bhi_fail(detail, BH_FORKED, 0, "the context belongs to the parent process");
+        return bhi_context_refuse(detail);
     uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
     bhi_context_lock(context);
     uint64_t last = context->next_id; /* event ids are given in the order of submission */
@@ -271,22 +271,12 @@ void bhi_stream_ended(struct bhi_submission *submission) {
     }
 }
 
-static void end_unstarted(struct bhi_submission *submission, bh_status status,
-                          const char *message) {
-    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
-    outcome.status = status;
-    outcome.executed = BH_EXECUTED_NO;
-    outcome.ended_ns = bhi_now_ns();
-    outcome.message = message;
-    bhi_submission_end(submission, &outcome);
-}
-
 void bhi_stream_drain(struct bh_stream *stream, bh_status status, const char *message) {
     /* The last one to end may take the stream with it. */
     atomic_fetch_add_explicit(&stream->refs, 1, memory_order_relaxed);
     while (!bhi_list_empty(&stream->queue))
-        end_unstarted(BHI_CONTAINER(stream->queue.next, struct bhi_submission, link), status,
-                      message);
+        bhi_submission_end_unstarted(BHI_CONTAINER(stream->queue.next, struct bhi_submission, link),
+                                     status, message, 0);
     bhi_stream_unref_locked(stream);
 }
 
@@ -309,7 +299,8 @@ void bhi_stream_pump(struct bh_stream *stream) {
             bhi_worker_notify(worker);
             break;
         }
-        end_unstarted(next, BH_OUT_OF_HOST_MEMORY, "the host process is out of memory");
+        bhi_submission_end_unstarted(next, BH_OUT_OF_HOST_MEMORY,
+                                     "the host process is out of memory", 0);
     }
     bhi_stream_unref_locked(stream);
 }
@@ -317,7 +308,7 @@ void bhi_stream_pump(struct bh_stream *stream) {
 void bhi_stream_cancel(struct bhi_submission *submission) {
     submission->cancelled = true;
     if (submission->state == BHI_QUEUED) {
-        end_unstarted(submission, BH_CANCELLED, "cancelled before it started");
+        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, 0);
         return;
     }
     if (bhi_worker_withdraw(submission->worker, submission))

@@ -73,8 +73,7 @@ bool bhi_submission_depend(struct bhi_submission *consumer, struct bh_event *pro
     *edge = (struct bhi_edge){.producer = producer, .consumer = consumer, .data = data};
     bh_event_retain(producer);
     bhi_list_init(&edge->link);
-    edge->resolved = state != BH_EVENT_PENDING;
-    if (!edge->resolved) {
+    if (state == BH_EVENT_PENDING) {
         bhi_list_append(&producer->dependents, &edge->link);
         /* On the same stream the lane keeps the order; across streams the supervisor does (E15). */
         edge->hold = producer->submission->stream != consumer->stream;
@@ -208,7 +207,6 @@ static void finish(struct bhi_submission *submission, struct bhi_list *next) {
     BHI_LIST_EACH_SAFE(node, &event->dependents) {
         struct bhi_edge *edge = BHI_CONTAINER(node, struct bhi_edge, link);
         bhi_list_remove(&edge->link);
-        edge->resolved = true;
         struct bhi_submission *consumer = edge->consumer;
         if (edge->hold) {
             BHI_CHECK(consumer->holds > 0);
@@ -253,4 +251,15 @@ void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outc
         inherit(dependent, cause, others, BH_EXECUTED_NO, bhi_now_ns());
         finish(dependent, &next);
     }
+}
+
+void bhi_submission_end_unstarted(struct bhi_submission *submission, bh_status status,
+                                  const char *message, int32_t worker_pid) {
+    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
+    outcome.status = status;
+    outcome.executed = BH_EXECUTED_NO;
+    outcome.worker_pid = worker_pid;
+    outcome.ended_ns = bhi_now_ns();
+    outcome.message = message;
+    bhi_submission_end(submission, &outcome);
 }

@@ -21,9 +21,8 @@ struct bhi_edge {
     struct bhi_list link;
     struct bh_event *producer; /* referenced */
     struct bhi_submission *consumer;
-    bool data;     /* poison flows along it; otherwise it only orders (write after read) */
-    bool hold;     /* other stream: the consumer is not released before the producer has ended */
-    bool resolved; /* the producer has ended */
+    bool data; /* poison flows along it; otherwise it only orders (write after read) */
+    bool hold; /* other stream: the consumer is not released before the producer has ended */
 };
 
 /* A buffer that a submission uses, all its commands together. */
@@ -78,6 +77,11 @@ struct bhi_outcome {
 /* The graph. Lock held. These end the submission (event published, buffers, kernels and edges
  * dropped, list left) and everything downstream of it that is now certain to be poisoned. */
 void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outcome *outcome);
+/* Ends one that never started, with |status| (or its producers' poison, if they have any).
+ * |worker_pid|: in whose lane it was; 0: in none. */
+void bhi_submission_end_unstarted(struct bhi_submission *submission, bh_status status,
+                                  const char *message, int32_t worker_pid);
+#define BHI_CANCELLED_UNSTARTED "cancelled before it started"
 /* Adds "|consumer| needs |producer|"; nothing to do when that has ended well. Returns false when
  * out of memory. */
 bool bhi_submission_depend(struct bhi_submission *consumer, struct bh_event *producer, bool data);

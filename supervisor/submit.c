@@ -414,7 +414,7 @@ BH_API bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_eve
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: %s is NULL",
                         stream ? "info" : "stream");
     if (bhi_context_forked(stream->context))
-        return bhi_fail(detail, BH_FORKED, 0, "the context belongs to the parent process");
+        return bhi_context_refuse(detail);
     bh_status status = check_info(stream, info, detail);
     return status == BH_OK ? submit(stream, info, NULL, out_event, detail) : status;
 }
@@ -467,7 +467,7 @@ BH_API bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream, bh_even
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_kernel_prepare: %s is NULL",
                         kernel ? "stream" : "kernel");
     if (bhi_context_forked(stream->context))
-        return bhi_fail(detail, BH_FORKED, 0, "the context belongs to the parent process");
+        return bhi_context_refuse(detail);
     if (kernel->context != stream->context)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_kernel_prepare: kernel and stream belong to different contexts");

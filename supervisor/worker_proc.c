@@ -147,7 +147,6 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     worker->id = bhi_context_new_id(context);
     bhi_context_unlock(context);
     snprintf(worker->endpoint, sizeof worker->endpoint, "w%llu", (unsigned long long)worker->id);
-    worker->spawned_ns = bhi_now_ns();
     worker->start_deadline_ns = bhi_deadline_ns(context->settings.start_timeout_ns);
 
     int worker_end = -1;
@@ -369,16 +368,6 @@ static void liar(struct bhi_worker *worker, const char *what) {
     bhi_worker_kill(worker, BHI_KILL_PROTOCOL, 0, "%s", what);
 }
 
-static void end_cancelled(struct bhi_submission *submission, int32_t worker_pid) {
-    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
-    outcome.status = BH_CANCELLED;
-    outcome.executed = BH_EXECUTED_NO;
-    outcome.worker_pid = worker_pid;
-    outcome.ended_ns = bhi_now_ns();
-    outcome.message = "cancelled before it started";
-    bhi_submission_end(submission, &outcome);
-}
-
 bool bhi_worker_withdraw(struct bhi_worker *worker, struct bhi_submission *submission) {
     uint64_t seq = submission->record->seq;
     if (worker->lied || worker->kill != BHI_KILL_NONE || !bhi_idset_reserve(&worker->withdrawn, 1))
@@ -388,7 +377,7 @@ bool bhi_worker_withdraw(struct bhi_worker *worker, struct bhi_submission *submi
     if (atomic_load(&worker->progress.header->started_seq) >= seq)
         return false;
     bhi_idset_add(&worker->withdrawn, seq);
-    end_cancelled(submission, worker->pid);
+    bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, worker->pid);
     return true;
 }
 
@@ -415,7 +404,8 @@ static bool take_result(struct bhi_worker *worker, uint64_t seq) {
             liar(worker, "it skipped what nobody had cancelled");
             return false;
         }
-        end_cancelled(submission, worker->pid);
+        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED,
+                                     worker->pid);
         return true;
     }
     uint64_t started_ns = result.started_ns, ended_ns = result.ended_ns;

@@ -64,7 +64,6 @@ struct bhi_reflection {
     struct bhi_list link;
     uint64_t kernel;
     struct bh_kernel_info info;
-    bool complete;
 };
 
 struct bhi_worker {
@@ -81,7 +80,6 @@ struct bhi_worker {
     struct bhi_channel channel;
     bool channel_more; /* messages are left: look again without waiting */
     bool ready_said;
-    uint64_t layers; /* that it says hold */
     int fdpass;
     int doorbell;
     uint8_t token[BHI_TOKEN_BYTES];
@@ -119,7 +117,6 @@ struct bhi_worker {
     bool exit_known;
     int exit_code_kind, exit_status; /* si_code, si_status */
     uint64_t start_deadline_ns;
-    uint64_t spawned_ns;
     uint64_t reap_deadline_ns; /* the pidfd fired; the exit status is due by then */
     struct bhi_msg_device *devices;
     uint32_t device_count;

@@ -187,9 +187,7 @@ static void ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *
     bhi_context_lock(zygote->context);
     zygote->pidfd = pidfd;
     zygote->state = BHI_ZYGOTE_READY;
-    zygote->layers = message->layers;
     snprintf(zygote->driver, sizeof zygote->driver, "%s", message->driver);
-    snprintf(zygote->library, sizeof zygote->library, "%s", message->library);
     bhi_context_unlock(zygote->context);
     bhi_reactor_watch(zygote->context, pidfd, &zygote->pidfd_source);
 }

@@ -47,8 +47,6 @@ struct bhi_zygote {
     enum bhi_zygote_state state;
     int pidfd;
     char driver[32];
-    char library[256];
-    uint64_t layers;
     bh_detail failure; /* LOST before it was READY: why */
     struct bhi_probe_result probes[BHI_LAYER_COUNT];
     _Atomic uint32_t probe_word; /* futex word: changes with each answer */
