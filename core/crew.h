@@ -25,6 +25,7 @@ struct bhi_crew {
     uint64_t head_since_ns;         /* the oldest in flight has been running since */
     uint64_t marker_seen;           /* the device's progress at the last look at the deadline */
     _Atomic bool lied; /* nothing that it has written counts any more; set under the lock */
+    bool dead;         /* bhi_crew_died was called */
     enum bhi_kill kill;
     uint64_t kill_event; /* whose deadline or cancel it was */
     char kill_text[256];
@@ -39,7 +40,14 @@ void bhi_crew_kill(struct bhi_crew *crew, enum bhi_kill reason, uint64_t event, 
 /* It has broken the protocol: killed, and nothing of it counts. */
 void bhi_crew_liar(struct bhi_crew *crew, const char *what);
 
-/* -- results, in order: for each new one either skip or result, then settle once ----------------- */
+/* Moves what can go from the queue of |stream| into its worker's lane. */
+void bhi_crew_fill(struct bhi_core_stream *stream);
+/* Takes a submission that is in the lane out of it. True: the worker had not come to it, and never
+ * will; it is the caller's to end. False: its result, or its worker's death, tells. */
+bool bhi_crew_withdraw(struct bhi_crew *crew, struct bhi_submission *submission);
+
+/* -- results, in order: for each new one either skip or result, then settle once -----------------
+ */
 
 /* The next one has ended before: there is no result to be read. */
 bool bhi_crew_skip(struct bhi_crew *crew);
@@ -49,14 +57,16 @@ bool bhi_crew_skip(struct bhi_crew *crew);
 bool bhi_crew_result(struct bhi_crew *crew, struct bhi_outcome *outcome);
 void bhi_crew_settle(struct bhi_crew *crew);
 
-/* -- deadlines ----------------------------------------------------------------------------------- */
+/* -- deadlines -----------------------------------------------------------------------------------
+ */
 
 /* Ends nothing by itself: where a deadline has passed, or a cancelled one runs, it has the worker
  * killed. |marker|: the number, modulo 2^32, up to which the device itself says that it is done.
  * Returns when to look again, BH_FOREVER: no need. */
 uint64_t bhi_crew_deadline(struct bhi_crew *crew, uint64_t now_ns, uint32_t marker);
 
-/* -- death --------------------------------------------------------------------------------------- */
+/* -- death ---------------------------------------------------------------------------------------
+ */
 
 struct bhi_death {
     struct bhi_outcome outcome; /* for the culprit; message included */

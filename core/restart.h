@@ -2,8 +2,9 @@
  *
  * What is left of the budget is kept as time: it refills with the clock up to the window, and an
  * unproductive death costs window / budget. So a stream may lose |budget| workers at once, or one
- * each window / budget for ever. The backoff doubles with each unproductive death and is forgotten
- * once a worker has lived for that same while, or has completed something.
+ * each window / budget for ever. A death is productive where the worker had completed something, or
+ * has a submission to blame. The backoff doubles with each unproductive death from the second on,
+ * and is forgotten once a worker has lived for window / budget, or has completed something.
  */
 #ifndef BHI_RESTART_H
 #define BHI_RESTART_H
@@ -17,6 +18,7 @@ struct bhi_restart {
     uint64_t credit_ns, credit_at_ns;
     uint32_t losses;       /* unproductive deaths in a row, for the backoff */
     uint64_t served_at_ns; /* the bound worker became ready; 0: none has, or it is gone */
+    bool productive;       /* it has completed something */
     uint64_t not_before_ns;
 };
 
@@ -25,8 +27,6 @@ void bhi_restart_init(struct bhi_restart *restart, uint32_t budget, uint64_t win
 /* As new: the host has reset the stream, or the window has passed. */
 void bhi_restart_refill(struct bhi_restart *restart, uint64_t now_ns);
 void bhi_restart_served(struct bhi_restart *restart, uint64_t now_ns);
-/* A submission has ended well: the worker is a good one. */
-void bhi_restart_productive(struct bhi_restart *restart);
 /* The worker died. |blamed|: with a submission to blame, or of its zygote: that is free. Sets
  * not_before_ns. True: the budget is spent. */
 bool bhi_restart_lost(struct bhi_restart *restart, bool blamed, uint64_t now_ns);

@@ -48,6 +48,8 @@ bool bhi_stream_reset(struct bhi_core_stream *stream);
 void bhi_stream_wants_pump(struct bhi_core_stream *stream);
 /* UNAVAILABLE, but the restart window has passed: WANTING again. */
 void bhi_stream_heal(struct bhi_core_stream *stream);
+/* |event| of this stream is doomed. While poison flows (submission.c). */
+void bhi_stream_failed(struct bhi_core_stream *stream, struct bh_event *event);
 /* The oldest that is still on its way, or NULL. */
 struct bhi_submission *bhi_stream_oldest(const struct bhi_core_stream *stream);
 

@@ -16,8 +16,8 @@
 #ifndef BHI_SUBMISSION_H
 #define BHI_SUBMISSION_H
 
-#include "core.h"
 #include "content.h"
+#include "core.h"
 #include "event.h"
 
 /* "consumer needs producer". In producer->dependents until the producer ends. */
@@ -26,6 +26,7 @@ struct bhi_edge {
     struct bh_event *producer; /* referenced */
     struct bhi_submission *consumer;
     bool data; /* poison flows along it; otherwise it only orders (write after read) */
+    bool told; /* the consumer knows that the producer is doomed */
     bool hold; /* other stream: the consumer is not released before the producer has ended (E15) */
 };
 
@@ -54,6 +55,7 @@ struct bhi_submission {
     bool cancelled;   /* asked for */
     bool withdrawn;   /* asked for: the worker may skip it */
     bool doomed;      /* certain to be poisoned; event->verdict says by what */
+    bool noted;       /* its stream knows that it is */
     bool notify;      /* somebody needs to notice its end without waiting for it */
     struct bhi_edge *edges;
     uint32_t edge_count, edge_capacity;
@@ -61,7 +63,8 @@ struct bhi_submission {
     uint32_t use_count, use_capacity;
 };
 
-/* -- building: nothing of it is visible to others before it is queued ---------------------------- */
+/* -- building: nothing of it is visible to others before it is queued ----------------------------
+ */
 
 /* |event|: referenced by the submission from now on; its id must be the newest of the core. */
 void bhi_submission_init(struct bhi_submission *submission, struct bhi_core_stream *stream,
@@ -79,7 +82,8 @@ void bhi_submission_abandon(struct bhi_submission *submission);
 /* Queues it. It may end at once: what it depends on is poisoned, or its stream takes nothing. */
 void bhi_submission_enqueue(struct bhi_submission *submission);
 
-/* -- once it is queued -------------------------------------------------------------------------- */
+/* -- once it is queued --------------------------------------------------------------------------
+ */
 
 /* What ended a submission, as far as its own worker and commands go. */
 struct bhi_outcome {
@@ -90,8 +94,7 @@ struct bhi_outcome {
     int32_t worker_pid;
     uint64_t limit;
     uint64_t started_ns, ended_ns;
-    const struct bh_event *culprit; /* its fault, not this one's; NULL: its own */
-    uint64_t origin;                /* of the fault, where its event is no more; 0: its own */
+    uint64_t origin, tick; /* the event whose fault it is, and that one's origin_tick; 0: its own */
     const char *message;
 };
 #define BHI_OUTCOME_INIT                                                                           \
@@ -104,6 +107,7 @@ void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outc
  * |worker_pid|: in whose lane it was; 0: in none. */
 void bhi_submission_end_unstarted(struct bhi_submission *submission, bh_status status,
                                   const char *message, int32_t worker_pid);
+#define BHI_CANCELLED_UNSTARTED "cancelled before it started"
 /* It is lost to a failure of its strict stream. */
 void bhi_submission_fail_strict(struct bhi_submission *submission, const struct bh_event *failure);
 void bhi_submission_cancel(struct bhi_submission *submission);
