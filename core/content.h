@@ -5,8 +5,8 @@
  * before, counts instead of those before it. But they stay in the list until they have ended: it
  * may itself be cancelled or poisoned early, and whoever comes next must not start, nor the host
  * write, while they still write. */
-#ifndef BHI_CONTENT_H
-#define BHI_CONTENT_H
+#ifndef BHI_CORE_CONTENT_H
+#define BHI_CORE_CONTENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

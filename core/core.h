@@ -15,13 +15,14 @@
  * Every call must be made with the caller's lock held. No port may call back into the core, except
  * where it says so.
  */
-#ifndef BHI_CORE_H
-#define BHI_CORE_H
+#ifndef BHI_CORE_CORE_H
+#define BHI_CORE_CORE_H
 
 #include "list.h"
 #include <bulkhead/bulkhead.h>
 
 struct bhi_core;
+struct bhi_content;
 struct bhi_core_stream;
 struct bhi_crew;
 struct bhi_submission;

@@ -4,8 +4,8 @@
  * Submissions are numbered in the order of the lane, and end in that order, but for those that were
  * withdrawn. A new worker is a new crew: a late word of a dead one has nowhere to go (E12).
  */
-#ifndef BHI_CREW_H
-#define BHI_CREW_H
+#ifndef BHI_CORE_CREW_H
+#define BHI_CORE_CREW_H
 
 #include "core.h"
 #include "idset.h"

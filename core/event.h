@@ -3,8 +3,8 @@
  *   PENDING ──▶ READY
  *      └──────▶ POISONED        both final (E1); the verdict is complete before the state says so
  */
-#ifndef BHI_EVENT_H
-#define BHI_EVENT_H
+#ifndef BHI_CORE_EVENT_H
+#define BHI_CORE_EVENT_H
 
 #include "list.h"
 #include <bulkhead/bulkhead.h>

@@ -6,8 +6,8 @@
  * has a submission to blame. The backoff doubles with each unproductive death from the second on,
  * and is forgotten once a worker has lived for window / budget, or has completed something.
  */
-#ifndef BHI_RESTART_H
-#define BHI_RESTART_H
+#ifndef BHI_CORE_RESTART_H
+#define BHI_CORE_RESTART_H
 
 #include <stdbool.h>
 #include <stdint.h>

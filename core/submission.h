@@ -13,8 +13,8 @@
  * meanwhile. So the first poison to reach a submission is the one with the earliest origin (E7),
  * in the order in which the supervisor learnt of them: a worker's own clock decides nothing.
  */
-#ifndef BHI_SUBMISSION_H
-#define BHI_SUBMISSION_H
+#ifndef BHI_CORE_SUBMISSION_H
+#define BHI_CORE_SUBMISSION_H
 
 #include "content.h"
 #include "core.h"
