@@ -6,6 +6,7 @@ void bhi_core_init(struct bhi_core *core, const struct bhi_ports *ports) {
     *core = (struct bhi_core){.ports = ports};
     bhi_list_init(&core->pumpable);
     bhi_list_init(&core->ripples);
+    bhi_list_init(&core->sweeps);
 }
 
 void bhi_core_pump(struct bhi_core *core) {

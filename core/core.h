@@ -79,6 +79,7 @@ struct bhi_core {
     uint64_t ticks;           /* how many origins of poison there have been: their order (E7) */
     struct bhi_list pumpable; /* bhi_core_stream.pump_link: bhi_core_pump looks at them */
     struct bhi_list ripples;  /* bhi_submission.ripple: their dependents must be told */
+    struct bhi_list sweeps;   /* bhi_core_stream.sweep_link: strict ones that have just failed */
     bool rippling;
 };
 

@@ -7,6 +7,7 @@ void bhi_stream_init(struct bhi_core_stream *stream, struct bhi_core *core, uint
                      uint64_t window_ns) {
     *stream = (struct bhi_core_stream){.core = core};
     bhi_list_init(&stream->pump_link);
+    bhi_list_init(&stream->sweep_link);
     bhi_list_init(&stream->queue);
     bhi_restart_init(&stream->restart, budget, window_ns, core->ports->now_ns(core));
 }
@@ -19,6 +20,7 @@ void bhi_stream_fini(struct bhi_core_stream *stream) {
     }
     stream->crew = NULL;
     bhi_list_remove(&stream->pump_link);
+    bhi_list_remove(&stream->sweep_link);
     bhi_event_unref(stream->failure);
     stream->failure = NULL;
 }
@@ -114,7 +116,7 @@ void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const b
 
 /* Everything of the list that was submitted after |failure| goes with it. */
 static void fail_later(struct bhi_list *list, const struct bh_event *failure) {
-    BHI_LIST_EACH_SAFE(node, list) {
+    BHI_LIST_EACH(node, list) {
         struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
         if (submission->event->id > failure->id)
             bhi_submission_fail_strict(submission, failure);
@@ -127,13 +129,16 @@ void bhi_stream_failed(struct bhi_core_stream *stream, struct bh_event *event) {
     bhi_event_unref(stream->failure);
     stream->failure = event;
     bhi_event_ref(event);
-    if (!stream->strict)
-        return;
-    /* Called while poison flows: they are only doomed here, and end when their turn comes. */
+    if (stream->strict && bhi_list_empty(&stream->sweep_link))
+        bhi_list_append(&stream->core->sweeps, &stream->sweep_link);
+}
+
+void bhi_stream_sweep(struct bhi_core_stream *stream) {
+    /* They are only doomed here, and leave the lists when their turn comes. */
     BHI_CHECK(stream->core->rippling);
     if (stream->crew)
-        fail_later(&stream->crew->inflight, event);
-    fail_later(&stream->queue, event);
+        fail_later(&stream->crew->inflight, stream->failure);
+    fail_later(&stream->queue, stream->failure);
 }
 
 struct bhi_submission *bhi_stream_oldest(const struct bhi_core_stream *stream) {

@@ -18,7 +18,8 @@ struct bhi_core_stream {
     struct bhi_core *core;
     char name[64];
     bool strict; /* once one is poisoned, so is all that was submitted after it (E4) */
-    struct bhi_list pump_link; /* core->pumpable */
+    struct bhi_list pump_link;  /* core->pumpable */
+    struct bhi_list sweep_link; /* core->sweeps */
     enum bhi_stream_state state;
     struct bhi_list queue;    /* bhi_submission.link, QUEUED, in order */
     struct bhi_crew *crew;    /* bound: starting or running */
@@ -48,8 +49,10 @@ bool bhi_stream_reset(struct bhi_core_stream *stream);
 void bhi_stream_wants_pump(struct bhi_core_stream *stream);
 /* UNAVAILABLE, but the restart window has passed: WANTING again. */
 void bhi_stream_heal(struct bhi_core_stream *stream);
-/* |event| of this stream is doomed. While poison flows (submission.c). */
+/* |event| of this stream is doomed. A strict stream is swept then, once all that depends on it has
+ * been told: poison by data is reported as such. Both while poison flows (submission.c). */
 void bhi_stream_failed(struct bhi_core_stream *stream, struct bh_event *event);
+void bhi_stream_sweep(struct bhi_core_stream *stream);
 /* The oldest that is still on its way, or NULL. */
 struct bhi_submission *bhi_stream_oldest(const struct bhi_core_stream *stream);
 

@@ -295,25 +295,36 @@ static void retire(struct bhi_submission *submission) {
     ports->unref_stream(stream);
 }
 
-/* A work list, not recursion: chains of dependents can be long. */
+static void ripple_on(struct bhi_submission *submission) {
+    bhi_list_remove(&submission->ripple);
+    if (submission->state != BHI_ENDED)
+        end_early(submission);
+    bool poisoned = submission->doomed || submission->event->verdict.status != BH_OK;
+    if (poisoned && !submission->noted) {
+        submission->noted = true;
+        bhi_stream_failed(submission->stream, submission->event);
+    }
+    tell_dependents(submission);
+    if (submission->state == BHI_ENDED)
+        retire(submission);
+}
+
+/* Work lists, not recursion: chains of dependents can be long. */
 static void run_ripples(struct bhi_core *core) {
     if (core->rippling)
         return;
     core->rippling = true;
-    while (!bhi_list_empty(&core->ripples)) {
-        struct bhi_submission *submission =
-            BHI_CONTAINER(core->ripples.next, struct bhi_submission, ripple);
-        bhi_list_remove(&submission->ripple);
-        if (submission->state != BHI_ENDED)
-            end_early(submission);
-        bool poisoned = submission->doomed || submission->event->verdict.status != BH_OK;
-        if (poisoned && !submission->noted) {
-            submission->noted = true;
-            bhi_stream_failed(submission->stream, submission->event);
+    for (;;) {
+        if (!bhi_list_empty(&core->ripples)) {
+            ripple_on(BHI_CONTAINER(core->ripples.next, struct bhi_submission, ripple));
+        } else if (!bhi_list_empty(&core->sweeps)) {
+            struct bhi_core_stream *stream =
+                BHI_CONTAINER(core->sweeps.next, struct bhi_core_stream, sweep_link);
+            bhi_list_remove(&stream->sweep_link);
+            bhi_stream_sweep(stream);
+        } else {
+            break;
         }
-        tell_dependents(submission);
-        if (submission->state == BHI_ENDED)
-            retire(submission);
     }
     core->rippling = false;
 }
