@@ -23,6 +23,8 @@ struct bh_event {
     bh_context *context;               /* referenced */
     struct bhi_submission *submission; /* lock; NULL once ended */
     struct bhi_list dependents;        /* lock; bhi_edge.link, empty once ended */
+    struct bhi_list observers;         /* lock; bhi_observer.link, empty once ended */
+    struct bhi_list pending_link;      /* lock; context->pending, until it ends */
     uint64_t visit; /* lock; id of the last submission that was made to depend on it */
     uint32_t visit_index;
     uint64_t origin_ns;        /* when the origin of the poison ended (E7) */
@@ -45,7 +47,8 @@ static inline bh_event_state bhi_event_state(const struct bh_event *event) {
 /* Its submission has been released or put back: sleepers look again. Lock held. */
 void bhi_event_turn(struct bh_event *event);
 
-/* Waits until |event| has ended. BH_OK or BH_TIMEOUT: what became of it is not looked at. */
+/* Waits until |event| has ended. BH_OK, BH_TIMEOUT, or BH_IN_CALLBACK where it would have to sleep:
+ * what became of it is not looked at. */
 bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns);
 
 #endif

@@ -1,6 +1,8 @@
 #include "stream.h"
+#include "callback.h"
 #include "check.h"
 #include "detail.h"
+#include "drain.h"
 #include "event.h"
 #include "futex.h"
 #include "reactor.h"
@@ -135,6 +137,9 @@ BH_API bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh
                 *detail = trouble;
             return trouble.status;
         }
+        if (deadline_ns > bhi_now_ns() &&
+            bhi_callback_check("bh_stream_wait_ready", detail) != BH_OK)
+            return BH_IN_CALLBACK;
         if (bhi_futex_wait(&stream->ready_word, seen, false, deadline_ns) == -ETIMEDOUT)
             return bhi_fail(detail, BH_TIMEOUT, 0,
                             "bh_stream_wait_ready: no worker was ready in time%s%s",
@@ -229,7 +234,7 @@ void bhi_stream_unref_locked(struct bh_stream *stream) {
     }
     bhi_list_remove(&stream->link);
     bhi_list_remove(&stream->release_link);
-    bh_event_release(stream->failure);
+    bhi_drain_inherit(context, stream->failure);
     free(stream->seen_devices);
     free(stream);
     bhi_context_unref(context); /* never the last one: the lock's holder has one */

@@ -55,6 +55,7 @@ static void test_values_are_fixed(void **state) {
     assert_int_equal(BH_OK, 0);
     assert_int_equal(BH_TIMEOUT, 1);
     assert_int_equal(BH_TOO_LARGE, 11);
+    assert_int_equal(BH_IN_CALLBACK, 12);
     assert_int_equal(BH_WORKER_SIGNAL, 32);
     assert_int_equal(BH_DEADLINE, 35);
     assert_int_equal(BH_PROTOCOL, 40);
@@ -63,7 +64,7 @@ static void test_values_are_fixed(void **state) {
 
 static void test_unknown(void **state) {
     (void)state;
-    static const uint32_t codes[] = {12, 31, 50, 255, UINT32_MAX};
+    static const uint32_t codes[] = {13, 31, 50, 255, UINT32_MAX};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         assert_false(bhi_status_known(codes[i]));
         assert_false(bhi_status_from_worker(codes[i]));
