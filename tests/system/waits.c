@@ -99,7 +99,7 @@ static void events_of_two_contexts(void) {
 
 /* -- many -------------------------------------------------------------------------------------- */
 
-enum { MANY = 10000, ENDS = 500 };
+enum { MANY = 10000, BUFFERS = 50, ENDS = 500 };
 
 struct sleeper {
     bh_event **events;
@@ -126,9 +126,11 @@ static void *sleep_over_many(void *argument) {
 static void ten_thousand_events(void) {
     struct stage s = stage_set_up();
     static bh_event *events[MANY];
-    bh_buffer *buffer = fx_buffer(s.context, 64);
+    bh_buffer *buffers[BUFFERS];
+    for (int i = 0; i < BUFFERS; i++)
+        buffers[i] = fx_buffer(s.context, 64);
     for (int i = 0; i < MANY; i++)
-        events[i] = fill(s.a, buffer, NULL, 0); /* behind the gate */
+        events[i] = fill(s.a, buffers[i % BUFFERS], NULL, 0); /* behind the gate */
     struct sleeper sleeper = {.events = events};
     pthread_t thread;
     BHT_EQ(pthread_create(&thread, NULL, sleep_over_many, &sleeper), 0);
@@ -147,7 +149,8 @@ static void ten_thousand_events(void) {
     BHT_LT(sleeper.switches, ENDS / 2);
     for (int i = 0; i < MANY; i++)
         bh_event_release(events[i]);
-    bh_buffer_release(buffer);
+    for (int i = 0; i < BUFFERS; i++)
+        bh_buffer_release(buffers[i]);
     stage_tear_down(&s);
 }
 
