@@ -149,6 +149,43 @@ static void descriptors_and_a_death(void) {
     stage_tear_down(&s);
 }
 
+/* A worker rings by itself when it goes to sleep. Here it goes on with the next at once, and has to
+ * ring for what is observed; the second time for one that was put back. */
+static void noticed_while_the_worker_goes_on(void) {
+    struct stage s = stage_set_up();
+    bh_buffer *gates[3];
+    bh_event *events[3];
+    volatile uint32_t *words[3];
+    for (int i = 0; i < 3; i++) {
+        gates[i] = fx_words(s.context, 64, 0);
+        words[i] = fx_pointer(gates[i]);
+    }
+    int fd = fd_of(s.running);
+    events[0] = fx_gate(s.a, s.kernel, gates[0]);
+    *s.word = FX_GATE_OPEN;
+    expect_readable(fd);
+    fx_await_gate(gates[0]);
+
+    events[1] = fx_gate(s.a, s.kernel, gates[1]);
+    fd = fd_of(events[1]);
+    fx_kill(s.pid, SIGKILL);
+    fx_await_gate(gates[1]); /* on another worker */
+    BHT_TRUE(!readable(fd, 0));
+    events[2] = fx_gate(s.a, s.kernel, gates[2]);
+    *words[1] = FX_GATE_OPEN;
+    expect_readable(fd);
+    BHT_EQ(bh_event_query(events[2]), BH_EVENT_PENDING);
+    *words[2] = FX_GATE_OPEN;
+    fx_expect(events[0], BH_WORKER_SIGNAL);
+    fx_expect(events[1], BH_OK);
+    fx_expect(events[2], BH_OK);
+    for (int i = 0; i < 3; i++) {
+        bh_event_release(events[i]);
+        bh_buffer_release(gates[i]);
+    }
+    stage_tear_down(&s);
+}
+
 /* It needs nothing of what the caller has. */
 static void a_descriptor_is_all_that_is_kept(void) {
     struct stage s = stage_set_up();
@@ -477,6 +514,14 @@ static void a_slow_callback_delays_callbacks_only(void) {
     stage_tear_down(&s);
 }
 
+/* Stays until bh_context_destroy waits for nothing but callbacks: its own threads are gone, and the
+ * one that called it sleeps. */
+static void outlast_the_rest(bh_event *event, void *user) {
+    (void)event;
+    WAIT_UNTIL(bht_count_self().threads <= 2 + BHT_TSAN, 20000);
+    WAIT_UNTIL(bht_process_state((pid_t)(intptr_t)user) == 'S', 20000);
+}
+
 static void record_and_register(bh_event *event, void *user) {
     record(event, user);
     bh_detail detail;
@@ -487,6 +532,10 @@ static void record_and_register(bh_event *event, void *user) {
 static void destroy_runs_what_was_registered(void) {
     struct stage s = stage_set_up();
     bh_event *queued = work(s.context, s.a, NULL, 0);
+    bh_event *ended = work(s.context, s.b, NULL, 0);
+    fx_expect(ended, BH_OK);
+    on_end(ended, outlast_the_rest, (void *)(intptr_t)getpid());
+    bh_event_release(ended);
     for (int i = 0; i < 10; i++)
         on_end(i % 2 ? queued : s.running, record_and_register, (void *)(intptr_t)i);
     BHT_EQ(bh_context_destroy(s.context), BH_OK);
@@ -522,6 +571,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_descriptor_after_the_end),
         BHT_TEST(a_descriptor_that_is_closed_early),
         BHT_TEST(descriptors_and_a_death),
+        BHT_TEST(noticed_while_the_worker_goes_on),
         BHT_TEST(a_descriptor_is_all_that_is_kept),
         BHT_TEST(no_descriptor_is_left),
         BHT_TEST(a_forked_child),
