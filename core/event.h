@@ -29,8 +29,10 @@ struct bh_event {
     struct bh_verdict verdict; /* immutable once the state is not PENDING */
 
     /* The supervisor's. */
-    bh_context *context;       /* referenced */
-    _Atomic uint32_t sleepers; /* threads that sleep on word, or are about to */
+    bh_context *context;          /* referenced */
+    _Atomic uint32_t sleepers;    /* threads that sleep on word, or are about to */
+    struct bhi_list observers;    /* lock; bhi_observer.link, empty once ended */
+    struct bhi_list pending_link; /* lock; context->pending, until it ends */
 };
 
 #define BHI_EVENT_STATE_MASK 3u

@@ -7,6 +7,7 @@
 #ifndef BHI_CONTEXT_H
 #define BHI_CONTEXT_H
 
+#include "callback.h"
 #include "core/core.h"
 #include "core/list.h"
 #include <bulkhead/bulkhead.h>
@@ -37,16 +38,17 @@ struct bh_context {
     pthread_mutex_t lock; /* guards all below, and the fields that say "lock" elsewhere */
     struct bhi_core core; /* what was submitted, and what becomes of it */
     bool closed;
-    uint64_t next_id;              /* of events, buffers, kernels, workers */
-    struct bhi_list streams;       /* bh_stream.link */
-    struct bhi_list workers;       /* bhi_worker.link: not yet reaped */
-    struct bhi_list zygotes;       /* bhi_zygote.link */
-    struct bhi_list doomed;        /* bhi_doomed.link: freed by bhi_context_unlock */
-    uint32_t stream_serial;        /* for default names */
-    uint64_t spare_at_ns;          /* reactor thread: no spare is started before */
-    bool wake_reactor;             /* bhi_context_unlock does it */
-    _Atomic uint32_t any_word;     /* futex word: incremented when an event ends */
-    _Atomic uint32_t any_sleepers; /* threads in bh_event_wait_any */
+    uint64_t next_id;                   /* of events, buffers, kernels, workers */
+    struct bhi_list streams;            /* bh_stream.link */
+    struct bhi_list workers;            /* bhi_worker.link: not yet reaped */
+    struct bhi_list zygotes;            /* bhi_zygote.link */
+    struct bhi_list doomed;             /* bhi_doomed.link: freed by bhi_context_unlock */
+    uint32_t stream_serial;             /* for default names */
+    uint64_t spare_at_ns;               /* reactor thread: no spare is started before */
+    bool wake_reactor;                  /* bhi_context_unlock does it */
+    struct bhi_list pending;            /* bh_event.pending_link: in the order of submission */
+    struct bh_event *inherited_failure; /* referenced: the earliest of streams that are gone */
+    struct bhi_callbacks callbacks;
 
     struct bhi_reactor *reactor;
 };

@@ -84,6 +84,8 @@ BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, si
                         out_count ? "out_devices" : "out_count");
     *out_count = 0;
     bh_status status = bhi_context_check(context, detail);
+    if (status == BH_OK)
+        status = bhi_callback_check("bh_devices", detail);
     if (status != BH_OK)
         return status;
     bh_detail last = {.status = BH_NO_DEVICE};

@@ -188,6 +188,8 @@ BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t cap
                         out_count ? "out_checks" : "out_count");
     *out_count = 0;
     bh_status status = bhi_context_check(context, detail);
+    if (status == BH_OK)
+        status = bhi_callback_check("bh_doctor", detail);
     if (status != BH_OK)
         return status;
     struct report report = {.checks = out_checks, .capacity = capacity};

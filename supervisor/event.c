@@ -1,7 +1,9 @@
 #include "event.h"
+#include "callback.h"
 #include "context.h"
 #include "core/submission.h"
 #include "futex.h"
+#include "observer.h"
 #include "worker_proc.h"
 
 #include <errno.h>
@@ -14,6 +16,8 @@ struct bh_event *bhi_event_create(bh_context *context) {
         return NULL;
     bhi_event_init(event, &context->core);
     atomic_init(&event->sleepers, 0);
+    bhi_list_init(&event->observers);
+    bhi_list_init(&event->pending_link);
     event->context = context;
     bhi_context_retain(context);
     return event;
@@ -39,10 +43,8 @@ void bhi_event_turned(struct bh_event *event) {
 
 void bhi_event_ended(struct bh_event *event) {
     wake_sleepers(event);
-    bh_context *context = event->context;
-    atomic_fetch_add_explicit(&context->any_word, 1, memory_order_seq_cst);
-    if (atomic_load_explicit(&context->any_sleepers, memory_order_seq_cst))
-        bhi_futex_wake(&context->any_word, false, INT_MAX);
+    bhi_list_remove(&event->pending_link);
+    bhi_event_tell(event);
 }
 
 /* Sleeps until the event's word or the worker's completed word changes. A worker's death shows in
@@ -106,6 +108,11 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
         }
         bhi_context_unlock(context);
         bool in_time = true;
+        if (bhi_event_state(event) == BH_EVENT_PENDING && bhi_in_callback() &&
+            bhi_now_ns() < deadline_ns) {
+            bhi_worker_release(worker);
+            return BH_IN_CALLBACK;
+        }
         if (bhi_event_state(event) == BH_EVENT_PENDING)
             in_time = spin_or_sleep(event, word, worker, next, seen, deadline_ns);
         bhi_worker_release(worker);
@@ -115,8 +122,7 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
         if (!in_time && bhi_event_state(event) == BH_EVENT_PENDING) {
             /* What ended just before the deadline counts: look once more. */
             bhi_context_lock(context);
-            if (event->submission && event->submission->state == BHI_RELEASED)
-                bhi_worker_harvest(bhi_worker_of(event->submission->crew));
+            bhi_event_look(event);
             bhi_context_unlock(context);
             return bhi_event_state(event) == BH_EVENT_PENDING ? BH_TIMEOUT : BH_OK;
         }
@@ -129,70 +135,11 @@ BH_API bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
     if (bhi_event_state(event) == BH_EVENT_PENDING) {
         if (bhi_context_forked(event->context))
             return BH_FORKED;
-        if (bhi_event_await(event, bhi_deadline_ns(timeout_ns)) == BH_TIMEOUT)
-            return BH_TIMEOUT;
+        bh_status status = bhi_event_await(event, bhi_deadline_ns(timeout_ns));
+        if (status != BH_OK)
+            return status;
     }
     return event->verdict.status;
-}
-
-/* Index of the first that has ended; |count| if none has. */
-static size_t first_ended(bh_event *const *events, size_t count) {
-    size_t i = 0;
-    while (i < count && bhi_event_state(events[i]) == BH_EVENT_PENDING)
-        i++;
-    return i;
-}
-
-/* Has the reactor notice the ends of all |events| (or no longer), and looks at once. */
-static void watch(bh_context *context, bh_event *const *events, size_t count) {
-    bhi_context_lock(context);
-    for (size_t i = 0; i < count; i++) {
-        struct bhi_submission *submission = events[i]->submission;
-        if (events[i]->context != context || !submission)
-            continue;
-        bhi_submission_notify(submission);
-        if (submission->state == BHI_RELEASED)
-            bhi_worker_harvest(bhi_worker_of(submission->crew));
-    }
-    bhi_context_unlock(context);
-}
-
-BH_API bh_status bh_event_wait_any(bh_event *const *events, size_t count, uint64_t timeout_ns,
-                                   size_t *out_index) {
-    if (!events || !count || !out_index)
-        return BH_INVALID_ARGUMENT;
-    for (size_t i = 0; i < count; i++)
-        if (!events[i] || events[i]->context != events[0]->context)
-            return BH_INVALID_ARGUMENT;
-    *out_index = first_ended(events, count);
-    if (*out_index < count)
-        return BH_OK;
-    bh_context *context = events[0]->context;
-    if (bhi_context_forked(context))
-        return BH_FORKED;
-    uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
-    if (count == 1) {
-        *out_index = 0;
-        return bhi_event_await(events[0], deadline_ns);
-    }
-    atomic_fetch_add(&context->any_sleepers, 1);
-    watch(context, events, count);
-    bh_status status = BH_OK;
-    for (;;) {
-        uint32_t seen = atomic_load(&context->any_word);
-        *out_index = first_ended(events, count);
-        if (*out_index < count)
-            break;
-        if (bhi_futex_wait(&context->any_word, seen, false, deadline_ns) == -ETIMEDOUT ||
-            bhi_now_ns() >= deadline_ns) {
-            watch(context, events, count);
-            *out_index = first_ended(events, count);
-            status = *out_index < count ? BH_OK : BH_TIMEOUT;
-            break;
-        }
-    }
-    atomic_fetch_sub(&context->any_sleepers, 1);
-    return status;
 }
 
 BH_API bh_event_state bh_event_query(bh_event *event) {
@@ -203,8 +150,7 @@ BH_API bh_event_state bh_event_query(bh_event *event) {
         return state;
     bh_context *context = event->context;
     bhi_context_lock(context);
-    if (event->submission && event->submission->state == BHI_RELEASED)
-        bhi_worker_harvest(bhi_worker_of(event->submission->crew));
+    bhi_event_look(event);
     bhi_context_unlock(context);
     return bhi_event_state(event);
 }

@@ -6,7 +6,8 @@
 
 struct bh_event *bhi_event_create(bh_context *context); /* NULL: out of memory; one reference */
 
-/* Waits until |event| has ended. BH_OK or BH_TIMEOUT: what became of it is not looked at. */
+/* Waits until |event| has ended. BH_OK, BH_TIMEOUT, or BH_IN_CALLBACK where it would have to sleep:
+ * what became of it is not looked at. */
 bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns);
 
 /* Ports of the core. Lock held. */

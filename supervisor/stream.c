@@ -1,5 +1,7 @@
 #include "stream.h"
+#include "callback.h"
 #include "core/detail.h"
+#include "drain.h"
 #include "event.h"
 #include "futex.h"
 #include "reactor.h"
@@ -121,6 +123,9 @@ BH_API bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh
                 *detail = trouble;
             return trouble.status;
         }
+        if (deadline_ns > bhi_now_ns() &&
+            bhi_callback_check("bh_stream_wait_ready", detail) != BH_OK)
+            return BH_IN_CALLBACK;
         if (bhi_futex_wait(&stream->ready_word, seen, false, deadline_ns) == -ETIMEDOUT)
             return bhi_fail(detail, BH_TIMEOUT, 0,
                             "bh_stream_wait_ready: no worker was ready in time%s%s",
@@ -193,6 +198,8 @@ void bhi_stream_unref_locked(struct bh_stream *stream) {
     /* Every submission on its way holds a reference: there is none. */
     bh_context *context = stream->context;
     struct bhi_worker *worker = bhi_stream_worker(stream);
+    bhi_drain_inherit(context, stream->core.failure);
+    stream->core.failure = NULL;
     bhi_stream_fini(&stream->core);
     if (worker) {
         bhi_crew_kill(&worker->crew, BHI_KILL_RETIRED, 0, "its stream was released");

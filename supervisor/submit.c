@@ -1,9 +1,11 @@
 /* bh_submit: checks the caller's arguments, encodes the lane record, works out what the submission
  * depends on, and queues it. */
 #include "buffer.h"
+#include "callback.h"
 #include "commands.h"
 #include "context.h"
 #include "core/detail.h"
+#include "drain.h"
 #include "event.h"
 #include "futex.h"
 #include "kernel.h"
@@ -330,6 +332,7 @@ static bh_status submit(bh_stream *stream, const bh_submit_info *info, struct bh
         bh_event_retain(event);
         *out_event = event;
     }
+    bhi_drain_add(event);
     bhi_submission_enqueue(submission);
     bhi_context_unlock(context);
     return BH_OK;
@@ -440,6 +443,8 @@ BH_API bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_
                                    bh_kernel_info *out_info, bh_detail *detail) {
     if (!out_info)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_kernel_reflect: out_info is NULL");
+    if (bhi_callback_check("bh_kernel_reflect", detail) != BH_OK)
+        return BH_IN_CALLBACK;
     uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
     bh_status status;
     do {

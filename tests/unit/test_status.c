@@ -55,6 +55,7 @@ static void test_values_are_fixed(void **state) {
     assert_int_equal(BH_OK, 0);
     assert_int_equal(BH_TIMEOUT, 1);
     assert_int_equal(BH_TOO_LARGE, 11);
+    assert_int_equal(BH_IN_CALLBACK, 12);
     assert_int_equal(BH_WORKER_SIGNAL, 32);
     assert_int_equal(BH_DEADLINE, 35);
     assert_int_equal(BH_PROTOCOL, 40);
