@@ -69,7 +69,7 @@ static void says_what_everybody_does(void) {
     snprintf(part, sizeof part, "event %llu is queued, held by event %llu of stream \"first\"",
              (unsigned long long)bh_event_id(s.held), (unsigned long long)bh_event_id(s.running));
     expect_line(text, "stream \"second\"", part);
-    expect_line(text, "zygote", "READY");
+    expect_line(text, "zygote \"", "READY");
 
     fx_kill(s.pid, SIGKILL);
     fx_expect(s.held, BH_WORKER_SIGNAL);
