@@ -37,7 +37,7 @@ static const char *make_faults(uint64_t seed) {
 }
 
 static void open_group(struct rp_group *group, uint64_t seed) {
-    static const uint64_t deadlines_ms[RP_STREAMS] = {2000, 10000, 400, 800};
+    static const uint64_t deadlines_ms[RP_STREAMS] = {1500, 800, 400, 300};
     *group = (struct rp_group){.seed = seed, .random = seed, .faults = make_faults(seed)};
     bh_context_options options = fx_options();
     options.spares = 2;

@@ -29,28 +29,38 @@ static bool chance(struct rp_group *group, uint32_t in_1000) {
 
 /* -- commands ---------------------------------------------------------------------------------- */
 
-static struct rp_command make_command(struct rp_group *group) {
-    struct rp_command c = {.dst = below(group, RP_BUFFERS)};
-    c.src = (c.dst + 1 + below(group, RP_BUFFERS - 1)) % RP_BUFFERS; /* another one */
+/* Each stream has two buffers that it mostly works on; now and then it uses others'. Otherwise one
+ * death would poison everything. */
+static unsigned some_buffer(struct rp_group *group, unsigned stream) {
+    if (chance(group, 800))
+        return stream * 2 + below(group, 2);
+    return below(group, RP_BUFFERS);
+}
+
+static struct rp_command make_command(struct rp_group *group, unsigned stream) {
+    struct rp_command c = {.dst = some_buffer(group, stream)};
+    c.src = some_buffer(group, stream);
+    if (c.src == c.dst)
+        c.src = (c.dst + 1) % RP_BUFFERS;
     c.count = RP_WORDS;
     c.value = (uint32_t)rp_random(&group->random);
     c.rounds = 1;
     uint32_t pick = below(group, 100);
-    if (pick < 20) {
+    if (pick < 25) {
         c.kind = RP_COPY;
-    } else if (pick < 40) {
+    } else if (pick < 45) {
         c.kind = RP_FILL;
-    } else if (pick < 80) {
+    } else if (pick < 75) {
         c.kind = RP_MIX;
         c.value |= 1; /* odd: no state is ever forgotten */
-        if (chance(group, 300))
+        if (chance(group, 100))
             c.rounds = 1 + below(group, 60000);
-    } else if (pick < 98) {
+    } else {
         c.kind = RP_DERIVE;
         c.value |= 1;
-    } else {
-        c.kind = RP_MISBOUND;
     }
+    if (chance(group, 2))
+        c.kind = RP_MISBOUND;
     if ((c.kind == RP_COPY || c.kind == RP_FILL) && chance(group, 300)) {
         c.count = 1 + below(group, RP_WORDS);
         c.dst_offset = below(group, RP_WORDS - c.count + 1);
@@ -120,9 +130,9 @@ static void submit(struct rp_group *group, struct rp_program *program) {
     struct rp_step made = {.kind = RP_SUBMIT, .stream = below(group, program->stream_count)};
     made.command_count = 1 + below(group, 4);
     for (unsigned i = 0; i < made.command_count; i++)
-        made.commands[i] = make_command(group);
+        made.commands[i] = make_command(group, made.stream);
     bh_event *waits[3];
-    for (unsigned tries = below(group, 4); tries > 0 && chance(group, 500); tries--) {
+    for (unsigned tries = below(group, 4); tries > 0 && chance(group, 300); tries--) {
         const struct rp_step *producer = some_submission(group, program);
         if (!producer)
             continue;
@@ -221,23 +231,23 @@ static void mischief(struct rp_group *group, struct rp_program *program) {
     bh_stream *stream = group->streams[below(group, program->stream_count)];
     struct rp_step *target = some_submission(group, program);
     uint32_t pick = below(group, 1000);
-    if (pick < 25)
+    if (pick < 12) {
         hit(group, bh_stream_worker_pid(stream), SIGKILL);
-    else if (pick < 40)
+    } else if (pick < 20) {
         hit(group, bh_stream_worker_pid(stream), SIGSEGV);
-    else if (pick < 43)
+    } else if (pick < 21) {
         hit(group, bh_stream_worker_pid(stream), SIGSTOP);
-    else if (pick < 45)
+    } else if (pick < 22) {
         kill_zygote(group, bh_stream_worker_pid(stream));
-    else if (pick < 105 && target) {
+    } else if (pick < 42 && target) {
         target->cancelled = true; /* noted before, as above */
         BHT_EQ(bh_event_cancel(target->event), BH_OK);
-    } else if (pick < 165 && target) {
+    } else if (pick < 90 && target) {
         bh_status status = bh_event_wait(target->event, below(group, 3) * FX_MS);
-        BHT_EQ(status == BH_TIMEOUT || status == BH_OK || status >= 32, true);
-    } else if (pick < 225) {
+        BHT_TRUE(status == BH_TIMEOUT || status == BH_OK || status >= 32);
+    } else if (pick < 140) {
         dawdle(group);
-    } else if (pick < 230) {
+    } else if (pick < 145) {
         char text[4096];
         BHT_GT(bh_context_describe(group->context, text, sizeof text), 0);
     }
@@ -272,9 +282,9 @@ void rp_run(struct rp_group *group, struct rp_program *program) {
         host_writes(group, program, i, true);
     while (submissions > 0 && program->step_count < RP_STEPS) {
         uint32_t pick = below(group, 1000);
-        if (pick < 15) {
-            host_writes(group, program, below(group, RP_BUFFERS), chance(group, 600));
-        } else if (pick < 30) {
+        if (pick < 30) {
+            host_writes(group, program, below(group, RP_BUFFERS), chance(group, 800));
+        } else if (pick < 40) {
             host_reads(group, program);
         } else {
             submit(group, program);

@@ -8,7 +8,7 @@
 #include "fixture.h"
 
 #define RP_WORDS   1024u /* in each buffer */
-#define RP_BUFFERS 6u
+#define RP_BUFFERS 8u
 #define RP_STREAMS 4u
 #define RP_STEPS   320u /* at most, in one program */
 #define RP_HITS    8192u
