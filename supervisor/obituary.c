@@ -135,8 +135,7 @@ static uint64_t culprit_of(const struct bhi_worker *worker, uint64_t started) {
         }
         if (!target)
             return 0;
-        if (worker->kill == BHI_KILL_CANCEL)
-            return target->record->seq;
+        return target->record->seq;
     }
     if (worker->lied)
         return first;
@@ -151,40 +150,48 @@ static uint64_t culprit_of(const struct bhi_worker *worker, uint64_t started) {
     return first;
 }
 
+static void judge_one(struct bhi_worker *worker, struct bhi_submission *submission,
+                      uint64_t culprit, uint64_t origin, uint64_t now_ns) {
+    char message[512];
+    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
+    /* Compiling runs nothing of the kernel. */
+    outcome.executed = bhi_record_first(submission->record)->type == BHI_CMD_PREPARE
+                           ? BH_EXECUTED_NO
+                           : BH_EXECUTED_UNKNOWN;
+    cause_of_death(worker, &outcome, message, sizeof message);
+    if (submission->record->seq == culprit) {
+        if (outcome.status == BH_DEADLINE)
+            outcome.limit = submission->deadline_ns;
+    } else if (outcome.status != BH_CONTEXT_CLOSED && outcome.status != BH_ZYGOTE_LOST) {
+        char cause[300];
+        snprintf(cause, sizeof cause, "%.299s", message);
+        snprintf(message, sizeof message,
+                 "its worker died of event %llu before its result "
+                 "was recorded: %s",
+                 (unsigned long long)(origin ? origin : worker->kill_event), cause);
+        outcome.status = BH_WORKER_LOST;
+        outcome.origin = origin;
+    }
+    outcome.started_ns = worker->head_since_ns;
+    outcome.ended_ns = now_ns;
+    bhi_submission_end(submission, &outcome);
+}
+
 static void judge_inflight(struct bhi_worker *worker, uint64_t culprit) {
     uint64_t origin = 0, now_ns = bhi_now_ns();
+    /* The culprit comes first: it may depend on one that is lost with it, and its own fault must
+     * not come back to it along that path. */
     BHI_LIST_EACH(node, &worker->inflight) {
-        const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (s->record->seq == culprit)
+        struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
+        if (s->record->seq == culprit) {
             origin = s->event->id;
-    }
-    while (!bhi_list_empty(&worker->inflight)) {
-        struct bhi_submission *submission =
-            BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
-        char message[512];
-        struct bhi_outcome outcome = BHI_OUTCOME_INIT;
-        /* Compiling runs nothing of the kernel. */
-        outcome.executed = bhi_record_first(submission->record)->type == BHI_CMD_PREPARE
-                               ? BH_EXECUTED_NO
-                               : BH_EXECUTED_UNKNOWN;
-        cause_of_death(worker, &outcome, message, sizeof message);
-        if (submission->record->seq == culprit) {
-            if (outcome.status == BH_DEADLINE)
-                outcome.limit = submission->deadline_ns;
-        } else if (outcome.status != BH_CONTEXT_CLOSED && outcome.status != BH_ZYGOTE_LOST) {
-            char cause[300];
-            snprintf(cause, sizeof cause, "%.299s", message);
-            snprintf(message, sizeof message,
-                     "its worker died of event %llu before its result "
-                     "was recorded: %s",
-                     (unsigned long long)(origin ? origin : worker->kill_event), cause);
-            outcome.status = BH_WORKER_LOST;
-            outcome.origin = origin;
+            judge_one(worker, s, culprit, origin, now_ns);
+            break;
         }
-        outcome.started_ns = worker->head_since_ns;
-        outcome.ended_ns = now_ns;
-        bhi_submission_end(submission, &outcome);
     }
+    while (!bhi_list_empty(&worker->inflight))
+        judge_one(worker, BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link),
+                  culprit, origin, now_ns);
 }
 
 void bhi_worker_died(struct bhi_worker *worker) {

@@ -25,6 +25,7 @@
 #define FIRST_SPIN_NS  20000u
 #define MERGED_AT_MOST 64u                 /* submissions in one queue submission */
 #define SKIP_NS        (5000ull * 1000000) /* for a lane full of withdrawn ones */
+#define MARKER_LOOK_NS (5ull * 1000000)    /* between two looks at the marker, at least */
 
 void bhi_worker_retain(struct bhi_worker *worker) {
     atomic_fetch_add_explicit(&worker->refs, 1, memory_order_relaxed);
@@ -297,6 +298,45 @@ static uint64_t due_ns(const struct bhi_worker *worker, const struct bhi_submiss
     return head->deadline_ns == BH_FOREVER || due < worker->head_since_ns ? BH_FOREVER : due;
 }
 
+/* Which of those in flight the device works on. Several can share one queue submission, and then
+ * one completion record; the device's own marker tells them apart. *out_reached: how far it is. */
+static struct bhi_submission *running_of(const struct bhi_worker *worker, uint64_t *out_reached) {
+    uint64_t started =
+        bhi_progress_started(&worker->progress, worker->harvested, worker->published);
+    uint32_t moved =
+        atomic_load(&worker->progress.markers->completed) - (uint32_t)worker->harvested;
+    *out_reached = worker->harvested + (moved <= MERGED_AT_MOST ? moved : 0);
+    struct bhi_submission *running = NULL;
+    BHI_LIST_EACH(node, &worker->inflight) {
+        struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
+        if (running && submission->record->seq > started)
+            break; /* all that was started is done, and not recorded: the last of it lingers */
+        running = submission;
+        if (submission->record->seq > *out_reached)
+            break;
+    }
+    return running;
+}
+
+/* When to look at the deadlines again. What comes behind |running| may begin without anybody being
+ * told: its time runs from the look that sees it, so that look must not be late. */
+static uint64_t look_ns(const struct bhi_worker *worker, const struct bhi_submission *running,
+                        uint64_t now_ns) {
+    uint64_t look = running->cancelled ? 0 : due_ns(worker, running);
+    const struct bhi_list *node = running->link.next;
+    for (uint32_t i = 0; i < MERGED_AT_MOST && node != &worker->inflight; i++, node = node->next) {
+        const struct bhi_submission *next = BHI_CONTAINER(node, const struct bhi_submission, link);
+        if (!next->cancelled && next->deadline_ns == BH_FOREVER)
+            continue;
+        uint64_t pause = next->cancelled ? 0 : next->deadline_ns / 8;
+        if (pause < MARKER_LOOK_NS)
+            pause = MARKER_LOOK_NS;
+        if (now_ns + pause < look)
+            look = now_ns + pause;
+    }
+    return look;
+}
+
 /* Tells the worker when to ring. Before a publication it cannot be missed; after one it can. */
 static void set_notify(struct bhi_worker *worker) {
     bool needed = worker->backlog;
@@ -348,9 +388,12 @@ bool bhi_worker_publish(struct bhi_worker *worker, struct bhi_submission *submis
     if (first) {
         worker->head_since_ns = submission->released_ns;
         worker->marker_seen = worker->harvested;
-        if (submission->deadline_ns != BH_FOREVER)
-            bhi_reactor_arm(worker->context, due_ns(worker, submission));
     }
+    if (submission->deadline_ns != BH_FOREVER)
+        bhi_reactor_arm(worker->context,
+                        submission->released_ns + submission->deadline_ns < submission->released_ns
+                            ? BH_FOREVER
+                            : submission->released_ns + submission->deadline_ns);
     if (submission->notify)
         atomic_store_explicit(&worker->lane.header->notify_at, worker->harvested + 1,
                               memory_order_seq_cst);
@@ -456,10 +499,9 @@ void bhi_worker_harvest(struct bhi_worker *worker) {
             BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
         if (worker->head_since_ns < head->released_ns)
             worker->head_since_ns = head->released_ns;
-        if (head->cancelled)
-            bhi_reactor_arm(worker->context, 0);
-        else if (head->deadline_ns != BH_FOREVER)
-            bhi_reactor_arm(worker->context, due_ns(worker, head));
+        uint64_t reached;
+        bhi_reactor_arm(worker->context,
+                        look_ns(worker, running_of(worker, &reached), bhi_now_ns()));
     }
     if (worker->backlog && stream)
         bhi_stream_wants_release(stream);
@@ -493,27 +535,22 @@ uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
         return BH_FOREVER;
     if (bhi_list_empty(&worker->inflight))
         return check_idle(worker, now_ns);
-    struct bhi_submission *head = BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
-    if (head->cancelled) {
-        bhi_worker_kill(worker, BHI_KILL_CANCEL, head->event->id, "cancelled while it ran");
+    uint64_t reached;
+    const struct bhi_submission *running = running_of(worker, &reached);
+    if (reached > worker->marker_seen) {
+        /* It has its time from the moment we saw it begin. */
+        worker->marker_seen = reached;
+        worker->head_since_ns = now_ns;
+    }
+    if (running->cancelled) {
+        bhi_worker_kill(worker, BHI_KILL_CANCEL, running->event->id, "cancelled while it ran");
         return BH_FOREVER;
     }
-    uint64_t due = due_ns(worker, head);
-    if (due > now_ns)
-        return due;
-    /* Several submissions can share one queue submission; then the device's own marker says that
-     * it moves, and the one that runs now has its deadline from the moment we saw it move. */
-    uint32_t moved =
-        atomic_load(&worker->progress.markers->completed) - (uint32_t)worker->harvested;
-    uint64_t marker = worker->harvested + moved;
-    if (marker > worker->marker_seen && marker < worker->published && moved <= MERGED_AT_MOST) {
-        worker->marker_seen = marker;
-        worker->head_since_ns = now_ns;
-        return due_ns(worker, head);
-    }
-    bool whole_ms = head->deadline_ns % 1000000 == 0;
-    bhi_worker_kill(worker, BHI_KILL_DEADLINE, head->event->id, "its deadline of %llu %s passed",
-                    (unsigned long long)(head->deadline_ns / (whole_ms ? 1000000 : 1)),
+    if (due_ns(worker, running) > now_ns)
+        return look_ns(worker, running, now_ns);
+    bool whole_ms = running->deadline_ns % 1000000 == 0;
+    bhi_worker_kill(worker, BHI_KILL_DEADLINE, running->event->id, "its deadline of %llu %s passed",
+                    (unsigned long long)(running->deadline_ns / (whole_ms ? 1000000 : 1)),
                     whole_ms ? "ms" : "ns");
     return BH_FOREVER;
 }
