@@ -202,7 +202,8 @@ void bhi_worker_died(struct bhi_worker *worker) {
         atomic_fetch_add_explicit(&stream->refs, 1, memory_order_relaxed);
     bool blame = false;
     if (stream && !bhi_list_empty(&worker->inflight)) {
-        uint64_t started = worker->lied ? oldest(worker)
+        /* A liar may have run whatever was in its lane: none of that runs again. */
+        uint64_t started = worker->lied ? worker->published
                                         : bhi_progress_started(&worker->progress, worker->harvested,
                                                                worker->published);
         if (worker->context->closed)

@@ -140,6 +140,55 @@ static void one_that_is_done_is_cancelled(void) {
     tear_down(&s);
 }
 
+/* data = data * 3 + one, each time it runs. */
+static bh_event *triple(bh_stream *stream, bh_kernel *mix, bh_buffer *data, bh_buffer *one) {
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
+        {.binding = 1, .buffer = one, .size = BH_WHOLE_SIZE, .access = BH_READ},
+    };
+    const uint32_t groups[3] = {1, 1, 1}, push[2] = {3, 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_launch(stream, mix, groups, bindings, 2, push, sizeof push, &event, NULL), BH_OK);
+    return event;
+}
+
+/* A worker that lies may have run whatever it was given, before: none of that runs again, unless it
+ * does no harm. Here both have run when it overwrites its progress page. */
+static void what_a_liar_may_have_run_does_not_run_twice(void) {
+    bh_context *context = fx_context("1:before_record:61=garbage");
+    bh_stream *stream = fx_stream(context, "liar", FX_SECONDS);
+    bh_kernel *mix = fx_kernel(context, "mix");
+    bh_buffer *one = fx_words(context, 64, 1), *x = fx_words(context, 64, 1);
+    bh_buffer *y = fx_words(context, 64, 1);
+    uint32_t *words = fx_pointer(y);
+    pid_t pid = fx_ready(stream);
+    for (int i = 0; i < 60; i++) {
+        bh_event *event = triple(stream, mix, i % 2 ? x : y, one);
+        fx_expect(event, BH_OK);
+        bh_event_release(event);
+    }
+    words[0] = 1;
+    fx_kill(pid, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(pid) == 'T', 5000);
+    bh_event *first = triple(stream, mix, x, one), *second = triple(stream, mix, y, one);
+    fx_kill(pid, SIGCONT);
+    fx_expect(first, BH_PROTOCOL);
+    bh_status status = fx_verdict(second).status;
+    BHT_EQ(words[0], 4); /* it has run, and once */
+    BHT_EQ(status, BH_WORKER_LOST);
+    BHT_EQ(fx_verdict(second).origin, bh_event_id(first));
+    BHT_EQ(fx_verdict(second).executed, BH_EXECUTED_UNKNOWN);
+    fx_expect_healthy(context, stream);
+    bh_event_release(first);
+    bh_event_release(second);
+    bh_buffer_release(one);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_kernel_release(mix);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(the_culprit_is_no_victim_of_its_victims),
@@ -147,6 +196,7 @@ int main(int argc, char **argv) {
         BHT_TEST(the_deadline_of_the_one_that_runs),
         BHT_TEST(the_one_that_runs_is_cancelled),
         BHT_TEST(one_that_is_done_is_cancelled),
+        BHT_TEST(what_a_liar_may_have_run_does_not_run_twice),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -287,12 +287,13 @@ static void completed_but_not_taken(void) {
         events[i] = big(stream, buffer);
     for (uint64_t seq = 1; seq <= 2; seq++)
         complete(&progress, seq, 0);
+    /* Two were in its lane. Nothing that it says of them counts: it may have run the second. */
     fx_expect(events[0], BH_PROTOCOL);
-    for (int i = 1; i < 4; i++) {
+    fx_expect(events[1], BH_WORKER_LOST);
+    for (int i = 2; i < 4; i++)
         fx_expect(events[i], BH_OK);
+    for (int i = 0; i < 4; i++)
         bh_event_release(events[i]);
-    }
-    bh_event_release(events[0]);
     bhi_progress_unmap(&progress);
     bh_buffer_release(buffer);
     bh_stream_release(stream);
