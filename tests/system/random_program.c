@@ -53,8 +53,8 @@ static struct rp_command make_command(struct rp_group *group, unsigned stream) {
     } else if (pick < 75) {
         c.kind = RP_MIX;
         c.value |= 1; /* odd: no state is ever forgotten */
-        if (chance(group, 100))
-            c.rounds = 1 + below(group, 60000);
+        if (chance(group, 40))
+            c.rounds = 1 + below(group, 40000);
     } else {
         c.kind = RP_DERIVE;
         c.value |= 1;
@@ -132,7 +132,7 @@ static void submit(struct rp_group *group, struct rp_program *program) {
     for (unsigned i = 0; i < made.command_count; i++)
         made.commands[i] = make_command(group, made.stream);
     bh_event *waits[3];
-    for (unsigned tries = below(group, 4); tries > 0 && chance(group, 300); tries--) {
+    for (unsigned tries = below(group, 4); tries > 0 && chance(group, 200); tries--) {
         const struct rp_step *producer = some_submission(group, program);
         if (!producer)
             continue;
@@ -231,23 +231,23 @@ static void mischief(struct rp_group *group, struct rp_program *program) {
     bh_stream *stream = group->streams[below(group, program->stream_count)];
     struct rp_step *target = some_submission(group, program);
     uint32_t pick = below(group, 1000);
-    if (pick < 12) {
+    if (pick < 9) {
         hit(group, bh_stream_worker_pid(stream), SIGKILL);
-    } else if (pick < 20) {
+    } else if (pick < 14) {
         hit(group, bh_stream_worker_pid(stream), SIGSEGV);
-    } else if (pick < 21) {
+    } else if (pick < 15) {
         hit(group, bh_stream_worker_pid(stream), SIGSTOP);
-    } else if (pick < 22) {
+    } else if (pick < 16) {
         kill_zygote(group, bh_stream_worker_pid(stream));
-    } else if (pick < 42 && target) {
+    } else if (pick < 27 && target) {
         target->cancelled = true; /* noted before, as above */
         BHT_EQ(bh_event_cancel(target->event), BH_OK);
-    } else if (pick < 90 && target) {
+    } else if (pick < 80 && target) {
         bh_status status = bh_event_wait(target->event, below(group, 3) * FX_MS);
         BHT_TRUE(status == BH_TIMEOUT || status == BH_OK || status >= 32);
-    } else if (pick < 140) {
+    } else if (pick < 120) {
         dawdle(group);
-    } else if (pick < 145) {
+    } else if (pick < 125) {
         char text[4096];
         BHT_GT(bh_context_describe(group->context, text, sizeof text), 0);
     }
@@ -282,9 +282,9 @@ void rp_run(struct rp_group *group, struct rp_program *program) {
         host_writes(group, program, i, true);
     while (submissions > 0 && program->step_count < RP_STEPS) {
         uint32_t pick = below(group, 1000);
-        if (pick < 30) {
+        if (pick < 40) {
             host_writes(group, program, below(group, RP_BUFFERS), chance(group, 800));
-        } else if (pick < 40) {
+        } else if (pick < 55) {
             host_reads(group, program);
         } else {
             submit(group, program);
