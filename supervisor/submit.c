@@ -338,10 +338,8 @@ static bh_status submit(bh_stream *stream, const bh_submit_info *info, struct bh
     return BH_OK;
 }
 
-BH_API bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,
-                           bh_detail *detail) {
-    if (out_event)
-        *out_event = NULL;
+static bh_status check_and_submit(bh_stream *stream, const bh_submit_info *info,
+                                  bh_event **out_event, bh_detail *detail) {
     if (!stream || !info)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: %s is NULL",
                         stream ? "info" : "stream");
@@ -349,6 +347,16 @@ BH_API bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_eve
         return bhi_context_refuse(detail);
     bh_status status = check_info(stream, info, detail);
     return status == BH_OK ? submit(stream, info, NULL, out_event, detail) : status;
+}
+
+BH_API bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,
+                           bh_detail *detail) {
+    /* Written last: it may be an element of info->waits. */
+    bh_event *event = NULL;
+    bh_status status = check_and_submit(stream, info, out_event ? &event : NULL, detail);
+    if (out_event)
+        *out_event = event;
+    return status;
 }
 
 BH_API bh_status bh_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],

@@ -13,8 +13,9 @@
  *   |detail| may be NULL; otherwise it is filled in whenever the result is not BH_OK. Nothing is
  *   allocated for it.
  *   Objects are reference-counted: create gives one reference, release drops one; release(NULL) is
- *   fine. What a submission uses stays alive until that submission has ended, whatever the caller
- *   releases meanwhile (B2).
+ *   fine. Dropping a reference that one does not hold is undefined, as it is with free(). What a
+ *   submission uses stays alive until that submission has ended, whatever the caller releases
+ *   meanwhile (B2).
  *   A pointer argument that must not be NULL and is: BH_INVALID_ARGUMENT.
  *   In a completion callback (bh_event_on_end) a call that would have to wait answers
  *   BH_IN_CALLBACK at once and changes nothing.
@@ -296,7 +297,9 @@ typedef struct bh_submit_info {
 /* Queues a submission, the unit of failure (E4). It depends on the events it waits for and on
  * whoever writes the buffers it reads, on any stream of the context; it also runs after earlier
  * users of the buffers it writes. Never blocks, and never returns another submission's error (E8).
- * |out_event| may be NULL (fire and forget). Everything is copied or retained.
+ * |out_event| may be NULL (fire and forget). It is written last, NULL where the call fails, and may
+ * be an element of |info->waits|. Everything is copied or retained. There are no cycles: the event
+ * does not exist before the call, so nothing that it waits for can wait for it.
  * Returns BH_OK, BH_INVALID_ARGUMENT (the detail names command and field), BH_TOO_LARGE (encoded,
  * over 512 KiB), BH_NO_MEMORY, BH_CLOSED. A worker's death: see bh_event_wait. */
 BH_API BH_MUST_USE bh_status bh_submit(bh_stream *stream, const bh_submit_info *info,
