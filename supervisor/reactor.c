@@ -16,9 +16,12 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#define EVENTS          64
-#define RETRY_NS        (2ull * 1000000)    /* a full socket is tried again after */
-#define REAP_GRACE_NS   (200ull * 1000000)  /* for the exit status, after the pidfd has fired */
+#define EVENTS   64
+#define RETRY_NS (2ull * 1000000) /* a full socket is tried again after */
+/* For the exit status, after the pidfd has fired. Short enough for a zygote that is stuck, and long
+ * enough for one that has to wait for a processor: without it the verdict can only say ZYGOTE_LOST.
+ */
+#define REAP_GRACE_NS   (2000ull * 1000000)
 #define WARDEN_GRACE_NS (1000ull * 1000000) /* to follow its zygote */
 #define SWEEP_NS        (20ull * 1000000)
 #define CLOSE_GRACE_NS  (10000ull * 1000000) /* for everything to die when the context closes */

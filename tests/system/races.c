@@ -205,6 +205,31 @@ static void a_zygote_that_stops(void) {
     bh_context_destroy(context);
 }
 
+/* E14: a zygote that is slow to say how its worker died, as on a busy machine, is waited for. */
+static void a_zygote_that_is_slow(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
+    pid_t pid = fx_ready(stream);
+    bh_kernel *gate = fx_kernel(context, "gate");
+    bh_buffer *data = fx_words(context, 64, 0);
+    bh_event *event = fx_gate(stream, gate, data);
+    fx_await_gate(data);
+    pid_t slow = zygote();
+    BHT_GT(slow, 1);
+    fx_kill(slow, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(slow) == 'T', 20000);
+    fx_kill(pid, SIGKILL);
+    BHT_EQ(bh_event_wait(event, 500 * FX_MS), BH_TIMEOUT);
+    fx_kill(slow, SIGCONT);
+    fx_expect(event, BH_WORKER_SIGNAL);
+    BHT_EQ(fx_verdict(event).signal, SIGKILL);
+    bh_event_release(event);
+    bh_kernel_release(gate);
+    bh_buffer_release(data);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
 static _Atomic bool hunting;
 
 /* Kills each zygote as soon as it has forked a worker. */
@@ -342,6 +367,7 @@ int main(int argc, char **argv) {
         BHT_TEST(released_streams_in_line_become_unavailable),
         BHT_TEST(no_folder_for_a_spare),
         BHT_TEST(a_zygote_that_stops),
+        BHT_TEST(a_zygote_that_is_slow),
         BHT_TEST(a_zygote_that_dies_with_every_start),
         BHT_TEST(completed_but_not_taken),
         BHT_TEST(the_next_one_is_not_blamed),
