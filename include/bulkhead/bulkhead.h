@@ -365,8 +365,8 @@ BH_API BH_MUST_USE bh_status bh_event_wait_all(bh_event *const *events, size_t c
 /* Gives a descriptor that becomes readable (poll, epoll, select, libuv) when |event| has ended, not
  * before, and stays so: there is no need to read it. An eventfd, close-on-exec, non-blocking, the
  * caller's to close, before the end if it likes. Each call gives another one, readable from the
- * start when the event has ended. It needs neither event nor context to stay: the caller may
- * release both. bh_context_destroy ends the event and so makes it readable; a forked child that
+ * start when the event has ended. It keeps neither event nor context alive, and works after both
+ * are released. bh_context_destroy ends the event and so makes it readable; a forked child that
  * inherits it sees the same. While the event is pending the library has a second descriptor of it.
  * Returns BH_OK, BH_NO_MEMORY, or BH_SYSTEM (EMFILE, ENFILE: out of descriptors); *out_fd is -1
  * then. Does not block. */

@@ -2,11 +2,13 @@
  * for or queries these events before the library has told of their end. */
 #include "stage.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -153,10 +155,11 @@ static void descriptors_and_a_death(void) {
  * ring for what is observed; the second time for one that was put back. */
 static void noticed_while_the_worker_goes_on(void) {
     struct stage s = stage_set_up();
-    bh_buffer *gates[3];
-    bh_event *events[3];
-    volatile uint32_t *words[3];
-    for (int i = 0; i < 3; i++) {
+    enum { GATES = 4 };
+    bh_buffer *gates[GATES];
+    bh_event *events[GATES];
+    volatile uint32_t *words[GATES];
+    for (int i = 0; i < GATES; i++) {
         gates[i] = fx_words(s.context, 64, 0);
         words[i] = fx_pointer(gates[i]);
     }
@@ -167,19 +170,22 @@ static void noticed_while_the_worker_goes_on(void) {
     fx_await_gate(gates[0]);
 
     events[1] = fx_gate(s.a, s.kernel, gates[1]);
-    fd = fd_of(events[1]);
-    fx_kill(s.pid, SIGKILL);
-    fx_await_gate(gates[1]); /* on another worker */
-    BHT_TRUE(!readable(fd, 0));
     events[2] = fx_gate(s.a, s.kernel, gates[2]);
+    fd = fd_of(events[2]);
+    fx_kill(s.pid, SIGKILL);
+    /* On another worker. A kernel's first run there says something over the channel, and that has
+     * the reactor look, too: so it is the second run that counts. */
+    fx_await_gate(gates[1]);
     *words[1] = FX_GATE_OPEN;
-    expect_readable(fd);
-    BHT_EQ(bh_event_query(events[2]), BH_EVENT_PENDING);
+    fx_await_gate(gates[2]);
+    events[3] = fx_gate(s.a, s.kernel, gates[3]);
+    BHT_TRUE(!readable(fd, 0));
     *words[2] = FX_GATE_OPEN;
-    fx_expect(events[0], BH_WORKER_SIGNAL);
-    fx_expect(events[1], BH_OK);
-    fx_expect(events[2], BH_OK);
-    for (int i = 0; i < 3; i++) {
+    expect_readable(fd);
+    BHT_EQ(bh_event_query(events[3]), BH_EVENT_PENDING);
+    *words[3] = FX_GATE_OPEN;
+    for (int i = 0; i < GATES; i++) {
+        fx_expect(events[i], i ? BH_OK : BH_WORKER_SIGNAL);
         bh_event_release(events[i]);
         bh_buffer_release(gates[i]);
     }
@@ -514,11 +520,29 @@ static void a_slow_callback_delays_callbacks_only(void) {
     stage_tear_down(&s);
 }
 
+/* Is there a thread of this process with a name that begins so? */
+static bool has_thread(const char *name) {
+    bool found = false;
+    DIR *dir = opendir("/proc/self/task");
+    BHT_TRUE(dir != NULL);
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        char path[300], comm[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+        FILE *file = fopen(path, "re");
+        if (file && fgets(comm, sizeof comm, file))
+            found = found || strncmp(comm, name, strlen(name)) == 0;
+        if (file)
+            fclose(file);
+    }
+    closedir(dir);
+    return found;
+}
+
 /* Stays until bh_context_destroy waits for nothing but callbacks: its own threads are gone, and the
  * one that called it sleeps. */
 static void outlast_the_rest(bh_event *event, void *user) {
     (void)event;
-    WAIT_UNTIL(bht_count_self().threads <= 2 + BHT_TSAN, 20000);
+    WAIT_UNTIL(!has_thread("bulkhead\n") && !has_thread("ZMQ"), 20000);
     WAIT_UNTIL(bht_process_state((pid_t)(intptr_t)user) == 'S', 20000);
 }
 
