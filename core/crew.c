@@ -4,7 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define SKIP_NS (5000ull * 1000000) /* for a lane full of withdrawn ones */
+#define SKIP_NS        (5000ull * 1000000) /* for a lane full of withdrawn ones */
+#define MARKER_LOOK_NS (5ull * 1000000)    /* between two looks at the marker, at least */
 
 void bhi_crew_init(struct bhi_crew *crew, struct bhi_core *core) {
     *crew = (struct bhi_crew){.core = core};
@@ -40,9 +41,23 @@ static struct bhi_submission *head_of(const struct bhi_crew *crew) {
     return BHI_CONTAINER(crew->inflight.next, struct bhi_submission, link);
 }
 
-static uint64_t due_ns(const struct bhi_crew *crew, const struct bhi_submission *head) {
-    uint64_t due = crew->head_since_ns + head->deadline_ns;
-    return head->deadline_ns == BH_FOREVER || due < crew->head_since_ns ? BH_FOREVER : due;
+static uint64_t due_ns(const struct bhi_crew *crew, const struct bhi_submission *running) {
+    uint64_t due = crew->running_since_ns + running->deadline_ns;
+    return running->deadline_ns == BH_FOREVER || due < crew->running_since_ns ? BH_FOREVER : due;
+}
+
+/* When to look at the deadlines again. What comes behind |running| may begin without anybody being
+ * told, where they share a queue submission: its time runs from the look that sees it, so that look
+ * must not be late. */
+static uint64_t look_ns(const struct bhi_crew *crew, const struct bhi_submission *running,
+                        uint64_t now_ns) {
+    uint64_t look = running->cancelled ? 0 : due_ns(crew, running);
+    if (crew->shortest_ns == BH_FOREVER || crew->inflight.prev == &running->link)
+        return look;
+    uint64_t pause = crew->shortest_ns / 8;
+    if (pause < MARKER_LOOK_NS)
+        pause = MARKER_LOOK_NS;
+    return now_ns + pause < look ? now_ns + pause : look;
 }
 
 static enum bhi_publish release(struct bhi_crew *crew, struct bhi_submission *submission) {
@@ -58,10 +73,13 @@ static enum bhi_publish release(struct bhi_crew *crew, struct bhi_submission *su
     submission->seq = ++crew->published;
     submission->released_ns = core->ports->now_ns(core);
     if (first) {
-        crew->head_since_ns = submission->released_ns;
+        crew->running_since_ns = submission->released_ns;
         crew->marker_seen = crew->harvested;
-        if (submission->deadline_ns != BH_FOREVER)
-            core->ports->arm(core, due_ns(crew, submission));
+        crew->shortest_ns = BH_FOREVER;
+    }
+    if (submission->deadline_ns < crew->shortest_ns) {
+        crew->shortest_ns = submission->deadline_ns;
+        core->ports->arm(core, look_ns(crew, head_of(crew), submission->released_ns));
     }
     core->ports->turned(submission->event);
     return BHI_PUBLISHED;
@@ -105,12 +123,17 @@ bool bhi_crew_withdraw(struct bhi_crew *crew, struct bhi_submission *submission)
 
 /* -- results ---------------------------------------------------------------------------------- */
 
+void bhi_crew_hasten(struct bhi_crew *crew) {
+    crew->shortest_ns = 0;
+    crew->core->ports->arm(crew->core, 0);
+}
+
 bool bhi_crew_skip(struct bhi_crew *crew) {
     if (!bhi_idset_remove(&crew->withdrawn, crew->harvested + 1))
         return false;
     crew->harvested++;
     crew->core->ports->withdrawn(crew, crew->harvested);
-    crew->head_since_ns = crew->core->ports->now_ns(crew->core);
+    crew->running_since_ns = crew->core->ports->now_ns(crew->core);
     return true;
 }
 
@@ -132,7 +155,7 @@ bool bhi_crew_result(struct bhi_crew *crew, struct bhi_outcome *outcome) {
         outcome->started_ns = submission->released_ns;
     if (outcome->ended_ns < outcome->started_ns)
         outcome->ended_ns = outcome->started_ns;
-    crew->head_since_ns = outcome->ended_ns;
+    crew->running_since_ns = outcome->ended_ns;
     if (crew->stream)
         crew->stream->restart.productive = true;
     bhi_submission_end(submission, outcome);
@@ -143,12 +166,10 @@ void bhi_crew_settle(struct bhi_crew *crew) {
     const struct bhi_ports *ports = crew->core->ports;
     if (!bhi_list_empty(&crew->inflight)) {
         const struct bhi_submission *head = head_of(crew);
-        if (crew->head_since_ns < head->released_ns)
-            crew->head_since_ns = head->released_ns;
-        if (head->cancelled)
-            ports->arm(crew->core, 0);
-        else if (head->deadline_ns != BH_FOREVER)
-            ports->arm(crew->core, due_ns(crew, head));
+        if (crew->running_since_ns < head->released_ns)
+            crew->running_since_ns = head->released_ns;
+        if (head->cancelled || crew->shortest_ns != BH_FOREVER)
+            ports->arm(crew->core, look_ns(crew, head, ports->now_ns(crew->core)));
     }
     if (crew->backlog && crew->stream)
         bhi_stream_wants_pump(crew->stream);
@@ -161,38 +182,53 @@ void bhi_crew_settle(struct bhi_crew *crew) {
 static uint64_t check_idle(struct bhi_crew *crew, uint64_t now_ns) {
     if (!crew->withdrawn.count || !crew->backlog)
         return BH_FOREVER;
-    uint64_t due = crew->head_since_ns + SKIP_NS;
+    uint64_t due = crew->running_since_ns + SKIP_NS;
     if (due > now_ns)
         return due;
     bhi_crew_kill(crew, BHI_KILL_DEADLINE, 0, "it does not take what was withdrawn");
     return BH_FOREVER;
 }
 
-uint64_t bhi_crew_deadline(struct bhi_crew *crew, uint64_t now_ns, uint32_t marker) {
+/* Which of those in flight the device works on. Several can share one queue submission, and then
+ * one completion record; the device's own marker tells them apart. *out_reached: how far it is. */
+static const struct bhi_submission *running_of(const struct bhi_crew *crew, uint64_t started,
+                                               uint32_t marker, uint64_t *out_reached) {
+    uint32_t moved = marker - (uint32_t)crew->harvested;
+    *out_reached = crew->harvested + (moved <= BHI_MERGED_AT_MOST ? moved : 0);
+    const struct bhi_submission *running = head_of(crew);
+    BHI_LIST_EACH(node, &crew->inflight) {
+        const struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
+        if (submission != running && submission->seq > started)
+            break; /* all that was started is done, and not recorded: the last of it lingers */
+        running = submission;
+        if (submission->seq > *out_reached)
+            break;
+    }
+    return running;
+}
+
+uint64_t bhi_crew_deadline(struct bhi_crew *crew, uint64_t now_ns, uint64_t started,
+                           uint32_t marker) {
     if (crew->kill != BHI_KILL_NONE)
         return BH_FOREVER;
     if (bhi_list_empty(&crew->inflight))
         return check_idle(crew, now_ns);
-    const struct bhi_submission *head = head_of(crew);
-    if (head->cancelled) {
-        bhi_crew_kill(crew, BHI_KILL_CANCEL, head->event->id, "cancelled while it ran");
+    uint64_t reached;
+    const struct bhi_submission *running = running_of(crew, started, marker, &reached);
+    if (reached > crew->marker_seen) {
+        /* It has its time from the moment we saw it begin. */
+        crew->marker_seen = reached;
+        crew->running_since_ns = now_ns;
+    }
+    if (running->cancelled) {
+        bhi_crew_kill(crew, BHI_KILL_CANCEL, running->event->id, "cancelled while it ran");
         return BH_FOREVER;
     }
-    uint64_t due = due_ns(crew, head);
-    if (due > now_ns)
-        return due;
-    /* Several submissions can share one queue submission; then the device's own marker says that
-     * it moves, and the one that runs now has its deadline from the moment we saw it move. */
-    uint32_t moved = marker - (uint32_t)crew->harvested;
-    uint64_t reached = crew->harvested + moved;
-    if (reached > crew->marker_seen && reached < crew->published && moved <= BHI_MERGED_AT_MOST) {
-        crew->marker_seen = reached;
-        crew->head_since_ns = now_ns;
-        return due_ns(crew, head);
-    }
-    bool whole_ms = head->deadline_ns % 1000000 == 0;
-    bhi_crew_kill(crew, BHI_KILL_DEADLINE, head->event->id, "its deadline of %llu %s passed",
-                  (unsigned long long)(head->deadline_ns / (whole_ms ? 1000000 : 1)),
+    if (due_ns(crew, running) > now_ns)
+        return look_ns(crew, running, now_ns);
+    bool whole_ms = running->deadline_ns % 1000000 == 0;
+    bhi_crew_kill(crew, BHI_KILL_DEADLINE, running->event->id, "its deadline of %llu %s passed",
+                  (unsigned long long)(running->deadline_ns / (whole_ms ? 1000000 : 1)),
                   whole_ms ? "ms" : "ns");
     return BH_FOREVER;
 }

@@ -22,10 +22,11 @@ struct bhi_crew {
     uint64_t published;             /* seq of the newest in the lane */
     uint64_t harvested;             /* seq of the newest whose result was taken */
     bool backlog;                   /* the stream's queue waits for space in the lane */
-    uint64_t head_since_ns;         /* the oldest in flight has been running since */
-    uint64_t marker_seen;           /* the device's progress at the last look at the deadline */
-    _Atomic bool lied; /* nothing that it has written counts any more; set under the lock */
-    bool dead;         /* bhi_crew_died was called */
+    uint64_t running_since_ns;      /* the one that runs has been running since */
+    uint64_t shortest_ns; /* no deadline is shorter of all that was in flight since it was empty */
+    uint64_t marker_seen; /* the device's progress at the last look at the deadline */
+    _Atomic bool lied;    /* nothing that it has written counts any more; set under the lock */
+    bool dead;            /* bhi_crew_died was called */
     enum bhi_kill kill;
     uint64_t kill_event; /* whose deadline or cancel it was */
     char kill_text[256];
@@ -46,6 +47,9 @@ void bhi_crew_fill(struct bhi_core_stream *stream);
  * will; it is the caller's to end. False: its result, or its worker's death, tells. */
 bool bhi_crew_withdraw(struct bhi_crew *crew, struct bhi_submission *submission);
 
+/* Something in its lane is cancelled, and may run: looks at what runs now, and often. */
+void bhi_crew_hasten(struct bhi_crew *crew);
+
 /* -- results, in order: for each new one either skip or result, then settle once -----------------
  */
 
@@ -61,9 +65,11 @@ void bhi_crew_settle(struct bhi_crew *crew);
  */
 
 /* Ends nothing by itself: where a deadline has passed, or a cancelled one runs, it has the worker
- * killed. |marker|: the number, modulo 2^32, up to which the device itself says that it is done.
- * Returns when to look again, BH_FOREVER: no need. */
-uint64_t bhi_crew_deadline(struct bhi_crew *crew, uint64_t now_ns, uint32_t marker);
+ * killed. |started|: the newest that may have been started, as far as it says; |marker|: the
+ * number, modulo 2^32, up to which the device itself says that it is done. Returns when to look
+ * again, BH_FOREVER: no need. */
+uint64_t bhi_crew_deadline(struct bhi_crew *crew, uint64_t now_ns, uint64_t started,
+                           uint32_t marker);
 
 /* -- death ---------------------------------------------------------------------------------------
  */

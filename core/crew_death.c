@@ -4,10 +4,6 @@
 
 #include <stdio.h>
 
-static uint64_t oldest(const struct bhi_crew *crew) {
-    return BHI_CONTAINER(crew->inflight.next, struct bhi_submission, link)->seq;
-}
-
 /* Those that were never started go back to the head of the queue, in order (E13). */
 static void put_back(struct bhi_crew *crew, uint64_t started) {
     struct bhi_core_stream *stream = crew->stream;
@@ -33,7 +29,7 @@ static void put_back(struct bhi_crew *crew, uint64_t started) {
 /* Which of those in flight was running: the first one that the device had not finished. 0: none
  * is to blame, the one that the worker was killed for has ended before the signal came. */
 static uint64_t culprit_of(const struct bhi_crew *crew, uint64_t started, uint32_t marker) {
-    uint64_t first = oldest(crew);
+    uint64_t first = BHI_CONTAINER(crew->inflight.next, struct bhi_submission, link)->seq;
     if (crew->kill_event) {
         const struct bhi_submission *target = NULL;
         BHI_LIST_EACH(node, &crew->inflight) {
@@ -41,10 +37,7 @@ static uint64_t culprit_of(const struct bhi_crew *crew, uint64_t started, uint32
             if (s->event->id == crew->kill_event)
                 target = s;
         }
-        if (!target)
-            return 0;
-        if (crew->kill == BHI_KILL_CANCEL)
-            return target->seq;
+        return target ? target->seq : 0;
     }
     if (crew->lied)
         return first;
@@ -58,39 +51,45 @@ static uint64_t culprit_of(const struct bhi_crew *crew, uint64_t started, uint32
     return first;
 }
 
-/* The culprit, and those whose results were not recorded before it took the worker down. All of
- * them are poisoned: they may have written anything (E11). */
+/* One whose result was not recorded: it may have written anything (E11). */
+static void judge(struct bhi_crew *crew, struct bhi_submission *submission,
+                  const struct bhi_death *death, uint64_t culprit, uint64_t origin, uint64_t tick) {
+    struct bhi_outcome outcome = death->outcome;
+    char message[512];
+    /* Compiling runs nothing of the kernel. */
+    outcome.executed = submission->runs_kernel ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
+    outcome.tick = tick;
+    if (submission->seq == culprit) {
+        if (outcome.status == BH_DEADLINE)
+            outcome.limit = submission->deadline_ns;
+    } else if (outcome.status != BH_CONTEXT_CLOSED && outcome.status != BH_ZYGOTE_LOST) {
+        snprintf(message, sizeof message,
+                 "its worker died of event %llu before its result was recorded: %.299s",
+                 (unsigned long long)(origin ? origin : crew->kill_event), outcome.message);
+        outcome.status = BH_WORKER_LOST;
+        outcome.origin = origin;
+        outcome.message = message;
+    }
+    outcome.started_ns = crew->running_since_ns;
+    outcome.ended_ns = crew->core->ports->now_ns(crew->core);
+    bhi_submission_end(submission, &outcome);
+}
+
+/* The culprit comes first: it may depend on one that is lost with it, and its own fault must not
+ * come back to it along that path. */
 static void judge_inflight(struct bhi_crew *crew, const struct bhi_death *death, uint64_t culprit) {
-    struct bhi_core *core = crew->core;
-    uint64_t origin = 0, now_ns = core->ports->now_ns(core), tick = ++core->ticks;
+    uint64_t origin = 0, tick = ++crew->core->ticks;
     BHI_LIST_EACH(node, &crew->inflight) {
-        const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (s->seq == culprit)
-            origin = s->event->id;
-    }
-    while (!bhi_list_empty(&crew->inflight)) {
-        struct bhi_submission *submission =
-            BHI_CONTAINER(crew->inflight.next, struct bhi_submission, link);
-        struct bhi_outcome outcome = death->outcome;
-        char message[512];
-        /* Compiling runs nothing of the kernel. */
-        outcome.executed = submission->runs_kernel ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
-        outcome.tick = tick;
+        struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
         if (submission->seq == culprit) {
-            if (outcome.status == BH_DEADLINE)
-                outcome.limit = submission->deadline_ns;
-        } else if (outcome.status != BH_CONTEXT_CLOSED && outcome.status != BH_ZYGOTE_LOST) {
-            snprintf(message, sizeof message,
-                     "its worker died of event %llu before its result was recorded: %.299s",
-                     (unsigned long long)(origin ? origin : crew->kill_event), outcome.message);
-            outcome.status = BH_WORKER_LOST;
-            outcome.origin = origin;
-            outcome.message = message;
+            origin = submission->event->id;
+            judge(crew, submission, death, culprit, origin, tick);
+            break;
         }
-        outcome.started_ns = crew->head_since_ns;
-        outcome.ended_ns = now_ns;
-        bhi_submission_end(submission, &outcome);
     }
+    while (!bhi_list_empty(&crew->inflight))
+        judge(crew, BHI_CONTAINER(crew->inflight.next, struct bhi_submission, link), death, culprit,
+              origin, tick);
 }
 
 bool bhi_crew_died(struct bhi_crew *crew, const struct bhi_death *death) {
@@ -104,9 +103,8 @@ bool bhi_crew_died(struct bhi_crew *crew, const struct bhi_death *death) {
     ports->ref_stream(stream);
     bool blame = false;
     if (!bhi_list_empty(&crew->inflight)) {
-        uint64_t started = crew->lied ? oldest(crew) : death->started;
-        if (death->closing)
-            started = crew->published;
+        /* A liar may have run whatever was in its lane: none of that runs again. */
+        uint64_t started = crew->lied || death->closing ? crew->published : death->started;
         uint64_t culprit = culprit_of(crew, started, death->marker);
         if (crew->kill == BHI_KILL_DEADLINE || crew->kill == BHI_KILL_CANCEL ||
             crew->kill == BHI_KILL_PROTOCOL)

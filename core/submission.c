@@ -439,7 +439,7 @@ void bhi_submission_cancel(struct bhi_submission *submission) {
     /* It runs, or is about to. The worker is killed only when its turn has come, so that nobody
      * before it is hurt; those behind it start again elsewhere (E13). */
     bhi_submission_notify(submission);
-    crew->core->ports->arm(crew->core, 0);
+    bhi_crew_hasten(crew);
 }
 
 void bhi_submission_notify(struct bhi_submission *submission) {

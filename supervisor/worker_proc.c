@@ -401,6 +401,9 @@ void bhi_worker_harvest(struct bhi_worker *worker) {
 
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
     bhi_worker_harvest(worker);
-    return bhi_crew_deadline(&worker->crew, now_ns,
-                             atomic_load(&worker->progress.markers->completed));
+    const struct bhi_crew *crew = &worker->crew;
+    return bhi_crew_deadline(
+        &worker->crew, now_ns,
+        bhi_progress_started(&worker->progress, crew->harvested, crew->published),
+        atomic_load(&worker->progress.markers->completed));
 }
