@@ -176,9 +176,6 @@ uint64_t oracle_value(struct world *world, int buffer, bool *out_known) {
 
 /* -- poison -------------------------------------------------------------------------------------- */
 
-static uint64_t status_bit(bh_status status) {
-    return BIT(status & 63);
-}
 
 /* What dooms |work|: among those it needs the one with the earliest origin, then with the shortest
  * way to it. */
@@ -262,7 +259,7 @@ static bool sweep_once(struct world *world) {
             continue;
         struct opinion cause = oracle->works[failure];
         cause.hops++;
-        cause.statuses = status_bit(BH_STREAM_FAILED);
+        cause.statuses = oracle_status_bit(BH_STREAM_FAILED);
         doom(world, work, &cause);
     }
     return true;
@@ -306,7 +303,7 @@ static void check_doomed(struct world *world, int work, const bh_verdict *verdic
                    origin, opinion->origin);
     else if (origin == opinion->origin && verdict->hops != opinion->hops)
         world_fail(world, "E7", "#%d: %u hops, not %u", work, verdict->hops, opinion->hops);
-    else if (!tied && !(opinion->statuses & status_bit(verdict->status)))
+    else if (!tied && !(opinion->statuses & oracle_status_bit(verdict->status)))
         world_fail(world, "E14", "#%d has status %d, which nothing upstream has", work,
                    verdict->status);
     bh_executed executed = due->set ? due->executed : BH_EXECUTED_NO;
@@ -349,7 +346,7 @@ static void check_own(struct world *world, int work, const bh_verdict *verdict) 
     opinion->origin = due->origin == NOBODY ? work : due->origin;
     opinion->tick = opinion->origin == work ? opinion->fault_tick : oracle->fault_tick;
     opinion->hops = 0;
-    opinion->statuses = status_bit(due->status);
+    opinion->statuses = oracle_status_bit(due->status);
     if (verdict->origin != world->lives[opinion->origin].id || verdict->hops)
         world_fail(world, "E7", "#%d: origin is event %llu, %u hops away, not #%d", work,
                    (unsigned long long)verdict->origin, verdict->hops, opinion->origin);
@@ -364,10 +361,9 @@ void oracle_ended(struct world *world, int work, const bh_verdict *verdict) {
     int stream = stream_of(world, work);
     if (!due->set && !opinion->doomed) {
         /* Only a stream without a worker ends what nobody has a reason to end. */
-        bool gives_up = oracle->gives_up[stream] != BH_OK && !world->lives[work].worker;
-        if (gives_up)
-            oracle_expect(world, work,
-                          &(struct due){.status = oracle->gives_up[stream], .origin = NOBODY});
+        bool gives_up = oracle->gives_up[stream] & oracle_status_bit(verdict->status);
+        if (gives_up && !world->lives[work].worker)
+            oracle_expect(world, work, &(struct due){.status = verdict->status, .origin = NOBODY});
         else {
             world_fail(world, "E5", "#%d has ended with status %d for no reason", work,
                        verdict->status);
@@ -382,10 +378,11 @@ void oracle_ended(struct world *world, int work, const bh_verdict *verdict) {
     if (verdict->event != world->lives[work].id)
         world_fail(world, "E1", "#%d has the verdict of event %llu", work,
                    (unsigned long long)verdict->event);
-    if (opinion->doomed)
+    if (opinion->doomed) { /* its stream has been told, and all that need it */
         check_doomed(world, work, verdict);
-    else
-        check_own(world, work, verdict);
+        return;
+    }
+    check_own(world, work, verdict);
     if (opinion->ready)
         return;
     opinion->doomed = true;
@@ -430,7 +427,7 @@ void oracle_lost_worker(struct world *world, int stream, uint64_t now_ns) {
 
 void oracle_healed(struct world *world, int stream) {
     world->oracle.death_count[stream] = 0;
-    world->oracle.gives_up[stream] = BH_OK;
+    world->oracle.gives_up[stream] = 0;
 }
 
 uint32_t oracle_deaths_since(const struct world *world, int stream, uint64_t since_ns) {

@@ -50,10 +50,14 @@ struct oracle {
     uint64_t ticks, fault_tick, sweeps;
     int failure[STREAMS]; /* the earliest doomed one since reset, or NOBODY */
     uint64_t sweep_due[STREAMS]; /* strict: what is left on it must go; their order; 0: no */
-    bh_status gives_up[STREAMS]; /* what it answers while it can have no worker */
+    uint64_t gives_up[STREAMS]; /* what it answers while it can have no worker: bit mask */
     uint64_t deaths[STREAMS][DEATHS]; /* when it lost one that was no good, since it healed */
     uint32_t death_count[STREAMS];
 };
+
+static inline uint64_t oracle_status_bit(bh_status status) {
+    return 1ull << (status & 63);
+}
 
 void oracle_init(struct world *world);
 /* Submission |work| is about to be queued: works out what it needs. */

@@ -102,12 +102,22 @@ static bool withdraw(struct bhi_crew *crew, uint64_t seq) {
         world_fail(world, "E5", "#%d is withdrawn for no reason", record->work);
     record->withdrawn = true;
     record->certain = seq > worker->taken;
+    if (record->certain)
+        record->computed_ns = world->now_ns; /* the next one's turn may come */
     world_trace(world, "  #%d is withdrawn%s", record->work, record->certain ? "" : ", too late");
     return record->certain;
 }
 
 static void withdrawn(struct bhi_crew *crew, uint64_t seq) {
     (void)crew, (void)seq; /* numbers are not reused here */
+}
+
+/* Nothing before it is left that will run. */
+static bool its_turn(const struct worker *worker, uint64_t seq) {
+    for (uint64_t before = worker->computed + 1; before < seq; before++)
+        if (!worker->records[before].certain)
+            return false;
+    return true;
 }
 
 static void check_deadline(struct world *world, const struct worker *worker) {
@@ -127,13 +137,14 @@ static void check_deadline(struct world *world, const struct worker *worker) {
                    worker->crew.pid, work);
         return;
     }
-    if (life->seq > worker->computed + 1) {
+    if (!its_turn(worker, life->seq)) {
         world_fail(world, "E16", "worker %d is killed for #%d, whose turn has not come",
                    worker->crew.pid, work);
         return;
     }
-    if (life->seq > 1 && worker->records[life->seq - 1].computed_ns > turn)
-        turn = worker->records[life->seq - 1].computed_ns;
+    for (uint64_t before = 1; before < life->seq; before++)
+        if (worker->records[before].computed_ns > turn)
+            turn = worker->records[before].computed_ns;
     uint32_t limit_ms = world->program->works[work].deadline_ms;
     if (limit_ms == NO_DEADLINE || world->now_ns - turn < limit_ms * MS)
         world_fail(world, "E16", "worker %d is killed for the deadline of #%d, which is not over",
@@ -155,7 +166,7 @@ static void kill_worker(struct bhi_crew *crew) {
     case BHI_KILL_CANCEL: {
         int work = world->work_of_id[crew->kill_event];
         if (!world->oracle.works[work].asked || world->lives[work].worker != worker ||
-            world->lives[work].seq > worker->computed + 1)
+            !its_turn(worker, world->lives[work].seq))
             world_fail(world, "E16", "worker %d is killed to cancel #%d", crew->pid, work);
         break;
     }

@@ -80,7 +80,7 @@ static void draw_work(struct draw *draw, const struct mood *mood, const struct p
         .compiles = chance(draw, 5),
         .abandoned = chance(draw, 2),
     };
-    for (uint32_t i = 0; i < USES - 1; i++)
+    for (uint32_t i = 0; i < USES - 1 && !work->compiles; i++)
         if (chance(draw, mood->percent_uses)) {
             work->uses[work->use_count].buffer = (uint8_t)below(draw, program->buffer_count);
             work->uses[work->use_count++].access = draw_access(draw);
@@ -207,14 +207,14 @@ static bool parse_work(struct program *program, char *words) {
         } else if (strcmp(word, "deadline") == 0) {
             work->deadline_ms = value;
         } else if (strcmp(word, "compiles") == 0) {
-            work->compiles = value;
+            work->compiles = value != 0; /* and uses nothing */
         } else if (strcmp(word, "abandoned") == 0) {
-            work->abandoned = value;
+            work->abandoned = value != 0;
         } else {
             return false;
         }
     }
-    return true;
+    return !work->compiles || !work->use_count;
 }
 
 static bool parse_line(struct program *program, char *line) {

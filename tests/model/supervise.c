@@ -100,7 +100,8 @@ bool supervise_look(struct world *world) {
     for (struct worker *worker = world->workers; worker && !world->failed; worker = worker->next) {
         supervise_harvest(world, worker);
         world_settle(world);
-        uint64_t when = bhi_crew_deadline(&worker->crew, world->now_ns, worker->marker_completed);
+        uint64_t when = bhi_crew_deadline(&worker->crew, world->now_ns, worker_started(worker),
+                                          worker->marker_completed);
         world_ports.arm(&world->core, when);
         check_overdue(world, worker);
         if (worker->merged && worker->current && worker->seen_of != worker->current &&
@@ -119,7 +120,10 @@ bool supervise_look(struct world *world) {
 static bool judge(struct world *world, const struct worker *worker, bool closing) {
     const struct bhi_crew *crew = &worker->crew;
     uint64_t started = worker_started(worker), culprit = 0, first = 0, target = 0;
+    /* The device says that it has done one when it begins the next. */
     uint64_t running = worker->merged ? worker->current : 0;
+    if (running && worker->phase == PHASE_BEFORE)
+        running = running > worker->batch_first ? running - 1 : 0;
     bool lost = false;
     for (uint64_t seq = crew->harvested + 1; seq <= worker->published; seq++) {
         int work = worker->records[seq].work;
@@ -133,15 +137,15 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
     }
     if (!first)
         return false;
-    if (crew->kill_event && !target)
-        culprit = 0;
-    else if (crew->kill == BHI_KILL_CANCEL)
+    /* Who it was killed for is to blame, unless that has ended before the signal came. */
+    if (crew->kill_event)
         culprit = target;
     else if (!culprit || crew->lied)
         culprit = first;
-    if (closing)
+    /* A liar may have run whatever was in its lane. */
+    if (closing || crew->lied)
         started = worker->published;
-    else if (crew->kill == BHI_KILL_DEADLINE || crew->kill == BHI_KILL_CANCEL || crew->lied)
+    else if (crew->kill == BHI_KILL_DEADLINE || crew->kill == BHI_KILL_CANCEL)
         started = started < culprit ? culprit : started;
     bh_status status = worker->death.status;
     for (uint64_t seq = crew->harvested + 1; seq <= worker->published; seq++) {
@@ -206,19 +210,22 @@ static void check_budget(struct world *world, int index, bool productive) {
     oracle_lost_worker(world, index, now_ns);
 }
 
+#define UNAVAILABLE oracle_status_bit(BH_UNAVAILABLE)
+#define NO_DEVICE   oracle_status_bit(BH_NO_DEVICE)
+
 /* Around a call that may make a stream UNAVAILABLE. */
-static void before_loss(struct world *world, int index, bh_status status) {
-    world->oracle.gives_up[index] = status;
+static void before_loss(struct world *world, int index, uint64_t statuses) {
+    world->oracle.gives_up[index] = statuses;
     world_ports.ref_stream(&world->streams[index]->core);
 }
 
-static void after_loss(struct world *world, int index, bool heals) {
+static void after_loss(struct world *world, int index) {
     struct world_stream *stream = world->streams[index];
     if (stream->core.state != BHI_STREAM_UNAVAILABLE) {
-        world->oracle.gives_up[index] = BH_OK;
+        world->oracle.gives_up[index] = 0;
     } else {
         world_trace(world, "  stream %d is UNAVAILABLE", index);
-        stream->heals = heals;
+        stream->heals = stream->core.trouble.status == BH_UNAVAILABLE;
         stream->gave_up_ns = world->now_ns;
         for (int work = 0; work < WORKS; work++)
             if (world->lives[work].submitted && !world->lives[work].ended &&
@@ -262,9 +269,7 @@ bool supervise_bury(struct world *world, struct worker *worker) {
     if (index != NOBODY) {
         world->serving[index] = NULL;
         before_loss(world, index,
-                    death.final      ? BH_NO_DEVICE
-                    : productive     ? BH_OK
-                                     : BH_UNAVAILABLE);
+                    (death.final ? NO_DEVICE : 0) | (productive ? 0 : UNAVAILABLE));
     }
     if (bhi_crew_died(crew, &death) != lost)
         world_fail(world, "E13", "worker %d: blame is %sput on one of its submissions", crew->pid,
@@ -272,7 +277,7 @@ bool supervise_bury(struct world *world, struct worker *worker) {
     if (index != NOBODY && !world->failed) {
         if (!death.final)
             check_budget(world, index, productive);
-        after_loss(world, index, !death.final);
+        after_loss(world, index);
     }
     for (int work = 0; work < WORKS; work++) {
         struct life *life = &world->lives[work];
@@ -300,17 +305,17 @@ bool supervise_staff(struct world *world, uint32_t index, uint32_t arg) {
     if (arg % 64 == 1) {
         why.status = BH_NO_DEVICE;
         world_trace(world, "  stream %u: no device", index);
-        before_loss(world, (int)index, BH_NO_DEVICE);
+        before_loss(world, (int)index, NO_DEVICE);
         bhi_stream_unavailable(&stream->core, &why, false);
-        after_loss(world, (int)index, false);
+        after_loss(world, (int)index);
         return true;
     }
     if (arg % 8 == 2) {
         world_trace(world, "  stream %u: no worker to be had", index);
-        before_loss(world, (int)index, BH_UNAVAILABLE);
+        before_loss(world, (int)index, UNAVAILABLE);
         bhi_stream_lost_worker(&stream->core, false, &why);
         check_budget(world, (int)index, false);
-        after_loss(world, (int)index, true);
+        after_loss(world, (int)index);
         return true;
     }
     struct worker *worker = calloc(1, sizeof *worker);
@@ -351,7 +356,7 @@ bool supervise_close(struct world *world) {
         struct world_stream *stream = world->streams[index];
         if (!stream)
             continue;
-        before_loss(world, index, BH_CONTEXT_CLOSED);
+        before_loss(world, index, oracle_status_bit(BH_CONTEXT_CLOSED));
         bhi_stream_drain(&stream->core, BH_CONTEXT_CLOSED, "the context was destroyed");
         world_unref_stream(&stream->core);
     }

@@ -57,7 +57,8 @@ static void scribble(struct world *world, const struct worker *worker) {
 }
 
 static void computed(struct world *world, struct worker *worker) {
-    worker->records[worker->current].computed_ns = world->now_ns;
+    if (!worker->records[worker->current].certain)
+        worker->records[worker->current].computed_ns = world->now_ns;
     worker->computed = worker->current;
     worker->phase = PHASE_BEFORE;
     if (worker->current < worker->batch_last) {

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_NS 1000000000ull
+#define PATIENCE 1000
+#define START_NS 1000000000000ull /* later than any window is long */
 
 void world_fail(struct world *world, const char *rule, const char *format, ...) {
     if (world->failed)
@@ -181,14 +182,14 @@ static bool submit(struct world *world, int number) {
     }
     bhi_event_ref(life->event);
     life->submitted = true;
-    if (world->oracle.gives_up[work->stream] != BH_OK && stream->heals &&
+    if (world->oracle.gives_up[work->stream] != 0 && stream->heals &&
         world->now_ns - stream->gave_up_ns >= world->program->streams[work->stream].window_ms * MS)
         oracle_healed(world, work->stream);
     oracle_submit(world, number);
     bhi_submission_enqueue(life->core);
     stream = world->streams[work->stream];
     bool unavailable = stream->core.state == BHI_STREAM_UNAVAILABLE;
-    if (unavailable != (world->oracle.gives_up[work->stream] != BH_OK))
+    if (unavailable != (world->oracle.gives_up[work->stream] != 0))
         world_fail(world, "budget", "stream %d %s", work->stream,
                    unavailable ? "does not heal" : "heals too early");
     return true;
@@ -427,14 +428,14 @@ static bool wake_one(struct world *world) {
     for (struct worker *worker = world->workers; worker; worker = worker->next) {
         if (!worker->hung && !worker->stopped)
             continue;
-        for (uint64_t seq = worker->crew.harvested + 1; seq <= worker->published; seq++) {
-            int work = worker->records[seq].work;
-            bool runs = worker->stopped ? seq <= worker->taken + 1 : seq == worker->current;
-            if (runs && !world->lives[work].ended &&
-                (world->program->works[work].deadline_ms != NO_DEADLINE ||
-                 world->oracle.works[work].asked))
-                return false;
-        }
+        uint64_t seq = worker->computed + 1; /* whose turn it is */
+        while (seq <= worker->published && worker->records[seq].certain)
+            seq++;
+        int work = worker->records[seq].work;
+        if (seq <= worker->published &&
+            (world->program->works[work].deadline_ms != NO_DEADLINE ||
+             world->oracle.works[work].asked))
+            return false;
         world_trace(world, "  worker %d goes on", worker->crew.pid);
         worker->hung = worker->stopped = false;
         return true;
@@ -444,9 +445,15 @@ static bool wake_one(struct world *world) {
 
 void world_finish(struct world *world) {
     world_trace(world, "(and so on, until nothing is left to be done)");
-    for (int i = 0; i < 5000 && !world->failed && oldest_pending(world) != NOBODY; i++) {
+    int idle = 0;
+    for (int i = 0; i < 10000 && !world->failed && oldest_pending(world) != NOBODY; i++) {
         world->now_ns += 1000;
-        if (!turn(world) && !world->failed && !wait_for_the_clock(world) && !wake_one(world))
+        if (turn(world)) {
+            idle = 0;
+            continue;
+        }
+        /* It may look at what hangs for ever, if that has no deadline. */
+        if (world->failed || ((idle++ > PATIENCE || !wait_for_the_clock(world)) && !wake_one(world)))
             break;
     }
     if (world->failed)

@@ -9,7 +9,7 @@
 #include "program.h"
 
 #define NOBODY  -1
-#define RECORDS (WORKS + 1) /* that one worker ever gets: each submission once */
+#define RECORDS (WORKS + 2) /* that one worker ever gets: each submission once */
 #define MS      1000000ull
 #define SKIP_MS 5000u /* how long a worker may leave a full lane of withdrawn ones alone */
 
