@@ -35,8 +35,8 @@ static int show(const struct program *program) {
 }
 
 static int fail(struct program *program, const char *failure, unsigned long long after) {
-    printf("FAILED after %llu histories, seed %llu: %s\n", after,
-           (unsigned long long)program->seed, failure);
+    printf("FAILED after %llu histories, seed %llu: %s\n", after, (unsigned long long)program->seed,
+           failure);
     model_shrink(program);
     printf("# shrunk; replay it with --file, the whole with --replay %llu\n",
            (unsigned long long)program->seed);

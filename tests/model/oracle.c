@@ -20,7 +20,8 @@ static bool pending(const struct world *world, int work) {
     return world->lives[work].submitted && !world->lives[work].ended;
 }
 
-/* -- who needs whom ------------------------------------------------------------------------------ */
+/* -- who needs whom ------------------------------------------------------------------------------
+ */
 
 /* What all uses of a buffer together do with it. */
 static void sum_up(const struct work *work, struct opinion *opinion) {
@@ -111,7 +112,8 @@ bool oracle_may_release(const struct world *world, int work, int *out_obstacle) 
     return true;
 }
 
-/* -- what memory should hold --------------------------------------------------------------------- */
+/* -- what memory should hold ---------------------------------------------------------------------
+ */
 
 uint64_t oracle_result(int work, int buffer, uint64_t inputs, uint64_t old, bool keeps_old) {
     uint64_t hash = model_mix(inputs + (uint64_t)work * 64 + (uint64_t)buffer);
@@ -158,8 +160,8 @@ static void replay(struct world *world, uint64_t values[BUFFERS], uint64_t *out_
             else if (whole)
                 known |= BIT(b);
             if (check && known >> b & 1 && world->lives[work].out[b] != values[b])
-                world_fail(world, "E13", "#%d is READY but has not left in buffer %d what it should",
-                           work, b);
+                world_fail(world, "E13",
+                           "#%d is READY but has not left in buffer %d what it should", work, b);
         }
         if (!inputs_known && check)
             world_fail(world, "B5", "#%d is READY but has read what was not CLEAN", work);
@@ -174,8 +176,8 @@ uint64_t oracle_value(struct world *world, int buffer, bool *out_known) {
     return values[buffer];
 }
 
-/* -- poison -------------------------------------------------------------------------------------- */
-
+/* -- poison --------------------------------------------------------------------------------------
+ */
 
 /* What dooms |work|: among those it needs the one with the earliest origin, then with the shortest
  * way to it. */
@@ -191,7 +193,8 @@ static bool find_cause(const struct world *world, int work, uint64_t doomed, str
             out->tick = cause->tick;
             out->hops = cause->hops + 1;
             out->origin = cause->origin;
-            out->statuses = cause->statuses | (found && cause->tick == out->tick ? out->statuses : 0);
+            out->statuses =
+                cause->statuses | (found && cause->tick == out->tick ? out->statuses : 0);
             found = true;
         } else if (cause->tick == out->tick) {
             out->statuses |= cause->statuses;
@@ -230,8 +233,7 @@ static bool spread_once(struct world *world) {
             doomed |= BIT(work);
     for (int work = 0; work < WORKS; work++) {
         struct opinion cause;
-        if (!pending(world, work) || doomed >> work & 1 ||
-            !find_cause(world, work, doomed, &cause))
+        if (!pending(world, work) || doomed >> work & 1 || !find_cause(world, work, doomed, &cause))
             continue;
         doom(world, work, &cause);
         any = true;
@@ -274,7 +276,8 @@ void oracle_reset(struct world *world, int stream) {
     world->oracle.failure[stream] = NOBODY;
 }
 
-/* -- ends ---------------------------------------------------------------------------------------- */
+/* -- ends ----------------------------------------------------------------------------------------
+ */
 
 void oracle_expect(struct world *world, int work, const struct due *due) {
     world->oracle.works[work].due = *due;
@@ -401,7 +404,8 @@ static void check_left(struct world *world, int work) {
     const char *why = opinion->doomed ? "doomed" : "cancelled";
     if (!worker)
         world_fail(world, "E9", "#%d is %s and queued, and has not ended", work, why);
-    else if (worker->crew.kill == BHI_KILL_NONE && life->seq > worker->taken)
+    else if (worker->crew.kill == BHI_KILL_NONE && life->seq > worker->started &&
+             !worker->records[life->seq].withdrawn)
         world_fail(world, "E9", "#%d is %s and not started, and is left in its lane", work, why);
 }
 
@@ -416,7 +420,8 @@ void oracle_settled(struct world *world) {
     oracle->fault_tick = 0;
 }
 
-/* -- giving up a stream (case 50) ---------------------------------------------------------------- */
+/* -- giving up a stream (case 50) ----------------------------------------------------------------
+ */
 
 void oracle_lost_worker(struct world *world, int stream, uint64_t now_ns) {
     struct oracle *oracle = &world->oracle;
@@ -438,7 +443,8 @@ uint32_t oracle_deaths_since(const struct world *world, int stream, uint64_t sin
     return count;
 }
 
-/* -- at the end ---------------------------------------------------------------------------------- */
+/* -- at the end ----------------------------------------------------------------------------------
+ */
 
 void oracle_final(struct world *world) {
     struct oracle *oracle = &world->oracle;

@@ -48,9 +48,9 @@ struct oracle {
     } log[LOG];
     uint32_t log_count;
     uint64_t ticks, fault_tick, sweeps;
-    int failure[STREAMS]; /* the earliest doomed one since reset, or NOBODY */
-    uint64_t sweep_due[STREAMS]; /* strict: what is left on it must go; their order; 0: no */
-    uint64_t gives_up[STREAMS]; /* what it answers while it can have no worker: bit mask */
+    int failure[STREAMS];             /* the earliest doomed one since reset, or NOBODY */
+    uint64_t sweep_due[STREAMS];      /* strict: what is left on it must go; their order; 0: no */
+    uint64_t gives_up[STREAMS];       /* what it answers while it can have no worker: bit mask */
     uint64_t deaths[STREAMS][DEATHS]; /* when it lost one that was no good, since it healed */
     uint32_t death_count[STREAMS];
 };

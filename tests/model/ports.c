@@ -59,10 +59,9 @@ static enum bhi_publish publish(struct bhi_crew *crew, struct bhi_submission *su
     if (world->no_memory[stream]) {
         world->no_memory[stream] = false;
         world_trace(world, "  no memory to publish #%d", work);
-        oracle_expect(world, work,
-                      &(struct due){.status = BH_OUT_OF_HOST_MEMORY,
-                                    .origin = NOBODY,
-                                    .anyhow = true});
+        oracle_expect(
+            world, work,
+            &(struct due){.status = BH_OUT_OF_HOST_MEMORY, .origin = NOBODY, .anyhow = true});
         return BHI_PUBLISH_NO_MEMORY;
     }
     if (worker->published - worker->crew.harvested >= world->program->lane)
@@ -101,7 +100,7 @@ static bool withdraw(struct bhi_crew *crew, uint64_t seq) {
     if (!opinion->doomed && !opinion->asked)
         world_fail(world, "E5", "#%d is withdrawn for no reason", record->work);
     record->withdrawn = true;
-    record->certain = seq > worker->taken;
+    record->certain = seq > worker->started;
     if (record->certain)
         record->computed_ns = world->now_ns; /* the next one's turn may come */
     world_trace(world, "  #%d is withdrawn%s", record->work, record->certain ? "" : ", too late");
@@ -227,8 +226,7 @@ static void ended(struct bh_event *event) {
         world_fail(world, "B2", "#%d ends while its worker may still touch its buffers", work);
     bh_event_state state = bhi_event_state(event);
     if (state == BH_EVENT_PENDING || (state == BH_EVENT_READY) != (event->verdict.status == BH_OK))
-        world_fail(world, "E3", "#%d: state %d with status %d", work, state,
-                   event->verdict.status);
+        world_fail(world, "E3", "#%d: state %d with status %d", work, state, event->verdict.status);
     life->ended = true;
     life->verdict = event->verdict;
     oracle_ended(world, work, &event->verdict);

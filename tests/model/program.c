@@ -19,7 +19,8 @@ const char *program_op_name(enum op op) {
     return OP_NAMES[op];
 }
 
-/* -- drawing one from a seed --------------------------------------------------------------------- */
+/* -- drawing one from a seed ---------------------------------------------------------------------
+ */
 
 struct draw {
     uint64_t state;
@@ -42,8 +43,14 @@ struct mood {
 
 static struct mood draw_mood(struct draw *draw) {
     struct mood mood = {
-        .weights = {[OP_WORK] = 40, [OP_HARVEST] = 14, [OP_BURY] = 6, [OP_STAFF] = 8,
-                    [OP_READY] = 8, [OP_LOOK] = 3, [OP_TIME] = 4, [OP_MAP] = 2},
+        .weights = {[OP_WORK] = 40,
+                    [OP_HARVEST] = 14,
+                    [OP_BURY] = 6,
+                    [OP_STAFF] = 8,
+                    [OP_READY] = 8,
+                    [OP_LOOK] = 3,
+                    [OP_TIME] = 4,
+                    [OP_MAP] = 2},
         .percent_waits = below(draw, 60),
         .percent_uses = 20 + below(draw, 80),
         .percent_strict = chance(draw, 30) ? 60 : 0,
@@ -75,8 +82,8 @@ static void draw_work(struct draw *draw, const struct mood *mood, const struct p
     *work = (struct work){
         .stream = (uint8_t)below(draw, program->stream_count),
         .deadline_ms = chance(draw, mood->percent_forever) ? NO_DEADLINE
-                       : chance(draw, 50) ? program->streams[0].deadline_ms
-                                          : DEADLINES[below(draw, 4)],
+                       : chance(draw, 50)                  ? program->streams[0].deadline_ms
+                                                           : DEADLINES[below(draw, 4)],
         .compiles = chance(draw, 5),
         .abandoned = chance(draw, 2),
     };
@@ -231,8 +238,9 @@ static bool parse_line(struct program *program, char *line) {
         return parse_work(program, rest);
     if (strcmp(word, "stream") == 0) {
         uint32_t s = program->stream_count;
-        if (s == STREAMS || sscanf(rest, " %23s deadline %u budget %u window %u", kind, &a, &b,
-                                   &c) != 4 || b < 1 || b > 255)
+        if (s == STREAMS ||
+            sscanf(rest, " %23s deadline %u budget %u window %u", kind, &a, &b, &c) != 4 || b < 1 ||
+            b > 255)
             return false;
         program->streams[s].strict = strcmp(kind, "strict") == 0;
         program->streams[s].deadline_ms = a;

@@ -41,18 +41,18 @@ struct work {
     X(RESET, "reset", STREAMS)                                                                     \
     X(RELEASE, "release", STREAMS)                                                                 \
     X(CLOSE, "close", 1)                                                                           \
-    X(WORK, "work", STREAMS)       /* its worker goes on; arg: how much, merged or not */          \
-    X(FAIL, "fail", STREAMS)       /* what it runs fails softly */                                 \
-    X(HANG, "hang", STREAMS)       /* what it runs never ends */                                   \
-    X(LIE, "lie", STREAMS)         /* it breaks the protocol */                                    \
-    X(DIE, "die", STREAMS)         /* its process ends */                                          \
-    X(ZYGOTE, "zygote", 1)         /* all processes end */                                         \
-    X(HARVEST, "harvest", STREAMS) /* the supervisor takes what its worker has published */        \
-    X(BURY, "bury", STREAMS)       /* the supervisor is told of its worker's death */              \
-    X(STAFF, "staff", STREAMS)     /* a new worker; arg: starting, spare, or none to be had */     \
-    X(READY, "ready", STREAMS)     /* the starting worker is ready */                              \
-    X(LOOK, "look", 1)             /* the supervisor looks at the deadlines */                     \
-    X(TIME, "time", 1)             /* arg: ms pass */                                              \
+    X(WORK, "work", STREAMS)           /* its worker goes on; arg: how much, merged or not */      \
+    X(FAIL, "fail", STREAMS)           /* what it runs fails softly */                             \
+    X(HANG, "hang", STREAMS)           /* what it runs never ends */                               \
+    X(LIE, "lie", STREAMS)             /* it breaks the protocol */                                \
+    X(DIE, "die", STREAMS)             /* its process ends */                                      \
+    X(ZYGOTE, "zygote", 1)             /* all processes end */                                     \
+    X(HARVEST, "harvest", STREAMS)     /* the supervisor takes what its worker has published */    \
+    X(BURY, "bury", STREAMS)           /* the supervisor is told of its worker's death */          \
+    X(STAFF, "staff", STREAMS)         /* a new worker; arg: starting, spare, or none to be had */ \
+    X(READY, "ready", STREAMS)         /* the starting worker is ready */                          \
+    X(LOOK, "look", 1)                 /* the supervisor looks at the deadlines */                 \
+    X(TIME, "time", 1)                 /* arg: ms pass */                                          \
     X(NO_MEMORY, "no-memory", STREAMS) /* the next publication finds no memory */
 
 enum op {

@@ -56,7 +56,8 @@ bool model_play(const struct program *program, FILE *trace, char *failure, size_
     return !world.failed;
 }
 
-/* -- smaller ------------------------------------------------------------------------------------- */
+/* -- smaller -------------------------------------------------------------------------------------
+ */
 
 struct shrink {
     struct program *best;

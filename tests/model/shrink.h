@@ -8,7 +8,8 @@
 /* True: nothing is wrong. Otherwise |failure| says what, also where the core aborts, crashes or
  * does not come back. */
 bool model_play(const struct program *program, FILE *trace, char *failure, size_t size);
-/* Makes |program|, which fails, as small as can be found in bounded time: it breaks the same rule. */
+/* Makes |program|, which fails, as small as can be found in bounded time: it breaks the same rule.
+ */
 void model_shrink(struct program *program);
 
 #endif

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- results ------------------------------------------------------------------------------------- */
+/* -- results -------------------------------------------------------------------------------------
+ */
 
 /* Tells the oracle, then the core. False: it lied. */
 static bool take_result(struct world *world, struct worker *worker) {
@@ -72,12 +73,13 @@ bool supervise_harvest(struct world *world, struct worker *worker) {
     return true;
 }
 
-/* -- deadlines ----------------------------------------------------------------------------------- */
+/* -- deadlines -----------------------------------------------------------------------------------
+ */
 
 /* What runs has been over its deadline at this look, and was at an earlier one seen to run. */
 static void check_overdue(struct world *world, const struct worker *worker) {
-    if (worker->crew.kill != BHI_KILL_NONE || !worker->current ||
-        worker->phase == PHASE_BEFORE || worker->current <= worker->crew.harvested)
+    if (worker->crew.kill != BHI_KILL_NONE || !worker->current || worker->phase == PHASE_BEFORE ||
+        worker->current <= worker->crew.harvested)
         return;
     const struct record *record = &worker->records[worker->current];
     uint32_t limit_ms = world->program->works[record->work].deadline_ms;
@@ -114,7 +116,8 @@ bool supervise_look(struct world *world) {
     return true;
 }
 
-/* -- deaths -------------------------------------------------------------------------------------- */
+/* -- deaths --------------------------------------------------------------------------------------
+ */
 
 /* What a death comes to for each that was in the lane, from what physically happened. */
 static bool judge(struct world *world, const struct worker *worker, bool closing) {
@@ -175,19 +178,20 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
 static void cause_of_death(struct world *world, struct worker *worker, char text[64]) {
     struct bhi_outcome *death = &worker->death;
     bool killed = death->signal == 9 || worker->zygote_lost;
-    death->status = worker->crew.lied                                        ? BH_PROTOCOL
-                    : worker->crew.kill == BHI_KILL_DEADLINE && killed        ? BH_DEADLINE
-                    : worker->crew.kill == BHI_KILL_CANCEL && killed          ? BH_CANCELLED
-                    : world->closed                                          ? BH_CONTEXT_CLOSED
-                    : worker->zygote_lost                                    ? BH_ZYGOTE_LOST
-                    : death->signal == 31                                    ? BH_SECCOMP
-                    : death->signal                                          ? BH_WORKER_SIGNAL
-                                                                             : BH_WORKER_EXIT;
+    death->status = worker->crew.lied                                  ? BH_PROTOCOL
+                    : worker->crew.kill == BHI_KILL_DEADLINE && killed ? BH_DEADLINE
+                    : worker->crew.kill == BHI_KILL_CANCEL && killed   ? BH_CANCELLED
+                    : world->closed                                    ? BH_CONTEXT_CLOSED
+                    : worker->zygote_lost                              ? BH_ZYGOTE_LOST
+                    : death->signal == 31                              ? BH_SECCOMP
+                    : death->signal                                    ? BH_WORKER_SIGNAL
+                                                                       : BH_WORKER_EXIT;
     snprintf(text, 64, "worker %d died", worker->crew.pid);
     death->message = text;
 }
 
-/* A stream has lost a worker for nothing, or could not get one: may it give up? Must it (case 50)? */
+/* A stream has lost a worker for nothing, or could not get one: may it give up? Must it (case 50)?
+ */
 static void check_budget(struct world *world, int index, bool productive) {
     struct world_stream *stream = world->streams[index];
     uint64_t window_ns = world->program->streams[index].window_ms * MS;
@@ -268,8 +272,7 @@ bool supervise_bury(struct world *world, struct worker *worker) {
         }
     if (index != NOBODY) {
         world->serving[index] = NULL;
-        before_loss(world, index,
-                    (death.final ? NO_DEVICE : 0) | (productive ? 0 : UNAVAILABLE));
+        before_loss(world, index, (death.final ? NO_DEVICE : 0) | (productive ? 0 : UNAVAILABLE));
     }
     if (bhi_crew_died(crew, &death) != lost)
         world_fail(world, "E13", "worker %d: blame is %sput on one of its submissions", crew->pid,
@@ -294,12 +297,13 @@ bool supervise_bury(struct world *world, struct worker *worker) {
     return true;
 }
 
-/* -- staffing ------------------------------------------------------------------------------------ */
+/* -- staffing ------------------------------------------------------------------------------------
+ */
 
 bool supervise_staff(struct world *world, uint32_t index, uint32_t arg) {
     struct world_stream *stream = world->streams[index];
-    if (!stream || world->closed || stream->core.state != BHI_STREAM_WANTING ||
-        stream->core.crew || stream->core.restart.not_before_ns > world->now_ns)
+    if (!stream || world->closed || stream->core.state != BHI_STREAM_WANTING || stream->core.crew ||
+        stream->core.restart.not_before_ns > world->now_ns)
         return false;
     bh_detail why = {.status = BH_UNAVAILABLE, .message = "no worker to be had"};
     if (arg % 64 == 1) {
@@ -342,7 +346,8 @@ bool supervise_ready(struct world *world, uint32_t index) {
     return true;
 }
 
-/* -- the end ------------------------------------------------------------------------------------- */
+/* -- the end -------------------------------------------------------------------------------------
+ */
 
 bool supervise_close(struct world *world) {
     if (world->closed)

@@ -22,16 +22,20 @@ static uint64_t read_inputs(const struct world *world, int number) {
     return hash;
 }
 
+/* The device's own word, where several are merged: it begins this one, and has done the others. */
+static void mark(struct worker *worker) {
+    worker->marker_started = (uint32_t)worker->current;
+    worker->marker_completed = (uint32_t)worker->current - 1;
+}
+
 static void begin(struct world *world, struct worker *worker) {
     struct record *record = &worker->records[worker->current];
     const struct work *work = work_at(world, worker, worker->current);
     struct life *life = &world->lives[record->work];
     worker->phase = PHASE_BEGUN;
     worker->begun_ns = world->now_ns;
-    if (worker->merged) {
-        worker->marker_started = (uint32_t)worker->current;
-        worker->marker_completed = (uint32_t)worker->current - 1;
-    }
+    if (worker->merged)
+        mark(worker);
     world_trace(world, "  worker %d begins #%d", worker->crew.pid, record->work);
     if (work->compiles)
         return;
@@ -79,11 +83,10 @@ static void complete(struct world *world, struct worker *worker) {
     if (!work->compiles) {
         uint64_t inputs = worker->seen;
         for (int b = 0; b < BUFFERS; b++) {
-            uint64_t expected = opinion->written >> b & 1 ? garbage(record->work, b, life->runs)
-                                                          : life->old[b];
+            uint64_t expected =
+                opinion->written >> b & 1 ? garbage(record->work, b, life->runs) : life->old[b];
             /* Somebody else wrote meanwhile what this one uses. */
-            if ((opinion->written | opinion->read) >> b & 1 &&
-                world->buffers[b].value != expected)
+            if ((opinion->written | opinion->read) >> b & 1 && world->buffers[b].value != expected)
                 inputs = model_mix(inputs ^ world->buffers[b].value);
         }
         for (int b = 0; b < BUFFERS; b++)
@@ -116,13 +119,15 @@ static bool take(struct world *world, struct worker *worker, uint32_t arg) {
         return false;
     uint64_t count = 1 + arg % world->program->batch;
     count = count < there ? count : there;
+    /* It says what it is about to start, and only then looks what was withdrawn. */
+    worker->started = worker->taken + count;
+    for (uint64_t seq = worker->taken + 1; seq <= worker->started; seq++)
+        if (worker->records[seq].withdrawn)
+            count = 1;
     worker->batch_first = worker->current = worker->taken + 1;
     worker->batch_last = worker->taken = worker->taken + count;
     worker->phase = PHASE_BEFORE;
     worker->merged = count > 1;
-    for (uint64_t seq = worker->batch_first; seq <= worker->batch_last; seq++)
-        if (worker->records[seq].withdrawn)
-            worker->merged = false;
     world_trace(world, "  worker %d takes %llu%s", worker->crew.pid, (unsigned long long)count,
                 worker->merged ? ", merged" : "");
     return true;
@@ -187,6 +192,8 @@ bool worker_fail(struct world *world, struct worker *worker, uint32_t arg) {
     static const bh_status REFUSED[] = {BH_COMPILE_FAILED, BH_BINDING_MISMATCH};
     static const bh_status FAILED[] = {BH_VULKAN, BH_OUT_OF_DEVICE_MEMORY};
     bool begun = worker->phase != PHASE_BEFORE;
+    if (worker->merged)
+        mark(worker);
     if (begun)
         scribble(world, worker);
     record->result = (struct bhi_outcome)BHI_OUTCOME_INIT;
@@ -249,8 +256,23 @@ bool worker_die(struct world *world, struct worker *worker, uint32_t arg) {
  * has taken, or the device's own word where there is one for what is in flight. */
 uint64_t worker_started(const struct worker *worker) {
     uint64_t harvested = worker->crew.harvested;
-    if (worker->taken <= harvested)
+    if (worker->started <= harvested)
         return harvested;
     uint32_t ahead = worker->marker_started - (uint32_t)harvested;
-    return ahead >= 1 && ahead <= worker->taken - harvested ? harvested + ahead : worker->taken;
+    return ahead >= 1 && ahead <= worker->started - harvested ? harvested + ahead : worker->started;
+}
+
+uint64_t worker_turn(const struct worker *worker) {
+    uint64_t seq = worker->completed + 1;
+    if (worker->merged && worker->completed < worker->taken) {
+        if (!worker->current)
+            return worker->batch_last;
+        if (worker->phase != PHASE_BEFORE)
+            return worker->current;
+        if (worker->current > worker->batch_first)
+            return worker->current - 1;
+    }
+    while (seq <= worker->published && worker->records[seq].certain)
+        seq++;
+    return seq <= worker->published ? seq : 0;
 }

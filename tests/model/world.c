@@ -56,7 +56,8 @@ void world_init(struct world *world, const struct program *program, FILE *trace)
     }
 }
 
-/* -- what must hold between any two steps -------------------------------------------------------- */
+/* -- what must hold between any two steps --------------------------------------------------------
+ */
 
 static void check_streams(struct world *world) {
     for (int s = 0; s < STREAMS; s++) {
@@ -123,7 +124,8 @@ void world_settle(struct world *world) {
     check_verdict(world, world->checked++ % WORKS);
 }
 
-/* -- the host's steps ---------------------------------------------------------------------------- */
+/* -- the host's steps ----------------------------------------------------------------------------
+ */
 
 static bool use_buffers(struct world *world, struct bhi_submission *submission, int number) {
     const struct work *work = &world->program->works[number];
@@ -168,8 +170,7 @@ static bool submit(struct world *world, int number) {
     for (int i = 0; i < work->wait_count; i++)
         if (world->lives[work->waits[i]].event)
             waits[count++] = world->lives[work->waits[i]].event;
-    if (!use_buffers(world, life->core, number) ||
-        !bhi_submission_depend(life->core, waits, count))
+    if (!use_buffers(world, life->core, number) || !bhi_submission_depend(life->core, waits, count))
         abort(); /* out of memory */
     if (work->abandoned) {
         struct bh_event *event = life->event;
@@ -297,7 +298,8 @@ static bool lose_zygote(struct world *world) {
     return any;
 }
 
-/* -- one step ------------------------------------------------------------------------------------ */
+/* -- one step ------------------------------------------------------------------------------------
+ */
 
 static bool play(struct world *world, const struct step *step) {
     int target = step->target;
@@ -366,7 +368,8 @@ bool world_step(struct world *world, const struct step *step) {
     return done;
 }
 
-/* -- the end ------------------------------------------------------------------------------------- */
+/* -- the end -------------------------------------------------------------------------------------
+ */
 
 static int oldest_pending(const struct world *world) {
     for (int work = 0; work < WORKS; work++)
@@ -428,13 +431,10 @@ static bool wake_one(struct world *world) {
     for (struct worker *worker = world->workers; worker; worker = worker->next) {
         if (!worker->hung && !worker->stopped)
             continue;
-        uint64_t seq = worker->computed + 1; /* whose turn it is */
-        while (seq <= worker->published && worker->records[seq].certain)
-            seq++;
+        uint64_t seq = worker_turn(worker);
         int work = worker->records[seq].work;
-        if (seq <= worker->published &&
-            (world->program->works[work].deadline_ms != NO_DEADLINE ||
-             world->oracle.works[work].asked))
+        if (seq && (world->program->works[work].deadline_ms != NO_DEADLINE ||
+                    world->oracle.works[work].asked))
             return false;
         world_trace(world, "  worker %d goes on", worker->crew.pid);
         worker->hung = worker->stopped = false;
@@ -453,7 +453,8 @@ void world_finish(struct world *world) {
             continue;
         }
         /* It may look at what hangs for ever, if that has no deadline. */
-        if (world->failed || ((idle++ > PATIENCE || !wait_for_the_clock(world)) && !wake_one(world)))
+        if (world->failed ||
+            ((idle++ > PATIENCE || !wait_for_the_clock(world)) && !wake_one(world)))
             break;
     }
     if (world->failed)

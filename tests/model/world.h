@@ -9,7 +9,7 @@
 #include "program.h"
 
 #define NOBODY  -1
-#define RECORDS (WORKS + 2) /* that one worker ever gets: each submission once */
+#define RECORDS (WORKS + 1) /* that one worker ever gets: each submission once */
 #define MS      1000000ull
 #define SKIP_MS 5000u /* how long a worker may leave a full lane of withdrawn ones alone */
 
@@ -25,7 +25,8 @@ struct record {
 
 enum phase { PHASE_BEFORE, PHASE_BEGUN, PHASE_HALF };
 
-/*   batch: taken from the lane together, first to last; running: current; computed: before current;
+/*   started: it has said that it may start all up to that one, and taken them, or only the first;
+ *   batch: taken from the lane together, first to last; running: current; computed: before current;
  *   published: up to completed; taken in by the supervisor: up to crew.harvested */
 struct worker {
     struct worker *next;
@@ -35,7 +36,7 @@ struct worker {
     bool lie_pending; /* to be found at the next harvest */
     bool kill_asked;
     bool notify;
-    uint64_t published, taken, completed, computed;
+    uint64_t published, started, taken, completed, computed;
     uint64_t current; /* 0: idle */
     uint64_t batch_first, batch_last;
     bool merged;
@@ -53,7 +54,7 @@ struct world_stream {
     struct bhi_core_stream core;
     uint32_t refs;
     uint8_t index;
-    bool held; /* by the host */
+    bool held;  /* by the host */
     bool heals; /* UNAVAILABLE: once the window has passed since */
     uint64_t gave_up_ns;
 };
@@ -68,18 +69,18 @@ struct world_buffer {
 struct life {
     struct bhi_submission *core; /* NULL: not there, or freed */
     bh_event *event;             /* referenced by the host until the end */
-    bool submitted, ended; /* ended: the core has said so */
-    struct worker *worker; /* in whose lane it is */
-    struct worker *watched; /* where one who waits for it looks, as far as he was told */
+    bool submitted, ended;       /* ended: the core has said so */
+    struct worker *worker;       /* in whose lane it is */
+    struct worker *watched;      /* where one who waits for it looks, as far as he was told */
     uint64_t seq;
     uint64_t id; /* of its event */
     uint64_t published_ns;
-    bool begun, done;  /* physically, ever */
-    bool recorded_ok;  /* its completion record was taken in, and is a good one */
+    bool begun, done; /* physically, ever */
+    bool recorded_ok; /* its completion record was taken in, and is a good one */
     uint8_t runs;
     uint64_t old[BUFFERS], out[BUFFERS]; /* memory before its run, and what a whole run left */
     uint32_t buffers;                    /* bit mask: references that it holds */
-    struct bh_verdict verdict; /* as it was when it ended */
+    struct bh_verdict verdict;           /* as it was when it ended */
 };
 
 struct world {
@@ -123,6 +124,8 @@ bool worker_hang(struct world *world, struct worker *worker);
 bool worker_lie(struct world *world, struct worker *worker, uint32_t arg);
 bool worker_die(struct world *world, struct worker *worker, uint32_t arg);
 uint64_t worker_started(const struct worker *worker);
+/* Which one it works on, as far as anybody can see; 0: none. */
+uint64_t worker_turn(const struct worker *worker);
 /* Whether it still may do something by itself. */
 bool worker_busy(const struct worker *worker);
 
