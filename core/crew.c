@@ -118,6 +118,9 @@ bool bhi_crew_withdraw(struct bhi_crew *crew, struct bhi_submission *submission)
     if (!crew->core->ports->withdraw(crew, submission->seq))
         return false;
     bhi_idset_add(&crew->withdrawn, submission->seq);
+    /* The turn of the next one comes only now: the time of this one is not its. */
+    if (submission == head_of(crew))
+        crew->running_since_ns = crew->core->ports->now_ns(crew->core);
     return true;
 }
 
@@ -215,8 +218,9 @@ uint64_t bhi_crew_deadline(struct bhi_crew *crew, uint64_t now_ns, uint64_t star
         return check_idle(crew, now_ns);
     uint64_t reached;
     const struct bhi_submission *running = running_of(crew, started, marker, &reached);
-    if (reached > crew->marker_seen) {
-        /* It has its time from the moment we saw it begin. */
+    if (reached > crew->harvested && reached > crew->marker_seen) {
+        /* It has its time from the moment we saw it begin. (Where nothing is merged the marker is
+         * an old one, and the time of the last result counts.) */
         crew->marker_seen = reached;
         crew->running_since_ns = now_ns;
     }

@@ -222,9 +222,10 @@ static void doom(struct bhi_submission *submission, const struct bh_event *cause
     ripple(submission);
 }
 
-/* Another cause than the one that its verdict reports has reached a doomed submission. */
-static void count_cause(struct bhi_submission *submission, const struct bhi_edge *news) {
-    uint64_t origin = news->producer->verdict.origin;
+/* Another cause than the one that its verdict reports has reached a doomed submission. |news|:
+ * along which edge; NULL: its own failure, or its worker's. */
+static void count_cause(struct bhi_submission *submission, uint64_t origin,
+                        const struct bhi_edge *news) {
     bool known = origin == submission->event->verdict.origin;
     for (uint32_t i = 0; i < submission->edge_count && !known; i++) {
         const struct bhi_edge *edge = &submission->edges[i];
@@ -272,7 +273,7 @@ static void tell_dependents(struct bhi_submission *submission) {
         if (poisoned && edge->data && !edge->told) {
             edge->told = true;
             if (consumer->doomed)
-                count_cause(consumer, edge);
+                count_cause(consumer, event->verdict.origin, edge);
             else
                 doom(consumer, event);
         }
@@ -338,7 +339,7 @@ void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outc
         verdict->ended_ns = outcome->ended_ns ? outcome->ended_ns : core->ports->now_ns(core);
         /* Its own failure is one more cause (E7); being skipped is none. */
         if (outcome->status != BH_OK && outcome->status != BH_CANCELLED)
-            verdict->other_causes += outcome->origin != verdict->origin;
+            count_cause(submission, outcome->origin ? outcome->origin : verdict->event, NULL);
     } else {
         judge(submission, outcome);
     }
