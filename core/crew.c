@@ -150,15 +150,15 @@ bool bhi_crew_result(struct bhi_crew *crew, struct bhi_outcome *outcome) {
         return false;
     }
     crew->harvested++;
-    if (outcome->status == BH_CANCELLED) {
-        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, crew->pid);
-        return true;
-    }
     if (outcome->started_ns < submission->released_ns)
         outcome->started_ns = submission->released_ns;
     if (outcome->ended_ns < outcome->started_ns)
         outcome->ended_ns = outcome->started_ns;
     crew->running_since_ns = outcome->ended_ns;
+    if (outcome->status == BH_CANCELLED) {
+        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, crew->pid);
+        return true;
+    }
     if (crew->stream)
         crew->stream->restart.productive = true;
     bhi_submission_end(submission, outcome);
