@@ -60,7 +60,8 @@ uint64_t oracle_writers(const struct world *world, int buffer, uint64_t *out_use
     return deciding;
 }
 
-static void spread(struct world *world);
+static bool find_cause(const struct world *world, int work, struct opinion *out);
+static void spread(struct world *world, int first);
 
 void oracle_submit(struct world *world, int number) {
     struct oracle *oracle = &world->oracle;
@@ -85,8 +86,17 @@ void oracle_submit(struct world *world, int number) {
     }
     oracle->log[oracle->log_count].kind = LOG_WORK;
     oracle->log[oracle->log_count++].work = number;
+    struct opinion cause;
+    bool doomed = find_cause(world, number, &cause);
+    if (doomed) {
+        opinion->tick = cause.tick;
+        opinion->hops = cause.hops + 1;
+        opinion->origin = cause.origin;
+        opinion->statuses = cause.statuses;
+        opinion->doomed = true;
+    }
     oracle->sweep_due[work->stream] = ++oracle->sweeps;
-    spread(world);
+    spread(world, doomed ? number : NOBODY);
 }
 
 void oracle_host_wrote(struct world *world, int buffer, uint64_t value, bool whole) {
@@ -181,24 +191,20 @@ uint64_t oracle_value(struct world *world, int buffer, bool *out_known) {
 
 /* What dooms |work|: among those it needs the one with the earliest origin, then with the shortest
  * way to it. */
-static bool find_cause(const struct world *world, int work, uint64_t doomed, struct opinion *out) {
+static bool find_cause(const struct world *world, int work, struct opinion *out) {
     const struct oracle *oracle = &world->oracle;
     bool found = false;
     for (int other = 0; other < work; other++) {
-        if (!(oracle->works[work].data & doomed & BIT(other)))
+        if (!(oracle->works[work].data >> other & 1) || !oracle->works[other].doomed)
             continue;
         const struct opinion *cause = &oracle->works[other];
-        if (!found || cause->tick < out->tick ||
-            (cause->tick == out->tick && cause->hops + 1 < out->hops)) {
-            out->tick = cause->tick;
-            out->hops = cause->hops + 1;
-            out->origin = cause->origin;
-            out->statuses =
-                cause->statuses | (found && cause->tick == out->tick ? out->statuses : 0);
-            found = true;
-        } else if (cause->tick == out->tick) {
-            out->statuses |= cause->statuses;
-        }
+        bool earlier = !found || cause->tick < out->tick ||
+                       (cause->tick == out->tick && cause->hops < out->hops);
+        uint64_t same = found && cause->tick == out->tick ? out->statuses : 0;
+        if (earlier)
+            *out = *cause;
+        out->statuses |= same | (cause->tick == out->tick ? cause->statuses : 0);
+        found = true;
     }
     return found;
 }
@@ -206,44 +212,32 @@ static bool find_cause(const struct world *world, int work, uint64_t doomed, str
 static void note_failure(struct world *world, int work) {
     struct oracle *oracle = &world->oracle;
     int stream = stream_of(world, work);
-    if (oracle->failure[stream] != NOBODY && oracle->failure[stream] < work)
+    if (oracle->failure[stream] != NOBODY && oracle->failure[stream] <= work)
         return;
-    if (oracle->failure[stream] != work && !oracle->sweep_due[stream])
-        oracle->sweep_due[stream] = ++oracle->sweeps;
     oracle->failure[stream] = work;
+    if (!oracle->sweep_due[stream])
+        oracle->sweep_due[stream] = ++oracle->sweeps;
 }
 
-static void doom(struct world *world, int work, const struct opinion *cause) {
+/* Whom the poison has reached, and has not been followed on from. */
+struct wave {
+    int works[WORKS];
+    int count;
+};
+
+static void doom(struct world *world, int work, const struct opinion *cause, struct wave *wave) {
     struct opinion *opinion = &world->oracle.works[work];
     opinion->tick = cause->tick;
-    opinion->hops = cause->hops;
+    opinion->hops = cause->hops + 1;
     opinion->origin = cause->origin;
     opinion->statuses = cause->statuses;
     opinion->doomed = true;
-    note_failure(world, work);
+    wave->works[wave->count++] = work;
 }
 
-/* Along what they need, in rounds, so that the number of hops is that of the shortest way. */
-static bool spread_once(struct world *world) {
-    struct oracle *oracle = &world->oracle;
-    uint64_t doomed = 0;
-    bool any = false;
-    for (int work = 0; work < WORKS; work++)
-        if (world->lives[work].submitted && oracle->works[work].doomed)
-            doomed |= BIT(work);
-    for (int work = 0; work < WORKS; work++) {
-        struct opinion cause;
-        if (!pending(world, work) || doomed >> work & 1 || !find_cause(world, work, doomed, &cause))
-            continue;
-        doom(world, work, &cause);
-        any = true;
-    }
-    return any;
-}
-
-/* What is left on a strict stream after a failure goes with it; the stream that failed first is
- * looked at first. */
-static bool sweep_once(struct world *world) {
+/* What is left on a strict stream after a failure goes with it, once nothing more is poisoned by
+ * what it needs; the stream that failed first is looked at first. */
+static bool sweep(struct world *world, struct wave *wave) {
     struct oracle *oracle = &world->oracle;
     int next = NOBODY;
     for (int s = 0; s < STREAMS; s++)
@@ -256,20 +250,32 @@ static bool sweep_once(struct world *world) {
     int failure = oracle->failure[next];
     if (!world->program->streams[next].strict || failure == NOBODY)
         return true;
-    for (int work = failure + 1; work < WORKS; work++) {
-        if (!pending(world, work) || stream_of(world, work) != next || oracle->works[work].doomed)
-            continue;
-        struct opinion cause = oracle->works[failure];
-        cause.hops++;
-        cause.statuses = oracle_status_bit(BH_STREAM_FAILED);
-        doom(world, work, &cause);
-    }
+    struct opinion cause = oracle->works[failure];
+    cause.statuses = oracle_status_bit(BH_STREAM_FAILED);
+    for (int work = failure + 1; work < WORKS; work++)
+        if (pending(world, work) && stream_of(world, work) == next && !oracle->works[work].doomed)
+            doom(world, work, &cause, wave);
     return true;
 }
 
-static void spread(struct world *world) {
-    while (spread_once(world) || sweep_once(world))
-        ;
+/* From |first|, which is doomed, to all who need it, and on, the nearest first; NOBODY: only what
+ * the streams are due. */
+static void spread(struct world *world, int first) {
+    struct oracle *oracle = &world->oracle;
+    struct wave wave = {.count = 0};
+    if (first != NOBODY)
+        wave.works[wave.count++] = first;
+    int next = 0;
+    do {
+        for (; next < wave.count; next++) {
+            int from = wave.works[next];
+            note_failure(world, from);
+            for (int work = from + 1; work < WORKS; work++)
+                if (pending(world, work) && !oracle->works[work].doomed &&
+                    oracle->works[work].data >> from & 1)
+                    doom(world, work, &oracle->works[from], &wave);
+        }
+    } while (sweep(world, &wave));
 }
 
 void oracle_reset(struct world *world, int stream) {
@@ -299,14 +305,12 @@ static void check_doomed(struct world *world, int work, const bh_verdict *verdic
     int origin = verdict->origin && verdict->origin <= world->ids
                      ? world->work_of_id[verdict->origin]
                      : NOBODY;
-    bool tied = origin != NOBODY && origin != opinion->origin &&
-                oracle->works[origin].fault_tick == opinion->tick;
-    if (origin != opinion->origin && !tied)
+    if (origin != opinion->origin)
         world_fail(world, "E7", "#%d names #%d as its origin, not #%d, which was earlier", work,
                    origin, opinion->origin);
-    else if (origin == opinion->origin && verdict->hops != opinion->hops)
+    else if (verdict->hops != opinion->hops)
         world_fail(world, "E7", "#%d: %u hops, not %u", work, verdict->hops, opinion->hops);
-    else if (!tied && !(opinion->statuses & oracle_status_bit(verdict->status)))
+    else if (!(opinion->statuses & oracle_status_bit(verdict->status)))
         world_fail(world, "E14", "#%d has status %d, which nothing upstream has", work,
                    verdict->status);
     bh_executed executed = due->set ? due->executed : BH_EXECUTED_NO;
@@ -325,7 +329,7 @@ static void check_doomed(struct world *world, int work, const bh_verdict *verdic
     others &= ~BIT(opinion->origin);
     uint32_t count = (uint32_t)__builtin_popcountll(others);
     /* Of the poisoned writers of one buffer only so many are remembered. */
-    if (!tied && partials < 8 && verdict->other_causes != count)
+    if (partials < 8 && verdict->other_causes != count)
         world_fail(world, "E7", "#%d: %u other causes, not %u", work, verdict->other_causes, count);
 }
 
@@ -347,7 +351,7 @@ static void check_own(struct world *world, int work, const bh_verdict *verdict) 
         return;
     }
     opinion->origin = due->origin == NOBODY ? work : due->origin;
-    opinion->tick = opinion->origin == work ? opinion->fault_tick : oracle->fault_tick;
+    opinion->tick = opinion->fault_tick;
     opinion->hops = 0;
     opinion->statuses = oracle_status_bit(due->status);
     if (verdict->origin != world->lives[opinion->origin].id || verdict->hops)
@@ -374,9 +378,9 @@ void oracle_ended(struct world *world, int work, const bh_verdict *verdict) {
         }
     }
     if (due->status != BH_OK && due->set) {
-        if (due->death && !oracle->fault_tick)
-            oracle->fault_tick = ++oracle->ticks;
-        opinion->fault_tick = due->death ? oracle->fault_tick : ++oracle->ticks;
+        /* One lost with a culprit that has ended before it shares its fault. */
+        opinion->fault_tick =
+            due->origin == NOBODY ? ++oracle->ticks : oracle->works[due->origin].fault_tick;
     }
     if (verdict->event != world->lives[work].id)
         world_fail(world, "E1", "#%d has the verdict of event %llu", work,
@@ -389,8 +393,7 @@ void oracle_ended(struct world *world, int work, const bh_verdict *verdict) {
     if (opinion->ready)
         return;
     opinion->doomed = true;
-    note_failure(world, work);
-    spread(world);
+    spread(world, work);
 }
 
 static void check_left(struct world *world, int work) {
@@ -417,7 +420,6 @@ void oracle_settled(struct world *world) {
         check_left(world, work);
         oracle->works[work].due.set = oracle->works[work].due.anyhow = false;
     }
-    oracle->fault_tick = 0;
 }
 
 /* -- giving up a stream (case 50) ----------------------------------------------------------------

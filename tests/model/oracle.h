@@ -21,7 +21,6 @@ struct due {
     bh_status status;
     bh_executed executed;
     int origin;  /* whose fault; NOBODY: its own */
-    bool death;  /* through a death: they are all learnt of at once */
     bool anyhow; /* it must have ended once the call is over */
 };
 
@@ -47,7 +46,7 @@ struct oracle {
         uint64_t value;
     } log[LOG];
     uint32_t log_count;
-    uint64_t ticks, fault_tick, sweeps;
+    uint64_t ticks, sweeps;
     int failure[STREAMS];             /* the earliest doomed one since reset, or NOBODY */
     uint64_t sweep_due[STREAMS];      /* strict: what is left on it must go; their order; 0: no */
     uint64_t gives_up[STREAMS];       /* what it answers while it can have no worker: bit mask */

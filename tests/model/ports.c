@@ -101,8 +101,12 @@ static bool withdraw(struct bhi_crew *crew, uint64_t seq) {
         world_fail(world, "E5", "#%d is withdrawn for no reason", record->work);
     record->withdrawn = true;
     record->certain = seq > worker->started;
-    if (record->certain)
-        record->computed_ns = world->now_ns; /* the next one's turn may come */
+    /* If it was its turn, as far as the supervisor can see, it is the next one's turn now. */
+    uint64_t before = crew->harvested + 1;
+    while (before < seq && worker->records[before].certain)
+        before++;
+    if (record->certain && before == seq)
+        record->computed_ns = world->now_ns;
     world_trace(world, "  #%d is withdrawn%s", record->work, record->certain ? "" : ", too late");
     return record->certain;
 }
@@ -122,8 +126,9 @@ static bool its_turn(const struct worker *worker, uint64_t seq) {
 static void check_deadline(struct world *world, const struct worker *worker) {
     uint64_t event = worker->crew.kill_event;
     if (!event) {
-        if (worker->taken == worker->published ||
-            world->now_ns - worker->records[worker->taken + 1].published_ns < SKIP_MS * MS)
+        const struct record *next = &worker->records[worker->completed + 1];
+        if (worker->completed == worker->published || !next->certain ||
+            world->now_ns - next->published_ns < SKIP_MS * MS)
             world_fail(world, "E16", "worker %d is killed, but does take what was withdrawn",
                        worker->crew.pid);
         return;

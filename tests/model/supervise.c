@@ -158,7 +158,7 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
         struct due due = {.status = status, .origin = NOBODY, .anyhow = true};
         const struct opinion *opinion = &world->oracle.works[work];
         if (seq <= started) {
-            lost = due.death = true;
+            lost = true;
             due.executed =
                 world->program->works[work].compiles ? BH_EXECUTED_NO : BH_EXECUTED_UNKNOWN;
             if (seq != culprit && status != BH_CONTEXT_CLOSED && status != BH_ZYGOTE_LOST) {
