@@ -328,6 +328,13 @@ static void check_doomed(struct world *world, int work, const bh_verdict *verdic
         others |= BIT(due->origin == NOBODY ? work : due->origin);
     others &= ~BIT(opinion->origin);
     uint32_t count = (uint32_t)__builtin_popcountll(others);
+    if (count)
+        tally(TALLY_OTHER_CAUSES);
+    if (opinion->statuses & oracle_status_bit(BH_STREAM_FAILED))
+        tally(TALLY_POISONED_STRICT);
+    if (due->set && due->executed != BH_EXECUTED_NO)
+        tally(TALLY_POISONED_RUNNING);
+    tally(opinion->hops > 1 ? TALLY_POISONED_FAR : TALLY_POISONED_DIRECT);
     /* Of the poisoned writers of one buffer only so many are remembered. */
     if (partials < 8 && verdict->other_causes != count)
         world_fail(world, "E7", "#%d: %u other causes, not %u", work, verdict->other_causes, count);
@@ -348,8 +355,10 @@ static void check_own(struct world *world, int work, const bh_verdict *verdict) 
                    due->executed);
     if (due->status == BH_OK) {
         opinion->ready = true;
+        tally(TALLY_READY);
         return;
     }
+    tally(due->origin == NOBODY ? TALLY_POISONED_ALONE : TALLY_WORKER_LOST);
     opinion->origin = due->origin == NOBODY ? work : due->origin;
     opinion->tick = opinion->fault_tick;
     opinion->hops = 0;

@@ -229,6 +229,7 @@ static void after_loss(struct world *world, int index) {
         world->oracle.gives_up[index] = 0;
     } else {
         world_trace(world, "  stream %d is UNAVAILABLE", index);
+        tally(TALLY_UNAVAILABLE);
         stream->heals = stream->core.trouble.status == BH_UNAVAILABLE;
         stream->gave_up_ns = world->now_ns;
         for (int work = 0; work < WORKS; work++)
@@ -239,10 +240,26 @@ static void after_loss(struct world *world, int index) {
     world_unref_stream(&stream->core);
 }
 
+static void count_death(const struct world *world, const struct worker *worker, bool lost) {
+    if (worker->zygote_lost)
+        tally(TALLY_ZYGOTE_LOST);
+    if (!worker->ready)
+        tally(TALLY_DIED_STARTING);
+    else if (!lost && worker->stream != NOBODY)
+        tally(TALLY_DIED_IDLE);
+    if (worker->completed < worker->computed)
+        tally(TALLY_DONE_UNRECORDED);
+    if (worker->current && worker->phase == PHASE_HALF)
+        tally(TALLY_HALF_WRITTEN);
+    if (worker->crew.kill_event && world->lives[world->work_of_id[worker->crew.kill_event]].ended)
+        tally(TALLY_OUTLIVED_KILL);
+}
+
 bool supervise_bury(struct world *world, struct worker *worker) {
     if (!worker || !worker->dead)
         return false;
-    supervise_harvest(world, worker);
+    if (supervise_harvest(world, worker))
+        tally(TALLY_RECORDED_BEFORE_DEATH);
     world_settle(world);
     if (world->failed)
         return true;
@@ -265,6 +282,7 @@ bool supervise_bury(struct world *world, struct worker *worker) {
                 death.outcome.status, (unsigned long long)death.started, death.marker);
     bool lost = judge(world, worker, world->closed);
     bool productive = lost || death.excused || worker->productive;
+    count_death(world, worker, lost);
     for (struct worker **at = &world->workers; *at; at = &(*at)->next)
         if (*at == worker) {
             *at = worker->next;

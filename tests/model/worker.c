@@ -107,6 +107,8 @@ static void skip(struct world *world, struct worker *worker) {
     struct record *record = &worker->records[worker->current];
     world_trace(world, "  worker %d skips #%d", worker->crew.pid, record->work);
     record->skipped = true;
+    if (record->withdrawn && !record->certain)
+        tally(TALLY_SKIPPED_LATE);
     record->result = (struct bhi_outcome)BHI_OUTCOME_INIT;
     record->result.status = BH_CANCELLED;
     record->result.started_ns = record->result.ended_ns = world->now_ns;
@@ -128,6 +130,8 @@ static bool take(struct world *world, struct worker *worker, uint32_t arg) {
     worker->batch_last = worker->taken = worker->taken + count;
     worker->phase = PHASE_BEFORE;
     worker->merged = count > 1;
+    if (worker->merged)
+        tally(TALLY_MERGED);
     world_trace(world, "  worker %d takes %llu%s", worker->crew.pid, (unsigned long long)count,
                 worker->merged ? ", merged" : "");
     return true;
