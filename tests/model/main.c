@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#define DEFAULT_COUNT 200000ull
+#define DEFAULT_COUNT 100000ull
 #define NIGHTLY_COUNT 1000000ull
 
 static double seconds(void) {

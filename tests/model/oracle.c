@@ -93,6 +93,7 @@ void oracle_submit(struct world *world, int number) {
         opinion->hops = cause.hops + 1;
         opinion->origin = cause.origin;
         opinion->statuses = cause.statuses;
+        opinion->cause = cause.cause;
         opinion->doomed = true;
     }
     oracle->sweep_due[work->stream] = ++oracle->sweeps;
@@ -231,6 +232,7 @@ static void doom(struct world *world, int work, const struct opinion *cause, str
     opinion->hops = cause->hops + 1;
     opinion->origin = cause->origin;
     opinion->statuses = cause->statuses;
+    opinion->cause = cause->cause;
     opinion->doomed = true;
     wave->works[wave->count++] = work;
 }
@@ -294,6 +296,21 @@ static const char *rule_of(bh_status status) {
     return status == BH_OK ? "E3" : "E14";
 }
 
+static void check_cause(struct world *world, int work, const bh_verdict *verdict) {
+    const struct cause *cause = &world->oracle.works[work].cause;
+    if (verdict->signal != cause->signal || verdict->exit_code != cause->exit_code ||
+        verdict->vk_result != cause->vk_result || verdict->worker_pid != cause->worker_pid ||
+        verdict->command_index != cause->command_index || verdict->limit != cause->limit)
+        world_fail(world, "E14",
+                   "#%d: signal %d, exit code %d, VkResult %d, worker %d, command %d, limit %llu, "
+                   "not %d, %d, %d, %d, %d, %llu",
+                   work, verdict->signal, verdict->exit_code, verdict->vk_result,
+                   verdict->worker_pid, (int)verdict->command_index,
+                   (unsigned long long)verdict->limit, cause->signal, cause->exit_code,
+                   cause->vk_result, cause->worker_pid, (int)cause->command_index,
+                   (unsigned long long)cause->limit);
+}
+
 static void check_doomed(struct world *world, int work, const bh_verdict *verdict) {
     const struct oracle *oracle = &world->oracle;
     const struct opinion *opinion = &oracle->works[work];
@@ -313,6 +330,7 @@ static void check_doomed(struct world *world, int work, const bh_verdict *verdic
     else if (!(opinion->statuses & oracle_status_bit(verdict->status)))
         world_fail(world, "E14", "#%d has status %d, which nothing upstream has", work,
                    verdict->status);
+    check_cause(world, work, verdict);
     bh_executed executed = due->set ? due->executed : BH_EXECUTED_NO;
     if (verdict->executed != executed)
         world_fail(world, "E13", "#%d: executed %d, not %d", work, verdict->executed, executed);
@@ -368,6 +386,8 @@ static void check_own(struct world *world, int work, const bh_verdict *verdict) 
                    (unsigned long long)verdict->origin, verdict->hops, opinion->origin);
     if (verdict->other_causes)
         world_fail(world, "E7", "#%d: other causes, but there is none", work);
+    opinion->cause = due->cause;
+    check_cause(world, work, verdict);
 }
 
 void oracle_ended(struct world *world, int work, const bh_verdict *verdict) {
@@ -379,7 +399,9 @@ void oracle_ended(struct world *world, int work, const bh_verdict *verdict) {
         /* Only a stream without a worker ends what nobody has a reason to end. */
         bool gives_up = oracle->gives_up[stream] & oracle_status_bit(verdict->status);
         if (gives_up && !world->lives[work].worker)
-            oracle_expect(world, work, &(struct due){.status = verdict->status, .origin = NOBODY});
+            oracle_expect(
+                world, work,
+                &(struct due){.status = verdict->status, .origin = NOBODY, .cause = NO_CAUSE});
         else {
             world_fail(world, "E5", "#%d has ended with status %d for no reason", work,
                        verdict->status);

@@ -15,6 +15,15 @@ struct world;
 #define LOG    (WORKS + STEPS)
 #define DEATHS 128
 
+/* What the verdict says of the cause (E14). */
+struct cause {
+    int32_t signal, exit_code, vk_result, worker_pid;
+    uint32_t command_index;
+    uint64_t limit;
+};
+#define NO_CAUSE                                                                                   \
+    { .exit_code = -1, .command_index = BH_NO_COMMAND }
+
 /* A reason for a submission to end by itself. */
 struct due {
     bool set;
@@ -22,6 +31,7 @@ struct due {
     bh_executed executed;
     int origin;  /* whose fault; NOBODY: its own */
     bool anyhow; /* it must have ended once the call is over */
+    struct cause cause;
 };
 
 struct opinion {
@@ -35,6 +45,7 @@ struct opinion {
     uint32_t hops;
     uint64_t statuses;   /* what its status may be, as a bit mask */
     uint64_t fault_tick; /* of its own fault, whatever it is doomed with */
+    struct cause cause;
     struct due due;
 };
 

@@ -202,7 +202,9 @@ static bool cancel(struct world *world, int work) {
     if (!life->submitted || life->ended)
         return false;
     world->oracle.works[work].asked = true;
-    oracle_expect(world, work, &(struct due){.status = BH_CANCELLED, .origin = NOBODY});
+    struct due due = {.status = BH_CANCELLED, .origin = NOBODY, .cause = NO_CAUSE};
+    due.cause.worker_pid = life->worker ? life->worker->crew.pid : 0;
+    oracle_expect(world, work, &due);
     bhi_submission_cancel(life->core);
     return true;
 }

@@ -35,6 +35,7 @@ struct worker {
     int stream; /* NOBODY once it is retired */
     bool ready, dead, stopped, hung, lied, zygote_lost, productive;
     bool lie_pending; /* to be found at the next harvest */
+    bool caught;      /* it was found; nothing of it counts any more */
     bool kill_asked;
     bool notify;
     uint64_t published, started, taken, completed, computed;
