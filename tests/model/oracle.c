@@ -94,6 +94,7 @@ void oracle_submit(struct world *world, int number) {
         opinion->origin = cause.origin;
         opinion->statuses = cause.statuses;
         opinion->cause = cause.cause;
+        opinion->either = cause.either;
         opinion->doomed = true;
     }
     oracle->sweep_due[work->stream] = ++oracle->sweeps;
@@ -201,10 +202,11 @@ static bool find_cause(const struct world *world, int work, struct opinion *out)
         const struct opinion *cause = &oracle->works[other];
         bool earlier = !found || cause->tick < out->tick ||
                        (cause->tick == out->tick && cause->hops < out->hops);
-        uint64_t same = found && cause->tick == out->tick ? out->statuses : 0;
+        bool tied = found && cause->tick == out->tick && cause->hops == out->hops;
         if (earlier)
             *out = *cause;
-        out->statuses |= same | (cause->tick == out->tick ? cause->statuses : 0);
+        out->statuses |= tied ? cause->statuses : 0;
+        out->either |= tied;
         found = true;
     }
     return found;
@@ -233,6 +235,7 @@ static void doom(struct world *world, int work, const struct opinion *cause, str
     opinion->origin = cause->origin;
     opinion->statuses = cause->statuses;
     opinion->cause = cause->cause;
+    opinion->either = cause->either;
     opinion->doomed = true;
     wave->works[wave->count++] = work;
 }
@@ -298,6 +301,8 @@ static const char *rule_of(bh_status status) {
 
 static void check_cause(struct world *world, int work, const bh_verdict *verdict) {
     const struct cause *cause = &world->oracle.works[work].cause;
+    if (world->oracle.works[work].either)
+        return;
     if (verdict->signal != cause->signal || verdict->exit_code != cause->exit_code ||
         verdict->vk_result != cause->vk_result || verdict->worker_pid != cause->worker_pid ||
         verdict->command_index != cause->command_index || verdict->limit != cause->limit)

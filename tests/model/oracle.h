@@ -46,6 +46,7 @@ struct opinion {
     uint64_t statuses;   /* what its status may be, as a bit mask */
     uint64_t fault_tick; /* of its own fault, whatever it is doomed with */
     struct cause cause;
+    bool either; /* two of the same origin, equally far away, say different things of it */
     struct due due;
 };
 
