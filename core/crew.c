@@ -101,6 +101,8 @@ void bhi_crew_fill(struct bhi_core_stream *stream) {
         if (result == BHI_LANE_FULL) {
             crew->backlog = true;
             ports->notify(crew);
+            if (bhi_list_empty(&crew->inflight)) /* all of it is withdrawn: see check_idle */
+                ports->arm(crew->core, crew->running_since_ns + SKIP_NS);
             break;
         }
         if (result == BHI_PUBLISH_NO_MEMORY)

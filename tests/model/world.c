@@ -447,6 +447,8 @@ static bool wake_one(struct world *world) {
             continue;
         uint64_t seq = worker_turn(worker);
         int work = worker->records[seq].work;
+        if (!seq && worker->crew.backlog)
+            return false; /* what it does not skip stands in the way of others */
         if (seq && (world->program->works[work].deadline_ms != NO_DEADLINE ||
                     world->oracle.works[work].asked))
             return false;
