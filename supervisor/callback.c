@@ -1,7 +1,7 @@
 #include "callback.h"
 #include "check.h"
 #include "context.h"
-#include "detail.h"
+#include "core/detail.h"
 #include "event.h"
 #include "futex.h"
 #include "observer.h"

@@ -4,7 +4,7 @@
 #ifndef BHI_CALLBACK_H
 #define BHI_CALLBACK_H
 
-#include "list.h"
+#include "core/list.h"
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,9 +1,10 @@
 #include "context.h"
 #include "check.h"
-#include "detail.h"
+#include "core/detail.h"
 #include "drain.h"
 #include "futex.h"
 #include "launch.h"
+#include "ports.h"
 #include "reactor.h"
 #include "stream.h"
 #include "worker_proc.h"
@@ -75,12 +76,7 @@ void bhi_context_lock(bh_context *context) {
 }
 
 void bhi_context_unlock(bh_context *context) {
-    while (!bhi_list_empty(&context->releasable)) {
-        struct bh_stream *stream =
-            BHI_CONTAINER(context->releasable.next, struct bh_stream, release_link);
-        bhi_list_remove(&stream->release_link);
-        bhi_stream_pump(stream);
-    }
+    bhi_core_pump(&context->core);
     struct bhi_list doomed;
     bhi_list_init(&doomed);
     bhi_list_splice(&doomed, &context->doomed);
@@ -173,7 +169,7 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
     bhi_list_init(&context->workers);
     bhi_list_init(&context->zygotes);
     bhi_list_init(&context->doomed);
-    bhi_list_init(&context->releasable);
+    bhi_core_init(&context->core, &bhi_supervisor_ports);
     bhi_list_init(&context->pending);
     bhi_callbacks_init(&context->callbacks);
     context->settings = (struct bhi_context_settings){

@@ -1,6 +1,6 @@
 #include "drain.h"
 #include "context.h"
-#include "detail.h"
+#include "core/detail.h"
 #include "event.h"
 #include "futex.h"
 #include "stream.h"
@@ -44,8 +44,10 @@ static struct bh_event *oldest(bh_context *context, uint64_t last) {
 static const struct bh_event *earliest_failure(const bh_context *context, uint64_t last) {
     const struct bh_event *earliest = context->inherited_failure;
     BHI_LIST_EACH(node, &context->streams) {
-        const struct bh_event *failure = BHI_CONTAINER(node, struct bh_stream, link)->failure;
-        if (failure && (!earliest || failure->id < earliest->id))
+        const struct bh_event *failure = BHI_CONTAINER(node, struct bh_stream, link)->core.failure;
+        /* One that was submitted meanwhile may be doomed, and not yet ended. */
+        if (failure && bhi_event_state(failure) == BH_EVENT_POISONED &&
+            (!earliest || failure->id < earliest->id))
             earliest = failure;
     }
     return earliest && earliest->id <= last ? earliest : NULL;

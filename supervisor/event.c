@@ -1,39 +1,32 @@
 #include "event.h"
 #include "callback.h"
-#include "check.h"
 #include "context.h"
+#include "core/submission.h"
 #include "futex.h"
 #include "observer.h"
-#include "stream.h"
-#include "submission.h"
 #include "worker_proc.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct bh_event *bhi_event_create(bh_context *context) {
     struct bh_event *event = malloc(sizeof *event);
     if (!event)
         return NULL;
-    /* The texts in the verdict are long and rarely used: only their first bytes are cleared. */
-    atomic_init(&event->refs, 1);
-    atomic_init(&event->word, BH_EVENT_PENDING);
+    bhi_event_init(event, &context->core);
     atomic_init(&event->sleepers, 0);
-    event->id = 0;
-    event->submission = NULL;
-    bhi_list_init(&event->dependents);
     bhi_list_init(&event->observers);
     bhi_list_init(&event->pending_link);
-    event->origin_ns = 0;
-    event->visit = 0;
-    event->verdict.kernel_name[0] = 0;
-    event->verdict.stream_name[0] = 0;
-    event->verdict.message[0] = 0;
     event->context = context;
     bhi_context_retain(context);
     return event;
+}
+
+void bhi_event_free(struct bh_event *event) {
+    bh_context *context = event->context;
+    free(event);
+    bhi_context_unref(context);
 }
 
 /* Store, full fence, load: a sleeper counts itself, fences and looks at the word. */
@@ -43,16 +36,12 @@ static void wake_sleepers(struct bh_event *event) {
         bhi_futex_wake(&event->word, false, INT_MAX);
 }
 
-void bhi_event_turn(struct bh_event *event) {
+void bhi_event_turned(struct bh_event *event) {
     atomic_fetch_add_explicit(&event->word, BHI_EVENT_TURN, memory_order_relaxed);
     wake_sleepers(event);
 }
 
-void bhi_event_publish(struct bh_event *event) {
-    BHI_CHECK(bhi_event_state(event) == BH_EVENT_PENDING);
-    event->submission = NULL;
-    uint32_t state = event->verdict.status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED;
-    atomic_store_explicit(&event->word, state, memory_order_release);
+void bhi_event_ended(struct bh_event *event) {
     wake_sleepers(event);
     bhi_list_remove(&event->pending_link);
     bhi_event_tell(event);
@@ -109,13 +98,13 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
         uint32_t word = atomic_load_explicit(&event->word, memory_order_relaxed);
         struct bhi_submission *submission = event->submission;
         if (submission && submission->state == BHI_RELEASED) {
-            worker = submission->worker;
+            worker = bhi_worker_of(submission->crew);
             bhi_worker_retain(worker);
             seen = atomic_load_explicit(&worker->progress.header->completed_word,
                                         memory_order_acquire);
             bhi_worker_harvest(worker);
             submission = event->submission;
-            next = submission && submission->record->seq == worker->harvested + 1;
+            next = submission && submission->seq == worker->crew.harvested + 1;
         }
         bhi_context_unlock(context);
         bool in_time = true;
@@ -185,7 +174,7 @@ BH_API bh_status bh_event_cancel(bh_event *event) {
     bh_context *context = event->context;
     bhi_context_lock(context);
     if (event->submission)
-        bhi_stream_cancel(event->submission);
+        bhi_submission_cancel(event->submission);
     bhi_context_unlock(context);
     return BH_OK;
 }
@@ -196,18 +185,11 @@ BH_API uint64_t bh_event_id(const bh_event *event) {
 
 BH_API void bh_event_retain(bh_event *event) {
     if (event)
-        atomic_fetch_add_explicit(&event->refs, 1, memory_order_relaxed);
+        bhi_event_ref(event);
 }
 
 BH_API void bh_event_release(bh_event *event) {
     if (!event || bhi_context_forked(event->context))
         return;
-    if (atomic_fetch_sub_explicit(&event->refs, 1, memory_order_acq_rel) != 1)
-        return;
-    /* A pending event is referenced by its submission, so this one has ended. */
-    BHI_CHECK(!event->submission && bhi_list_empty(&event->dependents) &&
-              bhi_list_empty(&event->observers));
-    bh_context *context = event->context;
-    free(event);
-    bhi_context_unref(context);
+    bhi_event_unref(event);
 }

@@ -1,8 +1,8 @@
 #include "observer.h"
 #include "context.h"
-#include "detail.h"
+#include "core/detail.h"
+#include "core/submission.h"
 #include "event.h"
-#include "submission.h"
 #include "worker_proc.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 void bhi_event_look(struct bh_event *event) {
     struct bhi_submission *submission = event->submission;
     if (submission && submission->state == BHI_RELEASED)
-        bhi_worker_harvest(submission->worker);
+        bhi_worker_harvest(bhi_worker_of(submission->crew));
 }
 
 bool bhi_event_observe(struct bh_event *event, struct bhi_observer *observer) {

@@ -7,7 +7,7 @@
 #ifndef BHI_OBSERVER_H
 #define BHI_OBSERVER_H
 
-#include "list.h"
+#include "core/list.h"
 #include <bulkhead/bulkhead.h>
 
 /* All of it: lock. */

@@ -13,8 +13,9 @@
  *   |detail| may be NULL; otherwise it is filled in whenever the result is not BH_OK. Nothing is
  *   allocated for it.
  *   Objects are reference-counted: create gives one reference, release drops one; release(NULL) is
- *   fine. What a submission uses stays alive until that submission has ended, whatever the caller
- *   releases meanwhile (B2).
+ *   fine. Dropping a reference that one does not hold is undefined, as it is with free(). What a
+ *   submission uses stays alive until that submission has ended, whatever the caller releases
+ *   meanwhile (B2).
  *   A pointer argument that must not be NULL and is: BH_INVALID_ARGUMENT.
  *   In a completion callback (bh_event_on_end) a call that would have to wait answers
  *   BH_IN_CALLBACK at once and changes nothing.
@@ -66,10 +67,10 @@ typedef struct bh_context_options {
                                 set-uid program), beside or below the library, the installed one */
     const char *runtime_dir; /* parent of the private 0700 folder; NULL: $XDG_RUNTIME_DIR, /tmp */
     uint32_t spares;         /* warm workers kept ready for new streams and restarts; default 1 */
-    uint32_t restart_budget; /* workers of one stream that may die unproductively (while starting or
-                                idle) in restart_window_ns before it answers BH_UNAVAILABLE; a death
-                                in mid-job is its submission's fault and free; default 16 */
-    uint64_t restart_window_ns; /* default 60 s */
+    uint32_t restart_budget; /* workers of one stream that may die without having completed anything
+                                in restart_window_ns before it answers BH_UNAVAILABLE; a death in
+                                mid-job is its submission's fault and free; default 16 */
+    uint64_t restart_window_ns; /* default 60 s; also how long UNAVAILABLE lasts */
     uint64_t start_timeout_ns;  /* a worker that is not ready by then is killed; default 30 s */
     /* Called for each line that a worker or the library logs, from the library's own thread. It
      * must not call the library. NULL: dropped. |level| 0 error, 1 warning, 2 info, 3 debug. */
@@ -104,6 +105,15 @@ BH_API BH_MUST_USE bh_status bh_context_synchronize(bh_context *context, uint64_
  * bh_stream_reset forgets. Verdicts of events stay. Returns BH_OK or BH_CLOSED. Does not block. */
 BH_API BH_MUST_USE bh_status bh_context_reset(bh_context *context, bh_detail *detail);
 
+/* Writes what the context is doing now into |text|, for a person: a line for each stream (its
+ * worker, what is in flight and queued, what the oldest of it waits for), for each worker without a
+ * stream, for each zygote. For logs, and for a host that finds itself waiting too long. The wording
+ * may change. At most |size| bytes, NUL-terminated where |size| is not 0; |text| may be NULL where
+ * it is. Returns how long the whole text is without its NUL, like snprintf. It takes no reference
+ * and changes nothing. Blocks for a second at most: when the context cannot be looked at by then,
+ * the text says so. */
+BH_API size_t bh_context_describe(bh_context *context, char *text, size_t size);
+
 /* -- streams -------------------------------------------------------------------------------- */
 
 typedef struct bh_stream_options {
@@ -114,6 +124,9 @@ typedef struct bh_stream_options {
     uint64_t deadline_ns;  /* for submissions that give none; default 10 s; BH_FOREVER: none */
     uint64_t memory_limit; /* bytes a worker may use besides buffers, at least 64 MiB; default
                               4 GiB; 0: none */
+    bool strict;           /* once a submission is poisoned, all that was submitted after it ends
+                              STREAM_FAILED with its origin, until bh_stream_reset (E4); default
+                              false: only what depends on it does */
 } bh_stream_options;
 
 BH_API void bh_stream_options_init(bh_stream_options *options);
@@ -132,8 +145,11 @@ BH_API BH_MUST_USE bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t ti
  * was made or reset: observing does not clear it (E2). */
 BH_API BH_MUST_USE bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns,
                                                    bh_detail *detail);
-/* Forgets past failures for synchronize, and gives a stream that is UNAVAILABLE a fresh restart
- * budget. Verdicts of events stay. Does not block. */
+/* Forgets past failures, for synchronize and for a strict stream, and gives the stream a fresh
+ * restart budget: one that is UNAVAILABLE gets a worker again. (So it does by itself for the first
+ * submission, or bh_stream_wait_ready, once restart_window_ns has passed; NO_DEVICE and UNSUPPORTED
+ * last until reset.) Verdicts of events stay: also of what was submitted before the reset and has
+ * not ended yet. Does not block. */
 BH_API BH_MUST_USE bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail);
 /* The worker that serves the stream now, as a pid of the caller's pid namespace; 0: none at the
  * moment. For diagnostics and tests: it may be dead by the time you look. */
@@ -281,7 +297,9 @@ typedef struct bh_submit_info {
 /* Queues a submission, the unit of failure (E4). It depends on the events it waits for and on
  * whoever writes the buffers it reads, on any stream of the context; it also runs after earlier
  * users of the buffers it writes. Never blocks, and never returns another submission's error (E8).
- * |out_event| may be NULL (fire and forget). Everything is copied or retained.
+ * |out_event| may be NULL (fire and forget). It is written last, NULL where the call fails, and may
+ * be an element of |info->waits|. Everything is copied or retained. There are no cycles: the event
+ * does not exist before the call, so nothing that it waits for can wait for it.
  * Returns BH_OK, BH_INVALID_ARGUMENT (the detail names command and field), BH_TOO_LARGE (encoded,
  * over 512 KiB), BH_NO_MEMORY, BH_CLOSED. A worker's death: see bh_event_wait. */
 BH_API BH_MUST_USE bh_status bh_submit(bh_stream *stream, const bh_submit_info *info,
@@ -313,7 +331,7 @@ typedef struct bh_verdict {
     uint64_t event;        /* this event's id */
     uint64_t origin;       /* id of the event where the poison began; itself if it is the culprit */
     uint32_t hops;         /* how many dependencies lie between; 0: itself */
-    uint32_t other_causes; /* how many other poisoned events it also depended on (E7) */
+    uint32_t other_causes; /* further origins among what it depends on, known when it ended (E7) */
     uint32_t command_index; /* in its submission; BH_NO_COMMAND: not known */
     int32_t worker_pid;     /* of the origin; 0: it never reached a worker */
     uint64_t limit;         /* the limit that was hit: deadline in ns, or memory in bytes; 0 */

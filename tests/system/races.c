@@ -3,13 +3,12 @@
  * what no honest worker would. */
 #include "fixture.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "progress.h"
+#include "tamper.h"
 
 /* A context whose zygote never starts: streams wait, queues stay. */
 static bh_context *without_workers(uint32_t restart_budget) {
@@ -100,44 +99,16 @@ static void released_streams_in_line_become_unavailable(void) {
 
 /* -- the processes ----------------------------------------------------------------------------- */
 
-static pid_t parent_of(pid_t pid) {
-    char path[64], line[256];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *file = fopen(path, "re");
-    int parent = 0;
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "PPid: %d", &parent) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return parent;
-}
-
 /* The zygote, once it has forked a worker; 0 before. Host, warden, zygote, worker. */
 static pid_t zygote(void) {
     pid_t below[64];
     size_t count = bht_descendants(getpid(), below, BHT_COUNT(below));
     for (size_t i = 0; i < count && i < BHT_COUNT(below); i++) {
-        pid_t parent = parent_of(below[i]), warden = parent > 1 ? parent_of(parent) : 0;
-        if (warden > 1 && parent_of(warden) == getpid())
+        pid_t parent = fx_parent(below[i]), warden = parent > 1 ? fx_parent(parent) : 0;
+        if (warden > 1 && fx_parent(warden) == getpid())
             return parent;
     }
     return 0;
-}
-
-/* Maps the progress memory behind |fd| as the worker has it: the host's own view is read-only. With
- * a descriptor of its own, since the library may close that one at any time. */
-static bool map_progress(int fd, struct bhi_progress *out) {
-    char path[64], target[128] = "";
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    if (readlink(path, target, sizeof target - 1) <= 0 || !strstr(target, "bulkhead-progress"))
-        return false;
-    int own = open(path, O_RDWR | O_CLOEXEC);
-    if (own < 0)
-        return false;
-    bool mapped = bhi_progress_map(out, own, bhi_progress_bytes(BHI_PROGRESS_RESULTS)) == 0;
-    close(own);
-    return mapped;
 }
 
 /* Workers, spares among them, that say that they run. */
@@ -145,7 +116,7 @@ static int running_workers(void) {
     int count = 0;
     for (int fd = 0; fd < 256; fd++) {
         struct bhi_progress progress;
-        if (!map_progress(fd, &progress))
+        if (!fx_map_progress(fd, &progress))
             continue;
         count += atomic_load(&progress.header->step) == BHI_STEP_RUNNING;
         bhi_progress_unmap(&progress);
@@ -253,7 +224,8 @@ static void a_zygote_that_dies_with_every_start(void) {
     BHT_EQ(pthread_create(&thread, NULL, hunt, NULL), 0);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_detail detail;
-    BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &detail), BH_UNAVAILABLE);
+    /* The hunter is late now and then: a worker that was served is no failed start. */
+    WAIT_UNTIL(bh_stream_wait_ready(stream, FX_SECONDS, &detail) == BH_UNAVAILABLE, 20000);
     atomic_store(&hunting, false);
     pthread_join(thread, NULL);
     BHT_EQ(bh_stream_reset(stream, &detail), BH_OK);
@@ -263,15 +235,6 @@ static void a_zygote_that_dies_with_every_start(void) {
 }
 
 /* -- what a worker writes ---------------------------------------------------------------------- */
-
-/* The progress memory of the only worker. */
-static struct bhi_progress tamper_with_progress(void) {
-    struct bhi_progress progress;
-    for (int fd = 0; fd < 256; fd++)
-        if (map_progress(fd, &progress))
-            return progress;
-    BHT_FAIL("no progress memory");
-}
 
 /* Records of about half a lane. */
 static bh_event *big(bh_stream *stream, bh_buffer *buffer) {
@@ -287,16 +250,6 @@ static bh_event *big(bh_stream *stream, bh_buffer *buffer) {
     return event;
 }
 
-static void complete(struct bhi_progress *progress, uint64_t seq, uint64_t tail) {
-    bhi_progress_result(progress,
-                        &(struct bhi_result){.seq = seq,
-                                             .command_index = BHI_NO_COMMAND,
-                                             .executed = BH_EXECUTED_YES},
-                        NULL);
-    bhi_progress_publish(progress, seq, tail);
-    bhi_progress_wake(progress);
-}
-
 /* A worker that completes all and takes nothing from its lane: there is no room, nothing in flight,
  * and so no deadline. It is found out. */
 static void completed_but_not_taken(void) {
@@ -304,20 +257,21 @@ static void completed_but_not_taken(void) {
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
     pid_t pid = fx_ready(stream);
     bh_buffer *buffer = fx_buffer(context, 64);
-    struct bhi_progress progress = tamper_with_progress();
+    struct bhi_progress progress = fx_progress();
     fx_kill(pid, SIGSTOP);
     WAIT_UNTIL(bht_process_state(pid) == 'T', 20000);
     bh_event *events[4];
     for (int i = 0; i < 4; i++)
         events[i] = big(stream, buffer);
     for (uint64_t seq = 1; seq <= 2; seq++)
-        complete(&progress, seq, 0);
+        fx_complete(&progress, seq, 0);
+    /* Two were in its lane. Nothing that it says of them counts: it may have run the second. */
     fx_expect(events[0], BH_PROTOCOL);
-    for (int i = 1; i < 4; i++) {
+    fx_expect(events[1], BH_WORKER_LOST);
+    for (int i = 2; i < 4; i++)
         fx_expect(events[i], BH_OK);
+    for (int i = 0; i < 4; i++)
         bh_event_release(events[i]);
-    }
-    bh_event_release(events[0]);
     bhi_progress_unmap(&progress);
     bh_buffer_release(buffer);
     bh_stream_release(stream);
@@ -332,7 +286,7 @@ static void the_next_one_is_not_blamed(void) {
     pid_t pid = fx_ready(stream);
     bh_kernel *gate = fx_kernel(context, "gate");
     bh_buffer *data = fx_words(context, 64, 0), *other = fx_buffer(context, 64);
-    struct bhi_progress progress = tamper_with_progress();
+    struct bhi_progress progress = fx_progress();
     bh_event *event = fx_gate(stream, gate, data);
     fx_await_gate(data);
     /* A stopped zygote does not tell how its worker died: there is time before it is buried. */
@@ -345,7 +299,7 @@ static void the_next_one_is_not_blamed(void) {
     BHT_EQ(bh_event_cancel(event), BH_OK);
     WAIT_UNTIL(bht_process_state(pid) == 'X' || bht_process_state(pid) == 'Z', 20000);
     atomic_store(&progress.header->started_seq, 2);
-    complete(&progress, 1, atomic_load(&progress.header->tail));
+    fx_complete(&progress, 1, atomic_load(&progress.header->tail));
     fx_expect(event, BH_OK);
     fx_expect(next, BH_WORKER_LOST);
     fx_kill(stopped, SIGCONT);
