@@ -386,9 +386,9 @@ static void case_49_killed_in_mid_batch(void) {
 }
 
 static void case_49_stopped_in_mid_batch(void) {
-    dies_in_a_batch("started", 4, "stop", 300 * FX_MS, BH_DEADLINE);
-    dies_in_a_batch("before_record", 4, "stop", 300 * FX_MS, BH_DEADLINE);
-    dies_in_a_batch("after_record", 4, "stop", 300 * FX_MS, BH_DEADLINE);
+    dies_in_a_batch("started", 4, "stop", STAGE_DEADLINE_NS, BH_DEADLINE);
+    dies_in_a_batch("before_record", 4, "stop", STAGE_DEADLINE_NS, BH_DEADLINE);
+    dies_in_a_batch("after_record", 4, "stop", STAGE_DEADLINE_NS, BH_DEADLINE);
 }
 
 /* Half a result is there, and nothing that says that it is whole. */

@@ -309,7 +309,7 @@ static void case_51_the_host_is_killed_and_a_forked_child_lives(void) {
 
 static void case_52_stopped_in_mid_job(void) {
     struct stage s;
-    stage_open_with(&s, NULL, 300 * FX_MS);
+    stage_open_with(&s, NULL, STAGE_DEADLINE_NS);
     stage_gate(&s);
     fx_kill(s.pid, SIGSTOP);
     WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
@@ -317,9 +317,9 @@ static void case_52_stopped_in_mid_job(void) {
     bh_event *behind = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     fx_expect_healthy(s.context, s.b);
     bh_verdict verdict = ev_poisoned(s.bad, BH_DEADLINE, s.bad, 0, BH_EXECUTED_UNKNOWN);
-    BHT_EQ(verdict.limit, 300 * FX_MS);
+    BHT_EQ(verdict.limit, STAGE_DEADLINE_NS);
     BHT_EQ(verdict.worker_pid, s.pid);
-    BHT_GE(verdict.ended_ns - verdict.started_ns, 300 * FX_MS);
+    BHT_GE(verdict.ended_ns - verdict.started_ns, STAGE_DEADLINE_NS);
     ev_ready(behind);
     ev_squares(s.y, 1);
     ev_well(&s);
@@ -331,7 +331,7 @@ static void case_52_stopped_in_mid_job(void) {
 /* While idle: nobody notices before there is work, and then the deadline does. */
 static void case_52_stopped_while_idle(void) {
     struct stage s;
-    stage_open_with(&s, NULL, 300 * FX_MS);
+    stage_open_with(&s, NULL, STAGE_DEADLINE_NS);
     fx_kill(s.pid, SIGSTOP);
     WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
     bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
@@ -422,8 +422,7 @@ static void case_54_garbage_over_the_progress_page(void) {
 
 /* It is out of reach then, and does not end what it runs: the deadline does. */
 static void case_54_closed_sockets(void) {
-    const uint64_t deadline_ns = BHT_SECOND_MS * FX_MS;
-    BHT_EQ(rogue("1:submitted:1=close", deadline_ns, BH_DEADLINE).limit, deadline_ns);
+    BHT_EQ(rogue("1:submitted:1=close", STAGE_DEADLINE_NS, BH_DEADLINE).limit, STAGE_DEADLINE_NS);
 }
 
 static void case_54_exit_0_in_mid_job(void) {
