@@ -8,8 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* -- 1: the failure comes first ------------------------------------------------------------------
- */
+/* -- 1: the failure comes first --------------------------------------------------------------- */
 
 static void case_01_read_that_fails_before_its_event_is_waited_for(void) {
     struct stage s;
@@ -42,8 +41,7 @@ static void case_01_event_made_after_the_failure(void) {
     stage_close(&s);
 }
 
-/* -- 2: failed and signalled ---------------------------------------------------------------------
- */
+/* -- 2: failed and signalled ------------------------------------------------------------------ */
 
 /* Looks with query alone, from before the end to well after it. */
 static void *only_query(void *event) {
@@ -97,8 +95,7 @@ static void case_02_ran_although_its_producer_was_refused(void) {
     stage_close(&s);
 }
 
-/* -- 3: bad and good -----------------------------------------------------------------------------
- */
+/* -- 3: bad and good -------------------------------------------------------------------------- */
 
 static void case_03_the_good_one_stays_clean(void) {
     struct stage s;
@@ -134,8 +131,7 @@ static void case_03_the_good_one_stays_clean(void) {
     stage_close(&s);
 }
 
-/* -- 4, 5: dependents that were queued before ----------------------------------------------------
- */
+/* -- 4, 5: dependents that were queued before ------------------------------------------------- */
 
 static void dependents_of_a_blocked_one(bool dependent_first) {
     struct stage s;
@@ -189,8 +185,7 @@ static void case_05_producer_and_consumer_on_different_streams(void) {
     stage_close(&s);
 }
 
-/* -- 6: several errors ---------------------------------------------------------------------------
- */
+/* -- 6: several errors ------------------------------------------------------------------------ */
 
 /* b fails first, then a twice: what depends on all three names b's, in whatever order it waits. */
 static void case_06_the_earliest_is_reported(void) {
@@ -255,8 +250,7 @@ static void case_06_a_later_error_changes_nothing(void) {
     stage_close(&s);
 }
 
-/* -- 7: synchronize ------------------------------------------------------------------------------
- */
+/* -- 7: synchronize --------------------------------------------------------------------------- */
 
 struct synchronizer {
     bh_stream *stream;
@@ -296,8 +290,7 @@ static void case_07_synchronize_reports_it(void) {
     stage_close(&s);
 }
 
-/* -- 8: teardown ---------------------------------------------------------------------------------
- */
+/* -- 8: teardown ------------------------------------------------------------------------------ */
 
 /* Runs |body| in a process of its own, which must write nothing and leave nothing behind. */
 static void in_silence(void (*body)(void)) {
@@ -372,8 +365,7 @@ static void case_08_teardown_with_unread_errors_is_silent(void) {
     in_silence(closed_while_it_runs);
 }
 
-/* -- 9: many eyes --------------------------------------------------------------------------------
- */
+/* -- 9: many eyes ----------------------------------------------------------------------------- */
 
 struct eye {
     pthread_t thread;
@@ -433,8 +425,7 @@ static void case_09_many_threads_see_the_same_verdict(void) {
     stage_close(&s);
 }
 
-/* -- 10: no event is left pending ----------------------------------------------------------------
- */
+/* -- 10: no event is left pending ------------------------------------------------------------- */
 
 enum way { KILLED, REFUSED, CANCELLED, PAST_ITS_DEADLINE };
 

@@ -4,8 +4,7 @@
 
 #include <unistd.h>
 
-/* -- 11: the middle of a submission --------------------------------------------------------------
- */
+/* -- 11: the middle of a submission ----------------------------------------------------------- */
 
 /* Refused before anything runs: also the command before it has not. */
 static void case_11_refused_in_the_middle(void) {
@@ -75,8 +74,7 @@ static void case_11_a_crash_in_the_middle(void) {
     stage_close(&s);
 }
 
-/* -- 12: what was complete stays -----------------------------------------------------------------
- */
+/* -- 12: what was complete stays -------------------------------------------------------------- */
 
 /* Eight in the lane at once, the fifth is refused: the others have nothing to do with it. */
 static void case_12_one_of_a_batch_is_refused(void) {
@@ -137,8 +135,7 @@ static void case_12_one_of_a_batch_kills_the_worker(void) {
     stage_close(&s);
 }
 
-/* -- 13 to 15: again and again -------------------------------------------------------------------
- */
+/* -- 13 to 15: again and again ---------------------------------------------------------------- */
 
 static void case_13_every_look_at_a_bad_result_fails(void) {
     struct stage s;
@@ -240,8 +237,7 @@ static void case_15_other_stream(void) {
     bad_then_dependent(false);
 }
 
-/* -- 16, 17: neighbours --------------------------------------------------------------------------
- */
+/* -- 16, 17: neighbours ----------------------------------------------------------------------- */
 
 /* On the same stream and on another, before and after the death: neither gets the error nor takes
  * it away. */
@@ -294,8 +290,7 @@ static void case_17_a_healthy_command_beside_a_failing_one_completes(void) {
     stage_close(&s);
 }
 
-/* -- 18: many failures ---------------------------------------------------------------------------
- */
+/* -- 18: many failures ------------------------------------------------------------------------ */
 
 /* What an allocator may keep; the sanitizers hold on to what is freed. */
 #define GROWTH ((BHT_ASAN || BHT_TSAN ? 100ull : 2ull) << 20)
@@ -341,8 +336,7 @@ static void case_18_a_thousand_caught_failures(void) {
     BHT_EQ(bht_count_descendants(getpid()), 0);
 }
 
-/* -- 19: who comes last --------------------------------------------------------------------------
- */
+/* -- 19: who comes last ----------------------------------------------------------------------- */
 
 static void case_19_the_verdict_outlives_the_stream(void) {
     struct stage s;
@@ -370,8 +364,7 @@ static void case_19_the_verdict_outlives_the_stream(void) {
     bh_event_release(dependent);
 }
 
-/* -- 20: time limits -----------------------------------------------------------------------------
- */
+/* -- 20: time limits -------------------------------------------------------------------------- */
 
 /* |call| must answer BH_TIMEOUT, not before its time and not much later. */
 #define TIMES_OUT(timeout_ns, call)                                                                \
