@@ -224,14 +224,10 @@ static void a_host_without_standard_streams(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(a_host_that_reaps_every_child),
-        BHT_TEST(a_host_that_ignores_sigchld),
-        BHT_TEST(a_host_that_adopts_orphans),
-        BHT_TEST(a_host_that_forks),
-        BHT_TEST(nothing_of_the_host_is_touched),
-        BHT_TEST(a_context_is_destroyed_in_mid_job),
-        BHT_TEST(two_contexts_in_one_process),
-        BHT_TEST(spares_take_over),
+        BHT_TEST(a_host_that_reaps_every_child),   BHT_TEST(a_host_that_ignores_sigchld),
+        BHT_TEST(a_host_that_adopts_orphans),      BHT_TEST(a_host_that_forks),
+        BHT_TEST(nothing_of_the_host_is_touched),  BHT_TEST(a_context_is_destroyed_in_mid_job),
+        BHT_TEST(two_contexts_in_one_process),     BHT_TEST(spares_take_over),
         BHT_TEST(a_host_without_standard_streams),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
