@@ -76,7 +76,10 @@ static void foreign_objects_are_refused(void) {
     BHT_STR_HAS(detail.message, "different contexts");
     BHT_TRUE(event == NULL);
     size_t index;
-    BHT_EQ(bh_event_wait_any(waits, 2, 0, &index), BH_INVALID_ARGUMENT);
+    /* Waiting for events of several contexts is fine: nothing depends on it. */
+    BHT_EQ(bh_event_wait(f.event, FX_SECONDS), BH_OK);
+    BHT_EQ(bh_event_wait_any(waits, 2, 0, &index), BH_OK);
+    BHT_EQ(index, 1);
     /* None of it is queued behind the gate, none has touched y, and both contexts are well. */
     BHT_EQ(bh_stream_synchronize(s.b, 0, NULL), BH_OK);
     ev_squares(s.x, 0);

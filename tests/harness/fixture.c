@@ -1,9 +1,62 @@
 #include "fixture.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* The contexts of this test that are open or being closed. Those of the process that made them
+ * only: a fork has none. */
+static struct {
+    pthread_mutex_t lock;
+    pid_t pid;
+    bh_context *contexts[16];
+} open_ones = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void fx_describe(void) {
+    bh_context *contexts[BHT_COUNT(open_ones.contexts)] = {0};
+    pthread_mutex_lock(&open_ones.lock);
+    if (open_ones.pid == getpid())
+        memcpy(contexts, open_ones.contexts, sizeof contexts);
+    pthread_mutex_unlock(&open_ones.lock);
+    static char text[1 << 16];
+    for (size_t i = 0; i < BHT_COUNT(contexts); i++) {
+        if (!contexts[i])
+            continue;
+        /* One that another thread is just done closing would be gone: in a test that has failed. */
+        bh_context_describe(contexts[i], text, sizeof text);
+        fputs(text, stderr);
+    }
+}
+
+__attribute__((constructor)) static void describe_failures(void) {
+    bht_describe_with(fx_describe);
+}
+
+static void replace_context(bh_context *old, bh_context *new) {
+    pthread_mutex_lock(&open_ones.lock);
+    if (open_ones.pid != getpid()) {
+        memset(open_ones.contexts, 0, sizeof open_ones.contexts);
+        open_ones.pid = getpid();
+    }
+    size_t i = 0;
+    while (i < BHT_COUNT(open_ones.contexts) && open_ones.contexts[i] != old)
+        i++;
+    if (i < BHT_COUNT(open_ones.contexts)) /* more than fit are not described */
+        open_ones.contexts[i] = new;
+    pthread_mutex_unlock(&open_ones.lock);
+}
+
+/* The linker gives this to every test instead of the library's (--wrap). */
+void __real_bh_context_destroy(bh_context *context);
+void __wrap_bh_context_destroy(bh_context *context);
+void __wrap_bh_context_destroy(bh_context *context) {
+    /* Still listed while it closes: that can hang, too. */
+    __real_bh_context_destroy(context);
+    if (context)
+        replace_context(context, NULL);
+}
 
 bh_context_options fx_options(void) {
     bh_context_options options;
@@ -24,6 +77,7 @@ bh_context *fx_context_with(bh_context_options options, const char *faults) {
     bh_context *context = NULL;
     if (bh_context_create(&options, &context, &detail) != BH_OK)
         BHT_FAIL("bh_context_create: %s", detail.message);
+    replace_context(NULL, context);
     return context;
 }
 

@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -14,6 +16,34 @@
 #define EXIT_FAILED     1
 /* A test that ends by itself (exit() in the code under test) must not look like one that passed. */
 #define EXIT_PASSED 113
+#define EXIT_HUNG   114
+/* From the time limit to the kill: to say what hangs. */
+#define LAST_WORDS_SECONDS 5
+#define NIGHTLY_FACTOR     100
+
+static void (*describe)(void);
+static atomic_flag described = ATOMIC_FLAG_INIT;
+
+void bht_describe_with(void (*function)(void)) {
+    describe = function;
+}
+
+/* Once in each test: another thread's failure, or the time limit, may come meanwhile. */
+static void describe_once(void) {
+    if (describe != NULL && !atomic_flag_test_and_set(&described)) {
+        describe();
+    }
+}
+
+bool bht_nightly(void) {
+    const char *value = getenv("BULKHEAD_TEST_NIGHTLY");
+    return value != NULL && strcmp(value, "1") == 0;
+}
+
+static unsigned limit_seconds(const struct bht_test *test) {
+    unsigned seconds = test->seconds ? test->seconds : DEFAULT_SECONDS;
+    return bht_nightly() ? seconds * NIGHTLY_FACTOR : seconds;
+}
 
 void bht_fail(const char *file, int line, const char *format, ...) {
     char text[2048];
@@ -22,6 +52,7 @@ void bht_fail(const char *file, int line, const char *format, ...) {
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     fprintf(stderr, "%s:%d: %s\n", file, line, text);
+    describe_once();
     fflush(NULL);
     _exit(EXIT_FAILED);
 }
@@ -79,11 +110,67 @@ static void check_left(const char *what, size_t before, size_t after) {
     }
 }
 
+/* The thread that describes a test that hangs. It is there before anything is counted, until after
+ * everything was. It exists only where there is something to describe. */
+static struct {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t over;
+    bool is_over;
+    uint64_t limit_ns;
+} watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void *watch_test(void *unused) {
+    struct timespec end = {.tv_sec = (time_t)(watch.limit_ns / 1000000000u),
+                           .tv_nsec = (long)(watch.limit_ns % 1000000000u)};
+    pthread_mutex_lock(&watch.lock);
+    int error = 0;
+    while (!watch.is_over && error != ETIMEDOUT) {
+        error = pthread_cond_timedwait(&watch.over, &watch.lock, &end);
+    }
+    bool is_over = watch.is_over;
+    pthread_mutex_unlock(&watch.lock);
+    if (is_over) {
+        return unused;
+    }
+    fprintf(stderr, "the test has not ended in time\n");
+    describe_once();
+    _exit(EXIT_HUNG); /* no flush: a stream's lock may be what hangs, and stderr has no buffer */
+}
+
+static void start_watch(unsigned seconds) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&watch.over, &attributes);
+    pthread_condattr_destroy(&attributes);
+    watch.limit_ns = bht_now_ns() + seconds * UINT64_C(1000000000);
+    /* Signals are the test's own business. */
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    if (pthread_create(&watch.thread, NULL, watch_test, NULL) != 0) {
+        BHT_FAIL("pthread_create failed");
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void stop_watch(void) {
+    pthread_mutex_lock(&watch.lock);
+    watch.is_over = true;
+    pthread_cond_signal(&watch.over);
+    pthread_mutex_unlock(&watch.lock);
+    pthread_join(watch.thread, NULL);
+}
+
 __attribute__((noreturn)) static void run_in_child(const struct bht_test *test) {
     setpgid(0, 0);
     /* Whoever is orphaned by the code under test comes to us and is counted. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     fflush(NULL);
+    if (describe != NULL) {
+        start_watch(limit_seconds(test));
+    }
     struct bht_counts before = bht_count_self();
     test->run();
     struct bht_counts after = bht_count_self();
@@ -95,6 +182,9 @@ __attribute__((noreturn)) static void run_in_child(const struct bht_test *test) 
     if ((test->flags & BHT_ALLOW_MAPPINGS) == 0) {
         check_left("mappings", before.mappings, after.mappings);
     }
+    if (describe != NULL) {
+        stop_watch();
+    }
     /* exit() and not _exit(): the leak checker runs there. atexit order makes ours the last word.
      */
     fflush(NULL);
@@ -104,8 +194,8 @@ __attribute__((noreturn)) static void run_in_child(const struct bht_test *test) 
 /* Returns NULL where the test passed, else why not. */
 static const char *judge(const struct bht_test *test, int status, bool timed_out, char *text,
                          size_t size) {
-    if (timed_out) {
-        snprintf(text, size, "killed after %u s", test->seconds ? test->seconds : DEFAULT_SECONDS);
+    if (timed_out || (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_HUNG)) {
+        snprintf(text, size, "killed after %u s", limit_seconds(test));
         return text;
     }
     if (WIFSIGNALED(status)) {
@@ -162,7 +252,7 @@ static bool run_test(const struct bht_test *test) {
     }
     setpgid(pid, pid); /* both sides do it, so that the kill below cannot come too early */
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    unsigned seconds = test->seconds ? test->seconds : DEFAULT_SECONDS;
+    unsigned seconds = limit_seconds(test) + (describe != NULL ? LAST_WORDS_SECONDS : 0);
     struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
     bool timed_out = poll(&poll_fd, 1, (int)seconds * 1000) == 0;
     if (timed_out) {

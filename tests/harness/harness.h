@@ -65,7 +65,7 @@ enum bht_flags {
 struct bht_test {
     const char *name;
     void (*run)(void);
-    unsigned seconds; /* time limit; 0: 30 */
+    unsigned seconds; /* time limit; 0: 30; see bht_nightly */
     unsigned flags;   /* enum bht_flags */
     int signal;       /* the test must die of this signal (0: it must return) */
 };
@@ -76,6 +76,16 @@ struct bht_test {
     { #function, function, secs, bits, 0 }
 #define BHT_DEATH_TEST(function, signo)                                                            \
     { #function, function, 0, 0, signo }
+
+/* Has a failing test say more: |describe| prints to standard error what the test was in. It is
+ * called at a failed assert, and by a thread of the harness's own when the test has run into its
+ * time limit, whatever the test's threads do then: it must not wait for them for ever. To be called
+ * before main (a constructor) or first thing in it. */
+void bht_describe_with(void (*describe)(void));
+
+/* Nightly: the long versions of the tests ($BULKHEAD_TEST_NIGHTLY is 1). Time limits are 100 times
+ * as long. */
+bool bht_nightly(void);
 
 /* Returns the exit status for main: 0 all passed, 1 some failed, 2 bad usage. */
 int bht_main(int argc, char **argv, const struct bht_test *tests, size_t count);

@@ -224,7 +224,8 @@ static void a_zygote_that_dies_with_every_start(void) {
     BHT_EQ(pthread_create(&thread, NULL, hunt, NULL), 0);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_detail detail;
-    BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &detail), BH_UNAVAILABLE);
+    /* The hunter is late now and then: a worker that was served is no failed start. */
+    WAIT_UNTIL(bh_stream_wait_ready(stream, FX_SECONDS, &detail) == BH_UNAVAILABLE, 20000);
     atomic_store(&hunting, false);
     pthread_join(thread, NULL);
     BHT_EQ(bh_stream_reset(stream, &detail), BH_OK);
@@ -264,12 +265,13 @@ static void completed_but_not_taken(void) {
         events[i] = big(stream, buffer);
     for (uint64_t seq = 1; seq <= 2; seq++)
         fx_complete(&progress, seq, 0);
+    /* Two were in its lane. Nothing that it says of them counts: it may have run the second. */
     fx_expect(events[0], BH_PROTOCOL);
-    for (int i = 1; i < 4; i++) {
+    fx_expect(events[1], BH_WORKER_LOST);
+    for (int i = 2; i < 4; i++)
         fx_expect(events[i], BH_OK);
+    for (int i = 0; i < 4; i++)
         bh_event_release(events[i]);
-    }
-    bh_event_release(events[0]);
     bhi_progress_unmap(&progress);
     bh_buffer_release(buffer);
     bh_stream_release(stream);

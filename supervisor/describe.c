@@ -1,0 +1,240 @@
+/* What everybody is doing, for whoever wonders why nothing happens: a host that hangs, a test. */
+#include "context.h"
+#include "event.h"
+#include "futex.h"
+#include "stream.h"
+#include "worker_proc.h"
+#include "zygote.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+#define PATIENCE_NS (1000ull * 1000000) /* for the context's lock */
+#define PAUSE_NS    1000000
+
+/* -- where the state is ------------------------------------------------------------------------ */
+
+static const struct bhi_submission *first_of(const struct bhi_list *list) {
+    return bhi_list_empty(list) ? NULL : BHI_CONTAINER(list->next, struct bhi_submission, link);
+}
+
+static size_t length_of(const struct bhi_list *list) {
+    size_t count = 0;
+    for (const struct bhi_list *node = list->next; node != list; node = node->next)
+        count++;
+    return count;
+}
+
+/* The first event that keeps it in the queue, or NULL. */
+static const struct bh_event *holder(const struct bhi_submission *submission) {
+    for (uint32_t i = 0; i < submission->edge_count; i++) {
+        const struct bhi_edge *edge = &submission->edges[i];
+        if (edge->hold && bhi_event_state(edge->producer) == BH_EVENT_PENDING)
+            return edge->producer;
+    }
+    return NULL;
+}
+
+static const char *stream_of(const struct bh_event *event) {
+    return event->submission ? event->submission->stream->name : "?";
+}
+
+/* -- text -------------------------------------------------------------------------------------- */
+
+struct out {
+    char *text;
+    size_t size;
+    size_t length; /* what it would be with room enough */
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct out *out, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    size_t room = out->length < out->size ? out->size - out->length : 0;
+    int length = vsnprintf(room ? out->text + out->length : NULL, room, format, args);
+    va_end(args);
+    out->length += length > 0 ? (size_t)length : 0;
+}
+
+static void say_left(struct out *out, uint64_t deadline_ns, uint64_t now_ns) {
+    if (deadline_ns == BH_FOREVER)
+        say(out, "never");
+    else
+        say(out, "%s%llu ms", deadline_ns < now_ns ? "overdue by " : "in ",
+            (unsigned long long)((deadline_ns < now_ns ? now_ns - deadline_ns
+                                                       : deadline_ns - now_ns) /
+                                 1000000));
+}
+
+static const char *worker_state_name(enum bhi_worker_state state) {
+    switch (state) {
+    case BHI_SPAWNING:
+        return "SPAWNING";
+    case BHI_HELD:
+        return "HELD";
+    case BHI_RUNNING:
+        return "RUNNING";
+    case BHI_DEAD:
+        return "DEAD";
+    }
+    return "?";
+}
+
+static const char *stream_state_name(enum bhi_stream_state state) {
+    switch (state) {
+    case BHI_STREAM_WANTING:
+        return "WANTING";
+    case BHI_STREAM_SERVED:
+        return "SERVED";
+    case BHI_STREAM_UNAVAILABLE:
+        return "UNAVAILABLE";
+    }
+    return "?";
+}
+
+static const char *zygote_state_name(enum bhi_zygote_state state) {
+    switch (state) {
+    case BHI_ZYGOTE_STARTING:
+        return "STARTING";
+    case BHI_ZYGOTE_READY:
+        return "READY";
+    case BHI_ZYGOTE_LOST:
+        return "LOST";
+    }
+    return "?";
+}
+
+static void describe_worker(struct out *out, const struct bhi_worker *worker, uint64_t now_ns) {
+    say(out, "worker %d %s", (int)worker->crew.pid, worker_state_name(worker->state));
+    if (worker->state != BHI_RUNNING) {
+        say(out, " (step %s; has to be ready ",
+            bhi_step_name(atomic_load(&worker->progress.header->step)));
+        say_left(out, worker->start_deadline_ns, now_ns);
+        say(out, ")");
+    }
+    if (worker->crew.kill != BHI_KILL_NONE)
+        say(out, ", killed: %s", worker->crew.kill_text);
+    if (worker->reap_deadline_ns || worker->exit_known)
+        say(out, ", gone%s", worker->exit_known ? "" : ", its exit status is awaited");
+    if (worker->crew.lied)
+        say(out, ", lied");
+}
+
+/* What the worker has written is shown as it is: numbers that nothing depends on. */
+static void describe_lane(struct out *out, const struct bhi_worker *worker) {
+    const struct bhi_progress_header *header = worker->progress.header;
+    say(out, "; lane: published %llu, harvested %llu, completed %llu, started %llu, %s",
+        (unsigned long long)worker->crew.published, (unsigned long long)worker->crew.harvested,
+        (unsigned long long)atomic_load(&header->completed_seq),
+        (unsigned long long)atomic_load(&header->started_seq),
+        atomic_load(&header->sleeping) ? "asleep" : "awake");
+    if (worker->crew.backlog)
+        say(out, ", full");
+}
+
+static void describe_oldest(struct out *out, const struct bh_stream *stream, uint64_t now_ns) {
+    const struct bhi_worker *worker = bhi_stream_worker(stream);
+    const struct bhi_submission *running = worker ? first_of(&worker->crew.inflight) : NULL;
+    const struct bhi_submission *queued = first_of(&stream->core.queue);
+    if (running) {
+        say(out, "; event %llu is with the worker%s, its deadline is ",
+            (unsigned long long)running->event->id, running->cancelled ? ", cancelled" : "");
+        uint64_t due = worker->crew.running_since_ns + running->deadline_ns;
+        say_left(out, due < worker->crew.running_since_ns ? BH_FOREVER : due, now_ns);
+    }
+    if (!queued)
+        return;
+    const struct bh_event *held_by = holder(queued);
+    say(out, "; event %llu is queued", (unsigned long long)queued->event->id);
+    if (held_by)
+        say(out, ", held by event %llu of stream \"%s\"", (unsigned long long)held_by->id,
+            stream_of(held_by));
+    else if (stream->core.state != BHI_STREAM_SERVED)
+        say(out, ", waits for a worker");
+    else if (worker && worker->crew.kill != BHI_KILL_NONE)
+        say(out, ", waits for the worker's end");
+    else if (worker && worker->crew.backlog)
+        say(out, ", waits for room in the lane");
+    else
+        say(out, ", free to go");
+}
+
+static void describe_stream(struct out *out, const struct bh_stream *stream, uint64_t now_ns) {
+    const struct bhi_core_stream *core = &stream->core;
+    const struct bhi_worker *worker = bhi_stream_worker(stream);
+    say(out, "stream \"%s\"%s: %s; ", core->name, core->strict ? " (strict)" : "",
+        stream_state_name(core->state));
+    if (worker) {
+        describe_worker(out, worker, now_ns);
+        describe_lane(out, worker);
+    } else {
+        say(out, "no worker");
+        if (core->state == BHI_STREAM_WANTING && core->restart.not_before_ns > now_ns) {
+            say(out, ", the next is started ");
+            say_left(out, core->restart.not_before_ns, now_ns);
+        }
+    }
+    say(out, "; %zu in flight, %zu queued", worker ? length_of(&worker->crew.inflight) : 0,
+        length_of(&core->queue));
+    describe_oldest(out, stream, now_ns);
+    if (core->trouble.status != BH_OK)
+        say(out, "; trouble: %s", core->trouble.message);
+    if (core->failure && bhi_event_state(core->failure) == BH_EVENT_POISONED)
+        say(out, "; first failure: event %llu, %s", (unsigned long long)core->failure->id,
+            bh_status_name(core->failure->verdict.status));
+    say(out, "\n");
+}
+
+static void describe_all(struct out *out, bh_context *context) {
+    uint64_t now_ns = bhi_now_ns();
+    say(out, "context: %s, newest id %llu, %zu streams, %zu workers, %zu zygotes\n",
+        context->closed ? "closed" : "open", (unsigned long long)context->next_id,
+        length_of(&context->streams), length_of(&context->workers), length_of(&context->zygotes));
+    BHI_LIST_EACH(node, &context->streams)
+    describe_stream(out, BHI_CONTAINER(node, struct bh_stream, link), now_ns);
+    BHI_LIST_EACH(node, &context->workers) {
+        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        if (worker->crew.stream)
+            continue;
+        say(out, "no stream: ");
+        describe_worker(out, worker, now_ns);
+        say(out, "\n");
+    }
+    BHI_LIST_EACH(node, &context->zygotes) {
+        const struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        say(out, "zygote \"%s\": %s%s%s\n", zygote->driver[0] ? zygote->driver : zygote->requested,
+            zygote_state_name(zygote->state), zygote->failure.status != BH_OK ? "; " : "",
+            zygote->failure.status != BH_OK ? zygote->failure.message : "");
+    }
+}
+
+/* Not pthread_mutex_clocklock: the sanitizers of older compilers do not know it. */
+static bool try_lock(bh_context *context) {
+    uint64_t deadline_ns = bhi_deadline_ns(PATIENCE_NS);
+    while (pthread_mutex_trylock(&context->lock) == EBUSY) {
+        if (bhi_now_ns() >= deadline_ns)
+            return false;
+        const struct timespec pause = {.tv_nsec = PAUSE_NS};
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+BH_API size_t bh_context_describe(bh_context *context, char *text, size_t size) {
+    struct out out = {text, text ? size : 0, 0};
+    if (!context) {
+        say(&out, "no context\n");
+    } else if (bhi_context_forked(context)) {
+        say(&out, "the context belongs to the parent process\n");
+    } else if (!try_lock(context)) {
+        say(&out,
+            "context: its lock has been held for the last %llu ms; nothing more can be told\n",
+            (unsigned long long)(PATIENCE_NS / 1000000));
+    } else {
+        describe_all(&out, context);
+        pthread_mutex_unlock(&context->lock);
+    }
+    return out.length;
+}

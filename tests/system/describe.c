@@ -1,0 +1,195 @@
+/* bh_context_describe, and that a test which hangs or fails says what its streams were doing. */
+#include "context.h"
+#include "fixture.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+/* Stream "first" runs a gate, stream "second" is held by it. */
+struct stage {
+    bh_context *context;
+    bh_stream *first, *second;
+    bh_kernel *gate;
+    bh_buffer *data;
+    bh_event *running, *behind, *held;
+    pid_t pid;
+};
+
+static struct stage set_up(void) {
+    struct stage s = {.context = fx_context(NULL)};
+    s.first = fx_stream(s.context, "first", 600 * FX_SECONDS);
+    s.second = fx_stream(s.context, "second", BH_FOREVER);
+    s.gate = fx_kernel(s.context, "gate");
+    s.data = fx_words(s.context, 64, 0);
+    s.pid = fx_ready(s.first);
+    fx_ready(s.second);
+    s.running = fx_gate(s.first, s.gate, s.data);
+    fx_await_gate(s.data);
+    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.data, .size = 256};
+    const bh_submit_info info = {
+        .commands = &fill, .command_count = 1, .waits = &s.running, .wait_count = 1};
+    BHT_EQ(bh_submit(s.first, &info, &s.behind, NULL), BH_OK);
+    BHT_EQ(bh_submit(s.second, &info, &s.held, NULL), BH_OK);
+    return s;
+}
+
+static void tear_down(struct stage *s) {
+    bh_event_release(s->running);
+    bh_event_release(s->behind);
+    bh_event_release(s->held);
+    bh_kernel_release(s->gate);
+    bh_buffer_release(s->data);
+    bh_stream_release(s->first);
+    bh_stream_release(s->second);
+    bh_context_destroy(s->context);
+}
+
+static void expect_line(const char *text, const char *beginning, const char *part) {
+    const char *line = strstr(text, beginning);
+    if (!line)
+        BHT_FAIL("no line begins with %s:\n%s", beginning, text);
+    char copy[1024];
+    snprintf(copy, sizeof copy, "%.*s", (int)strcspn(line, "\n"), line);
+    BHT_STR_HAS(copy, part);
+}
+
+static void says_what_everybody_does(void) {
+    struct stage s = set_up();
+    char text[8192], part[128];
+    BHT_LT(bh_context_describe(s.context, text, sizeof text), sizeof text);
+    BHT_STR_HAS(text, "context: open");
+    expect_line(text, "stream \"first\"", "SERVED");
+    snprintf(part, sizeof part, "worker %d RUNNING; lane: published 2, harvested 0", (int)s.pid);
+    expect_line(text, "stream \"first\"", part);
+    expect_line(text, "stream \"first\"", "2 in flight, 0 queued");
+    snprintf(part, sizeof part, "event %llu is with the worker, its deadline is in 119",
+             (unsigned long long)bh_event_id(s.running));
+    expect_line(text, "stream \"first\"", part);
+    expect_line(text, "stream \"second\"", "0 in flight, 1 queued");
+    snprintf(part, sizeof part, "event %llu is queued, held by event %llu of stream \"first\"",
+             (unsigned long long)bh_event_id(s.held), (unsigned long long)bh_event_id(s.running));
+    expect_line(text, "stream \"second\"", part);
+    expect_line(text, "zygote \"", "READY");
+
+    fx_kill(s.pid, SIGKILL);
+    fx_expect(s.held, BH_WORKER_SIGNAL);
+    fx_ready(s.first);
+    BHT_LT(bh_context_describe(s.context, text, sizeof text), sizeof text);
+    snprintf(part, sizeof part, "first failure: event %llu, WORKER_SIGNAL",
+             (unsigned long long)bh_event_id(s.running));
+    expect_line(text, "stream \"first\"", part);
+    tear_down(&s);
+}
+
+static void workers_without_a_stream_and_streams_without_a_worker(void) {
+    bh_context_options options = fx_options();
+    options.spares = 1;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *served = fx_stream(context, "served", FX_SECONDS);
+    fx_ready(served);
+    char text[8192];
+    WAIT_UNTIL((bh_context_describe(context, text, sizeof text), strstr(text, "no stream: worker")),
+               20000);
+    bh_stream_options none;
+    bh_stream_options_init(&none);
+    none.name = "deviceless";
+    none.device = "9";
+    bh_stream *deviceless = NULL;
+    BHT_EQ(bh_stream_create(context, &none, &deviceless, NULL), BH_OK);
+    BHT_EQ(bh_stream_wait_ready(deviceless, FX_SECONDS, NULL), BH_NO_DEVICE);
+    bh_context_describe(context, text, sizeof text);
+    expect_line(text, "stream \"deviceless\"", "UNAVAILABLE; no worker");
+    expect_line(text, "stream \"deviceless\"", "trouble: ");
+    bh_stream_release(served);
+    bh_stream_release(deviceless);
+    bh_context_destroy(context);
+}
+
+static void fits_any_room(void) {
+    struct stage s = set_up();
+    char whole[8192], part[8192];
+    size_t length = bh_context_describe(s.context, whole, sizeof whole);
+    BHT_EQ(strlen(whole), length);
+    BHT_GT(bh_context_describe(s.context, NULL, 0), 100);
+    for (size_t size = 1; size < 200; size++) {
+        memset(part, 'x', sizeof part);
+        BHT_GT(bh_context_describe(s.context, part, size), 100);
+        BHT_EQ(strlen(part), size - 1);
+        BHT_EQ(part[size], 'x');
+    }
+    BHT_GT(bh_context_describe(NULL, part, sizeof part), 0);
+    tear_down(&s);
+}
+
+/* Somebody holds the context's lock for ever: that is said, after a second. */
+static void a_lock_that_is_held(void) {
+    struct stage s = set_up();
+    char text[256];
+    BHT_EQ(pthread_mutex_lock(&s.context->lock), 0);
+    uint64_t start = bht_now_ns();
+    bh_context_describe(s.context, text, sizeof text);
+    BHT_LT(bht_now_ns() - start, 5 * UINT64_C(1000000000));
+    BHT_EQ(pthread_mutex_unlock(&s.context->lock), 0);
+    BHT_STR_HAS(text, "its lock has been held");
+    tear_down(&s);
+}
+
+/* -- tests that fail -------------------------------------------------------------------------- */
+
+static void broken_hang(void) {
+    struct stage s = set_up();
+    for (;;)
+        (void)!bh_event_wait(s.held, FX_SECONDS);
+}
+
+/* The lock's holder hangs, and so does the test's own thread with it. */
+static void broken_lock(void) {
+    struct stage s = set_up();
+    pthread_mutex_lock(&s.context->lock);
+    (void)!bh_stream_worker_pid(s.first);
+}
+
+static void broken_assert(void) {
+    struct stage s = set_up();
+    BHT_EQ(bh_event_wait(s.held, FX_MS), BH_OK);
+}
+
+static const struct {
+    struct bht_test test;
+    const char *says[4];
+} broken[] = {
+    {BHT_TEST_WITH(broken_hang, 2, 0),
+     {"has not ended in time", "stream \"first\": SERVED", " of stream \"first\"",
+      "killed after 2 s"}},
+    {BHT_TEST_WITH(broken_lock, 2, 0), {"its lock has been held", "killed after 2 s"}},
+    {BHT_TEST(broken_assert),
+     {"bh_event_wait(s.held", "stream \"first\": SERVED", " of stream \"first\"", "exit status 1"}},
+};
+
+static void a_failing_test_says_what_its_streams_do(void) {
+    for (size_t i = 0; i < BHT_COUNT(broken); i++) {
+        char output[16384], index[8];
+        snprintf(index, sizeof index, "%zu", i);
+        const char *argv[] = {"/proc/self/exe", "--broken", index, NULL};
+        BHT_EQ(bht_run(argv, output, sizeof output), 1);
+        for (size_t j = 0; j < BHT_COUNT(broken[i].says) && broken[i].says[j]; j++)
+            BHT_STR_HAS(output, broken[i].says[j]);
+        BHT_STR_HAS(output, "0 passed, 1 failed");
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(says_what_everybody_does),
+        BHT_TEST(workers_without_a_stream_and_streams_without_a_worker),
+        BHT_TEST(fits_any_room),
+        BHT_TEST(a_lock_that_is_held),
+        BHT_TEST_WITH(a_failing_test_says_what_its_streams_do, 60, 0),
+    };
+    if (argc == 3 && strcmp(argv[1], "--broken") == 0) {
+        size_t index = strtoul(argv[2], NULL, 10);
+        unsetenv("BULKHEAD_TEST_NIGHTLY"); /* its limits are the subject */
+        return index < BHT_COUNT(broken) ? bht_main(1, argv, &broken[index].test, 1) : 2;
+    }
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

@@ -1,0 +1,202 @@
+/* Several submissions that were waiting in the lane share one queue submission of the device, and
+ * one completion record. What one of them does must not be taken for another's doing (E11, E14). */
+#include "fixture.h"
+
+/* |first|, which is short, and |second|, a gate on what the first has written, are taken by the
+ * worker together. The gate runs, closed; nothing of the first is recorded. */
+struct stage {
+    bh_context *context;
+    bh_stream *stream;
+    bh_kernel *gate, *square;
+    bh_buffer *x, *y;
+    volatile uint32_t *words; /* of y */
+    bh_event *first, *second;
+    pid_t pid;
+};
+
+static bh_event *launch(struct stage *s, bool gate, uint32_t groups, uint64_t deadline_ns) {
+    const bh_binding on_square[] = {
+        {.binding = 0, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.binding = 1, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+    };
+    const bh_binding on_gate[] = {
+        {.binding = 0, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
+    };
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .kernel = gate ? s->gate : s->square,
+        .groups = {groups, 1, 1},
+        .bindings = gate ? on_gate : on_square,
+        .binding_count = gate ? 1 : 2,
+    };
+    const bh_submit_info info = {
+        .commands = &command, .command_count = 1, .deadline_ns = deadline_ns};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(s->stream, &info, &event, NULL), BH_OK);
+    return event;
+}
+
+static struct stage set_up(uint64_t first_deadline_ns, uint64_t second_deadline_ns) {
+    struct stage s = {.context = fx_context(NULL)};
+    s.stream = fx_stream(s.context, "merged", BH_FOREVER);
+    s.gate = fx_kernel(s.context, "gate");
+    s.square = fx_kernel(s.context, "square");
+    s.x = fx_words(s.context, 64, 0);
+    s.y = fx_words(s.context, 64, FX_GATE_OPEN);
+    s.words = fx_pointer(s.y);
+    s.pid = fx_ready(s.stream);
+    /* Only what is compiled, and what took little time lately, is merged. */
+    bh_event *open = launch(&s, true, 1, 0);
+    fx_expect(open, BH_OK);
+    bh_event_release(open);
+    for (int i = 0; i < 60; i++) {
+        bh_event *event = launch(&s, false, 1, 0);
+        fx_expect(event, BH_OK);
+        bh_event_release(event);
+    }
+    /* Both are in the lane before the worker looks. */
+    fx_kill(s.pid, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(s.pid) == 'T', 5000);
+    s.words[1] = 0;
+    s.first = launch(&s, false, 1, first_deadline_ns);
+    s.second = launch(&s, true, 65535, second_deadline_ns);
+    fx_kill(s.pid, SIGCONT);
+    WAIT_UNTIL(s.words[1] == 1, 20000);
+    if (bh_event_query(s.first) != BH_EVENT_PENDING)
+        BHT_FAIL("they were not merged");
+    return s;
+}
+
+static void tear_down(struct stage *s) {
+    fx_expect_healthy(s->context, s->stream);
+    bh_event_release(s->first);
+    bh_event_release(s->second);
+    bh_kernel_release(s->gate);
+    bh_kernel_release(s->square);
+    bh_buffer_release(s->x);
+    bh_buffer_release(s->y);
+    bh_stream_release(s->stream);
+    bh_context_destroy(s->context);
+}
+
+static void expect_second_did_it(struct stage *s, bh_status cause) {
+    fx_expect(s->second, cause);
+    bh_verdict second = fx_verdict(s->second), first = fx_verdict(s->first);
+    BHT_EQ(second.origin, bh_event_id(s->second));
+    BHT_EQ(second.hops, 0);
+    BHT_EQ(second.executed, BH_EXECUTED_UNKNOWN);
+    BHT_EQ(second.worker_pid, s->pid);
+    /* Its data is there, but no record says so. */
+    BHT_EQ(first.status, BH_WORKER_LOST);
+    BHT_EQ(first.origin, bh_event_id(s->second));
+}
+
+/* The culprit depends on one that is lost with it: its own fault did not come along that path. */
+static void the_culprit_is_no_victim_of_its_victims(void) {
+    struct stage s = set_up(BH_FOREVER, BH_FOREVER);
+    fx_kill(s.pid, SIGKILL);
+    expect_second_did_it(&s, BH_WORKER_SIGNAL);
+    BHT_EQ(fx_verdict(s.second).signal, SIGKILL);
+    tear_down(&s);
+}
+
+/* The first is long done, by the device's own word: its deadline is nobody else's. */
+static void a_deadline_is_for_its_own_submission(void) {
+    struct stage s = set_up(50 * FX_MS, BH_FOREVER);
+    BHT_EQ(bh_event_wait(s.second, 400 * FX_MS), BH_TIMEOUT);
+    s.words[0] = FX_GATE_OPEN;
+    fx_expect(s.second, BH_OK);
+    fx_expect(s.first, BH_OK);
+    BHT_EQ(bh_stream_worker_pid(s.stream), s.pid);
+    tear_down(&s);
+}
+
+/* The first has no deadline, and its event is the oldest: the second has one all the same. */
+static void the_deadline_of_the_one_that_runs(void) {
+    struct stage s = set_up(BH_FOREVER, 300 * FX_MS);
+    expect_second_did_it(&s, BH_DEADLINE);
+    bh_verdict verdict = fx_verdict(s.second);
+    BHT_EQ(verdict.limit, 300 * FX_MS);
+    BHT_GE(verdict.ended_ns - verdict.started_ns, 300 * FX_MS);
+    tear_down(&s);
+}
+
+static void the_one_that_runs_is_cancelled(void) {
+    struct stage s = set_up(BH_FOREVER, BH_FOREVER);
+    BHT_EQ(bh_event_cancel(s.second), BH_OK);
+    expect_second_did_it(&s, BH_CANCELLED);
+    tear_down(&s);
+}
+
+/* To be cancelled, but done: what runs behind it is not killed for that. */
+static void one_that_is_done_is_cancelled(void) {
+    struct stage s = set_up(BH_FOREVER, BH_FOREVER);
+    BHT_EQ(bh_event_cancel(s.first), BH_OK);
+    BHT_EQ(bh_event_wait(s.second, 100 * FX_MS), BH_TIMEOUT);
+    s.words[0] = FX_GATE_OPEN;
+    fx_expect(s.second, BH_OK);
+    fx_expect(s.first, BH_OK);
+    BHT_EQ(bh_stream_worker_pid(s.stream), s.pid);
+    tear_down(&s);
+}
+
+/* data = data * 3 + one, each time it runs. */
+static bh_event *triple(bh_stream *stream, bh_kernel *mix, bh_buffer *data, bh_buffer *one) {
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
+        {.binding = 1, .buffer = one, .size = BH_WHOLE_SIZE, .access = BH_READ},
+    };
+    const uint32_t groups[3] = {1, 1, 1}, push[2] = {3, 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_launch(stream, mix, groups, bindings, 2, push, sizeof push, &event, NULL), BH_OK);
+    return event;
+}
+
+/* A worker that lies may have run whatever it was given, before: none of that runs again, unless it
+ * does no harm. Here both have run when it overwrites its progress page. */
+static void what_a_liar_may_have_run_does_not_run_twice(void) {
+    bh_context *context = fx_context("1:before_record:61=garbage");
+    bh_stream *stream = fx_stream(context, "liar", FX_SECONDS);
+    bh_kernel *mix = fx_kernel(context, "mix");
+    bh_buffer *one = fx_words(context, 64, 1), *x = fx_words(context, 64, 1);
+    bh_buffer *y = fx_words(context, 64, 1);
+    uint32_t *words = fx_pointer(y);
+    pid_t pid = fx_ready(stream);
+    for (int i = 0; i < 60; i++) {
+        bh_event *event = triple(stream, mix, i % 2 ? x : y, one);
+        fx_expect(event, BH_OK);
+        bh_event_release(event);
+    }
+    words[0] = 1;
+    fx_kill(pid, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(pid) == 'T', 5000);
+    bh_event *first = triple(stream, mix, x, one), *second = triple(stream, mix, y, one);
+    fx_kill(pid, SIGCONT);
+    fx_expect(first, BH_PROTOCOL);
+    bh_status status = fx_verdict(second).status;
+    BHT_EQ(words[0], 4); /* it has run, and once */
+    BHT_EQ(status, BH_WORKER_LOST);
+    BHT_EQ(fx_verdict(second).origin, bh_event_id(first));
+    BHT_EQ(fx_verdict(second).executed, BH_EXECUTED_UNKNOWN);
+    fx_expect_healthy(context, stream);
+    bh_event_release(first);
+    bh_event_release(second);
+    bh_buffer_release(one);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_kernel_release(mix);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(the_culprit_is_no_victim_of_its_victims),
+        BHT_TEST(a_deadline_is_for_its_own_submission),
+        BHT_TEST(the_deadline_of_the_one_that_runs),
+        BHT_TEST(the_one_that_runs_is_cancelled),
+        BHT_TEST(one_that_is_done_is_cancelled),
+        BHT_TEST(what_a_liar_may_have_run_does_not_run_twice),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
