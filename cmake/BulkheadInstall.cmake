@@ -14,7 +14,8 @@ if(BULKHEAD_SANITIZE STREQUAL "") # a sanitizer's runtime comes with the program
 endif()
 
 # The same objects as an archive. What they need is named for the linker of the host.
-add_library(bulkhead_static STATIC $<TARGET_OBJECTS:bulkhead> $<TARGET_OBJECTS:bhi_ipc>)
+add_library(bulkhead_static STATIC $<TARGET_OBJECTS:bulkhead>
+    $<TARGET_OBJECTS:bhi_core> $<TARGET_OBJECTS:bhi_ipc>)
 set_target_properties(bulkhead_static PROPERTIES
     OUTPUT_NAME bulkhead
     ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib

@@ -1,6 +1,6 @@
 #include "buffer.h"
 #include "check.h"
-#include "detail.h"
+#include "core/detail.h"
 #include "event.h"
 #include "futex.h"
 #include "memfd.h"
@@ -20,12 +20,7 @@
 static void free_buffer(struct bhi_doomed *doomed) {
     struct bh_buffer *buffer = BHI_CONTAINER(doomed, struct bh_buffer, doomed);
     bh_context *context = buffer->context;
-    for (uint32_t i = 0; i < buffer->writers.count; i++)
-        bh_event_release(buffer->writers.users[i].event);
-    for (uint32_t i = 0; i < buffer->readers.count; i++)
-        bh_event_release(buffer->readers.users[i].event);
-    free(buffer->writers.users);
-    free(buffer->readers.users);
+    bhi_content_fini(&buffer->content);
     munmap(buffer->pointer, buffer->mapped);
     close(buffer->fd);
     free(buffer);
@@ -133,99 +128,6 @@ BH_API uint64_t bh_buffer_size(const bh_buffer *buffer) {
     return buffer ? buffer->size : 0;
 }
 
-/* How many poisoned writers of parts a buffer remembers: one is enough to poison its content, the
- * others are only counted (E7). */
-#define MAX_POISONED 8
-
-/* Drops the users that no longer matter. */
-static void prune(struct bhi_user_list *list) {
-    uint32_t kept = 0, poisoned = 0;
-    for (uint32_t i = 0; i < list->count; i++) {
-        struct bhi_buffer_user user = list->users[i];
-        bh_event_state state = bhi_event_state(user.event);
-        bool keep = state == BH_EVENT_PENDING;
-        if (state == BH_EVENT_POISONED && user.counts)
-            keep = poisoned++ < MAX_POISONED;
-        if (keep)
-            list->users[kept++] = user;
-        else
-            bh_event_release(user.event);
-    }
-    list->count = kept;
-}
-
-static bool reserve(struct bhi_user_list *list) {
-    if (list->count < list->capacity)
-        return true;
-    prune(list);
-    /* At least half of it free, so that pruning is not done each time. */
-    if (2 * list->count < list->capacity)
-        return true;
-    uint32_t capacity = list->capacity ? 2 * list->capacity : 4;
-    struct bhi_buffer_user *users = realloc(list->users, capacity * sizeof *users);
-    if (!users)
-        return false;
-    list->users = users;
-    list->capacity = capacity;
-    return true;
-}
-
-bool bhi_buffer_reserve(struct bh_buffer *buffer) {
-    return reserve(&buffer->writers) && reserve(&buffer->readers);
-}
-
-/* From now on what they have written, or will, does not show. */
-static void supersede(struct bhi_user_list *list) {
-    for (uint32_t i = 0; i < list->count; i++)
-        list->users[i].counts = false;
-    prune(list);
-}
-
-static void push(struct bhi_user_list *list, struct bh_event *event, bool counts) {
-    BHI_CHECK(list->count < list->capacity);
-    bh_event_retain(event);
-    list->users[list->count++] = (struct bhi_buffer_user){event, counts};
-}
-
-void bhi_buffer_used(struct bh_buffer *buffer, struct bh_event *event, bool reads, bool writes,
-                     bool overwrites) {
-    if (writes) {
-        if (overwrites || reads)
-            supersede(&buffer->writers);
-        push(&buffer->writers, event, true);
-    } else if (reads) {
-        push(&buffer->readers, event, false);
-    }
-}
-
-static struct bh_event *first_pending(const struct bhi_user_list *list, bool all) {
-    for (uint32_t i = 0; i < list->count; i++)
-        if ((all || list->users[i].counts) &&
-            bhi_event_state(list->users[i].event) == BH_EVENT_PENDING)
-            return list->users[i].event;
-    return NULL;
-}
-
-/* What a host access has to wait for: a pending event, referenced, or NULL. One that only reads the
- * content waits for those that decide it. */
-static struct bh_event *obstacle(struct bh_buffer *buffer, bool host_writes) {
-    struct bh_event *pending = first_pending(&buffer->writers, host_writes);
-    if (!pending && host_writes)
-        pending = first_pending(&buffer->readers, true);
-    bh_event_retain(pending);
-    return pending;
-}
-
-/* The verdict that the content carries, or NULL. Nothing that decides it is pending. */
-static const struct bh_verdict *poison(const struct bh_buffer *buffer) {
-    for (uint32_t i = 0; i < buffer->writers.count; i++) {
-        const struct bhi_buffer_user *user = &buffer->writers.users[i];
-        if (user->counts && bhi_event_state(user->event) == BH_EVENT_POISONED)
-            return &user->event->verdict;
-    }
-    return NULL;
-}
-
 /* Waits for device users, then says whether the content may be used. |discard|: it need not be
  * good, and is CLEAN afterwards. */
 static bh_status acquire(struct bh_buffer *buffer, bool host_writes, bool discard,
@@ -237,19 +139,20 @@ static bh_status acquire(struct bh_buffer *buffer, bool host_writes, bool discar
     uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
     for (;;) {
         bhi_context_lock(context);
-        struct bh_event *pending = obstacle(buffer, host_writes);
+        struct bh_event *pending = bhi_content_obstacle(&buffer->content, host_writes);
         if (!pending) {
             bh_status status = BH_OK;
             if (discard)
-                supersede(&buffer->writers);
-            const struct bh_verdict *verdict = poison(buffer);
-            if (verdict) {
-                status = bhi_fail(detail, verdict->status, 0, "%s: the content is poisoned: %.420s",
-                                  what, verdict->message);
-            }
+                bhi_content_clean(&buffer->content);
+            const struct bh_event *poison = bhi_content_poison(&buffer->content);
+            if (poison)
+                status =
+                    bhi_fail(detail, poison->verdict.status, 0,
+                             "%s: the content is poisoned: %.420s", what, poison->verdict.message);
             bhi_context_unlock(context);
             return status;
         }
+        bhi_event_ref(pending);
         bhi_context_unlock(context);
         bh_status status = bhi_event_await(pending, deadline_ns);
         bh_event_release(pending);

@@ -1,8 +1,10 @@
 #include "context.h"
 #include "check.h"
-#include "detail.h"
+#include "core/detail.h"
+#include "drain.h"
 #include "futex.h"
 #include "launch.h"
+#include "ports.h"
 #include "reactor.h"
 #include "stream.h"
 #include "worker_proc.h"
@@ -60,6 +62,7 @@ void bhi_context_unref(bh_context *context) {
         return;
     BHI_CHECK(bhi_list_empty(&context->doomed) && bhi_list_empty(&context->workers));
     bhi_reactor_free(context);
+    bhi_callbacks_fini(&context->callbacks);
     pthread_mutex_destroy(&context->lock);
     munmap((void *)context->fork_guard, (size_t)sysconf(_SC_PAGESIZE));
     free(context->settings.worker_path);
@@ -73,12 +76,7 @@ void bhi_context_lock(bh_context *context) {
 }
 
 void bhi_context_unlock(bh_context *context) {
-    while (!bhi_list_empty(&context->releasable)) {
-        struct bh_stream *stream =
-            BHI_CONTAINER(context->releasable.next, struct bh_stream, release_link);
-        bhi_list_remove(&stream->release_link);
-        bhi_stream_pump(stream);
-    }
+    bhi_core_pump(&context->core);
     struct bhi_list doomed;
     bhi_list_init(&doomed);
     bhi_list_splice(&doomed, &context->doomed);
@@ -171,7 +169,9 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
     bhi_list_init(&context->workers);
     bhi_list_init(&context->zygotes);
     bhi_list_init(&context->doomed);
-    bhi_list_init(&context->releasable);
+    bhi_core_init(&context->core, &bhi_supervisor_ports);
+    bhi_list_init(&context->pending);
+    bhi_callbacks_init(&context->callbacks);
     context->settings = (struct bhi_context_settings){
         .spares = options->spares,
         .restart_budget = options->restart_budget,
@@ -204,14 +204,21 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
     return BH_OK;
 }
 
-BH_API void bh_context_destroy(bh_context *context) {
-    if (!context || bhi_context_forked(context))
-        return;
+BH_API bh_status bh_context_destroy(bh_context *context) {
+    if (!context)
+        return BH_OK;
+    if (bhi_context_forked(context))
+        return BH_FORKED;
+    if (bhi_in_callback())
+        return BH_IN_CALLBACK;
     bhi_context_lock(context);
     bool again = context->closed;
     context->closed = true;
     bhi_context_unlock(context);
     BHI_CHECK(!again);
     bhi_reactor_stop(context);
+    bhi_callbacks_stop(context);
+    bhi_drain_forget(context);
     bhi_context_unref(context);
+    return BH_OK;
 }

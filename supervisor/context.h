@@ -7,7 +7,9 @@
 #ifndef BHI_CONTEXT_H
 #define BHI_CONTEXT_H
 
-#include "list.h"
+#include "callback.h"
+#include "core/core.h"
+#include "core/list.h"
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,18 +36,19 @@ struct bh_context {
     bool may_spin; /* waiters may spin before they sleep */
 
     pthread_mutex_t lock; /* guards all below, and the fields that say "lock" elsewhere */
+    struct bhi_core core; /* what was submitted, and what becomes of it */
     bool closed;
-    uint64_t next_id;              /* of events, buffers, kernels, workers */
-    struct bhi_list streams;       /* bh_stream.link */
-    struct bhi_list workers;       /* bhi_worker.link: not yet reaped */
-    struct bhi_list zygotes;       /* bhi_zygote.link */
-    struct bhi_list doomed;        /* bhi_doomed.link: freed by bhi_context_unlock */
-    struct bhi_list releasable;    /* bh_stream.release_link: bhi_context_unlock serves them */
-    uint32_t stream_serial;        /* for default names */
-    uint64_t spare_at_ns;          /* reactor thread: no spare is started before */
-    bool wake_reactor;             /* bhi_context_unlock does it */
-    _Atomic uint32_t any_word;     /* futex word: incremented when an event ends */
-    _Atomic uint32_t any_sleepers; /* threads in bh_event_wait_any */
+    uint64_t next_id;                   /* of events, buffers, kernels, workers */
+    struct bhi_list streams;            /* bh_stream.link */
+    struct bhi_list workers;            /* bhi_worker.link: not yet reaped */
+    struct bhi_list zygotes;            /* bhi_zygote.link */
+    struct bhi_list doomed;             /* bhi_doomed.link: freed by bhi_context_unlock */
+    uint32_t stream_serial;             /* for default names */
+    uint64_t spare_at_ns;               /* reactor thread: no spare is started before */
+    bool wake_reactor;                  /* bhi_context_unlock does it */
+    struct bhi_list pending;            /* bh_event.pending_link: in the order of submission */
+    struct bh_event *inherited_failure; /* referenced: the earliest of streams that are gone */
+    struct bhi_callbacks callbacks;
 
     struct bhi_reactor *reactor;
 };
@@ -61,7 +64,7 @@ bh_status bhi_context_check(const bh_context *context, bh_detail *detail);
 bool bhi_context_forked(const bh_context *context);
 bh_status bhi_context_refuse(bh_detail *detail); /* BH_FORKED, and why */
 void bhi_context_lock(bh_context *context);
-/* Unlocks, then frees what has been doomed meanwhile. */
+/* Has the core fill the lanes, unlocks, then frees what has been doomed meanwhile. */
 void bhi_context_unlock(bh_context *context);
 void bhi_context_doom(bh_context *context, struct bhi_doomed *doomed); /* lock held */
 void bhi_context_retain(bh_context *context);

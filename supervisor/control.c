@@ -1,5 +1,5 @@
 #include "control.h"
-#include "detail.h"
+#include "core/detail.h"
 #include "fdpass.h"
 #include "futex.h"
 #include "proc_status.h"
@@ -26,8 +26,7 @@ static uint32_t state_bit(const struct bhi_worker *worker) {
 
 static void violation(struct bhi_worker *worker, const char *what) {
     bhi_context_lock(worker->context);
-    worker->lied = true;
-    bhi_worker_kill(worker, BHI_KILL_PROTOCOL, 0, "%s", what);
+    bhi_crew_liar(&worker->crew, what);
     bhi_context_unlock(worker->context);
 }
 
@@ -63,16 +62,16 @@ static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *de
 /* It says that it is ready; /proc says whether it is behind its walls. */
 void bhi_control_ready(struct bhi_worker *worker) {
     char why[192] = "";
-    int error = bhi_proc_status_check(worker->pid, worker->pidfd, why, sizeof why);
+    int error = bhi_proc_status_check(worker->crew.pid, worker->pidfd, why, sizeof why);
     if (error == -ESRCH)
         return; /* dead or dying: the pidfd tells */
     bhi_context_lock(worker->context);
     if (error) {
-        bhi_worker_kill(worker, BHI_KILL_START, 0, "it is not isolated: %s", why);
-    } else if (worker->kill == BHI_KILL_NONE) {
+        bhi_crew_kill(&worker->crew, BHI_KILL_START, 0, "it is not isolated: %s", why);
+    } else if (worker->crew.kill == BHI_KILL_NONE) {
         worker->state = BHI_RUNNING;
-        if (worker->stream)
-            bhi_stream_served(worker->stream);
+        if (worker->crew.stream)
+            bhi_stream_served(worker->crew.stream);
         else
             worker->context->wake_reactor = true;
     }
@@ -134,10 +133,8 @@ static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kerne
         bhi_list_append(&worker->reflections, &reflection->link);
         reflection = NULL;
     }
-    if (worker->stream) {
-        atomic_fetch_add(&worker->stream->ready_word, 1);
-        bhi_futex_wake(&worker->stream->ready_word, false, INT_MAX);
-    }
+    if (worker->crew.stream)
+        bhi_stream_changed(bhi_stream_of(worker->crew.stream));
     bhi_context_unlock(worker->context);
     free(reflection);
 }
@@ -160,7 +157,7 @@ static void handle(struct bhi_worker *worker, const struct bhi_message *message)
         on_kernel_info(worker, &message->kernel_info);
         break;
     case BHI_MSG_LOG:
-        bhi_context_log(worker->context, (int)message->log.level, "worker %d: %s", worker->pid,
+        bhi_context_log(worker->context, (int)message->log.level, "worker %d: %s", worker->crew.pid,
                         message->log.text);
         break;
     default: /* metrics nobody asked for */
@@ -179,7 +176,7 @@ static bool flooding(struct bhi_worker *worker) {
 
 static bool is_lost(struct bhi_worker *worker) {
     bhi_context_lock(worker->context);
-    bool lost = worker->lied || worker->state == BHI_DEAD;
+    bool lost = worker->crew.lied || worker->state == BHI_DEAD;
     bhi_context_unlock(worker->context);
     return lost;
 }
@@ -235,7 +232,7 @@ bool bhi_control_send(struct bhi_worker *worker) {
     struct bhi_list outbox;
     bhi_list_init(&outbox);
     bhi_list_splice(&outbox, &worker->outbox);
-    bool alive = worker->kill == BHI_KILL_NONE && worker->state == BHI_RUNNING;
+    bool alive = worker->crew.kill == BHI_KILL_NONE && worker->state == BHI_RUNNING;
     uint32_t control_sent = worker->control_sent;
     bhi_context_unlock(context);
     while (alive && !bhi_list_empty(&outbox)) {

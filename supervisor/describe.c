@@ -3,7 +3,6 @@
 #include "event.h"
 #include "futex.h"
 #include "stream.h"
-#include "submission.h"
 #include "worker_proc.h"
 #include "zygote.h"
 
@@ -108,18 +107,18 @@ static const char *zygote_state_name(enum bhi_zygote_state state) {
 }
 
 static void describe_worker(struct out *out, const struct bhi_worker *worker, uint64_t now_ns) {
-    say(out, "worker %d %s", (int)worker->pid, worker_state_name(worker->state));
+    say(out, "worker %d %s", (int)worker->crew.pid, worker_state_name(worker->state));
     if (worker->state != BHI_RUNNING) {
         say(out, " (step %s; has to be ready ",
             bhi_step_name(atomic_load(&worker->progress.header->step)));
         say_left(out, worker->start_deadline_ns, now_ns);
         say(out, ")");
     }
-    if (worker->kill != BHI_KILL_NONE)
-        say(out, ", killed: %s", worker->kill_text);
+    if (worker->crew.kill != BHI_KILL_NONE)
+        say(out, ", killed: %s", worker->crew.kill_text);
     if (worker->reap_deadline_ns || worker->exit_known)
         say(out, ", gone%s", worker->exit_known ? "" : ", its exit status is awaited");
-    if (worker->lied)
+    if (worker->crew.lied)
         say(out, ", lied");
 }
 
@@ -127,23 +126,23 @@ static void describe_worker(struct out *out, const struct bhi_worker *worker, ui
 static void describe_lane(struct out *out, const struct bhi_worker *worker) {
     const struct bhi_progress_header *header = worker->progress.header;
     say(out, "; lane: published %llu, harvested %llu, completed %llu, started %llu, %s",
-        (unsigned long long)worker->published, (unsigned long long)worker->harvested,
+        (unsigned long long)worker->crew.published, (unsigned long long)worker->crew.harvested,
         (unsigned long long)atomic_load(&header->completed_seq),
         (unsigned long long)atomic_load(&header->started_seq),
         atomic_load(&header->sleeping) ? "asleep" : "awake");
-    if (worker->backlog)
+    if (worker->crew.backlog)
         say(out, ", full");
 }
 
 static void describe_oldest(struct out *out, const struct bh_stream *stream, uint64_t now_ns) {
-    const struct bhi_worker *worker = stream->worker;
-    const struct bhi_submission *running = worker ? first_of(&worker->inflight) : NULL;
-    const struct bhi_submission *queued = first_of(&stream->queue);
+    const struct bhi_worker *worker = bhi_stream_worker(stream);
+    const struct bhi_submission *running = worker ? first_of(&worker->crew.inflight) : NULL;
+    const struct bhi_submission *queued = first_of(&stream->core.queue);
     if (running) {
         say(out, "; event %llu is with the worker%s, its deadline is ",
             (unsigned long long)running->event->id, running->cancelled ? ", cancelled" : "");
-        uint64_t due = worker->head_since_ns + running->deadline_ns;
-        say_left(out, due < worker->head_since_ns ? BH_FOREVER : due, now_ns);
+        uint64_t due = worker->crew.running_since_ns + running->deadline_ns;
+        say_left(out, due < worker->crew.running_since_ns ? BH_FOREVER : due, now_ns);
     }
     if (!queued)
         return;
@@ -152,36 +151,39 @@ static void describe_oldest(struct out *out, const struct bh_stream *stream, uin
     if (held_by)
         say(out, ", held by event %llu of stream \"%s\"", (unsigned long long)held_by->id,
             stream_of(held_by));
-    else if (stream->state != BHI_STREAM_SERVED)
+    else if (stream->core.state != BHI_STREAM_SERVED)
         say(out, ", waits for a worker");
-    else if (worker && worker->kill != BHI_KILL_NONE)
+    else if (worker && worker->crew.kill != BHI_KILL_NONE)
         say(out, ", waits for the worker's end");
-    else if (worker && worker->backlog)
+    else if (worker && worker->crew.backlog)
         say(out, ", waits for room in the lane");
     else
         say(out, ", free to go");
 }
 
 static void describe_stream(struct out *out, const struct bh_stream *stream, uint64_t now_ns) {
-    say(out, "stream \"%s\": %s; ", stream->name, stream_state_name(stream->state));
-    if (stream->worker) {
-        describe_worker(out, stream->worker, now_ns);
-        describe_lane(out, stream->worker);
+    const struct bhi_core_stream *core = &stream->core;
+    const struct bhi_worker *worker = bhi_stream_worker(stream);
+    say(out, "stream \"%s\"%s: %s; ", core->name, core->strict ? " (strict)" : "",
+        stream_state_name(core->state));
+    if (worker) {
+        describe_worker(out, worker, now_ns);
+        describe_lane(out, worker);
     } else {
         say(out, "no worker");
-        if (stream->state == BHI_STREAM_WANTING && stream->restart_at_ns > now_ns) {
+        if (core->state == BHI_STREAM_WANTING && core->restart.not_before_ns > now_ns) {
             say(out, ", the next is started ");
-            say_left(out, stream->restart_at_ns, now_ns);
+            say_left(out, core->restart.not_before_ns, now_ns);
         }
     }
-    say(out, "; %zu in flight, %zu queued",
-        stream->worker ? length_of(&stream->worker->inflight) : 0, length_of(&stream->queue));
+    say(out, "; %zu in flight, %zu queued", worker ? length_of(&worker->crew.inflight) : 0,
+        length_of(&core->queue));
     describe_oldest(out, stream, now_ns);
-    if (stream->trouble.status != BH_OK)
-        say(out, "; trouble: %s", stream->trouble.message);
-    if (stream->failure)
-        say(out, "; first failure: event %llu, %s", (unsigned long long)stream->failure->id,
-            bh_status_name(stream->failure->verdict.status));
+    if (core->trouble.status != BH_OK)
+        say(out, "; trouble: %s", core->trouble.message);
+    if (core->failure && bhi_event_state(core->failure) == BH_EVENT_POISONED)
+        say(out, "; first failure: event %llu, %s", (unsigned long long)core->failure->id,
+            bh_status_name(core->failure->verdict.status));
     say(out, "\n");
 }
 
@@ -194,7 +196,7 @@ static void describe_all(struct out *out, bh_context *context) {
     describe_stream(out, BHI_CONTAINER(node, struct bh_stream, link), now_ns);
     BHI_LIST_EACH(node, &context->workers) {
         const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-        if (worker->stream)
+        if (worker->crew.stream)
             continue;
         say(out, "no stream: ");
         describe_worker(out, worker, now_ns);

@@ -1,6 +1,6 @@
 /* bh_devices: asks a worker of each supported driver what it sees. */
 #include "context.h"
-#include "detail.h"
+#include "core/detail.h"
 #include "futex.h"
 #include "layers.h"
 #include "stream.h"
@@ -69,9 +69,9 @@ static void describe(const struct bhi_msg_device *device, const char *driver, bh
 /* Appends the devices that the stream's worker has seen. Lock held. */
 static void collect(const struct bh_stream *stream, const char *driver, bh_device_info *out,
                     size_t capacity, size_t *count) {
-    const struct bhi_msg_device *devices =
-        stream->worker ? stream->worker->devices : stream->seen_devices;
-    uint32_t seen = stream->worker ? stream->worker->device_count : stream->seen_device_count;
+    const struct bhi_worker *worker = bhi_stream_worker(stream);
+    const struct bhi_msg_device *devices = worker ? worker->devices : stream->seen_devices;
+    uint32_t seen = worker ? worker->device_count : stream->seen_device_count;
     for (uint32_t i = 0; i < seen; i++, (*count)++)
         if (*count < capacity)
             describe(&devices[i], driver, &out[*count]);
@@ -84,6 +84,8 @@ BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, si
                         out_count ? "out_devices" : "out_count");
     *out_count = 0;
     bh_status status = bhi_context_check(context, detail);
+    if (status == BH_OK)
+        status = bhi_callback_check("bh_devices", detail);
     if (status != BH_OK)
         return status;
     bh_detail last = {.status = BH_NO_DEVICE};

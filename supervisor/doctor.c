@@ -1,7 +1,7 @@
 /* bh_doctor: what holds on this machine, each proven by trying. */
 #include "cgroup.h"
 #include "context.h"
-#include "detail.h"
+#include "core/detail.h"
 #include "fdpass.h"
 #include "futex.h"
 #include "memfd.h"
@@ -188,6 +188,8 @@ BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t cap
                         out_count ? "out_checks" : "out_count");
     *out_count = 0;
     bh_status status = bhi_context_check(context, detail);
+    if (status == BH_OK)
+        status = bhi_callback_check("bh_doctor", detail);
     if (status != BH_OK)
         return status;
     struct report report = {.checks = out_checks, .capacity = capacity};
@@ -207,8 +209,9 @@ BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t cap
     status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
     bhi_context_lock(context);
     struct bhi_zygote *zygote = NULL;
-    if (status == BH_OK && stream->worker) {
-        zygote = stream->worker->zygote;
+    const struct bhi_worker *worker = bhi_stream_worker(stream);
+    if (status == BH_OK && worker) {
+        zygote = worker->zygote;
         bhi_zygote_retain(zygote);
     }
     bhi_context_unlock(context);

@@ -1,35 +1,32 @@
 #include "event.h"
-#include "check.h"
+#include "callback.h"
 #include "context.h"
+#include "core/submission.h"
 #include "futex.h"
-#include "stream.h"
-#include "submission.h"
+#include "observer.h"
 #include "worker_proc.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct bh_event *bhi_event_create(bh_context *context) {
     struct bh_event *event = malloc(sizeof *event);
     if (!event)
         return NULL;
-    /* The texts in the verdict are long and rarely used: only their first bytes are cleared. */
-    atomic_init(&event->refs, 1);
-    atomic_init(&event->word, BH_EVENT_PENDING);
+    bhi_event_init(event, &context->core);
     atomic_init(&event->sleepers, 0);
-    event->id = 0;
-    event->submission = NULL;
-    bhi_list_init(&event->dependents);
-    event->origin_ns = 0;
-    event->visit = 0;
-    event->verdict.kernel_name[0] = 0;
-    event->verdict.stream_name[0] = 0;
-    event->verdict.message[0] = 0;
+    bhi_list_init(&event->observers);
+    bhi_list_init(&event->pending_link);
     event->context = context;
     bhi_context_retain(context);
     return event;
+}
+
+void bhi_event_free(struct bh_event *event) {
+    bh_context *context = event->context;
+    free(event);
+    bhi_context_unref(context);
 }
 
 /* Store, full fence, load: a sleeper counts itself, fences and looks at the word. */
@@ -39,21 +36,15 @@ static void wake_sleepers(struct bh_event *event) {
         bhi_futex_wake(&event->word, false, INT_MAX);
 }
 
-void bhi_event_turn(struct bh_event *event) {
+void bhi_event_turned(struct bh_event *event) {
     atomic_fetch_add_explicit(&event->word, BHI_EVENT_TURN, memory_order_relaxed);
     wake_sleepers(event);
 }
 
-void bhi_event_publish(struct bh_event *event) {
-    BHI_CHECK(bhi_event_state(event) == BH_EVENT_PENDING);
-    event->submission = NULL;
-    uint32_t state = event->verdict.status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED;
-    atomic_store_explicit(&event->word, state, memory_order_release);
+void bhi_event_ended(struct bh_event *event) {
     wake_sleepers(event);
-    bh_context *context = event->context;
-    atomic_fetch_add_explicit(&context->any_word, 1, memory_order_seq_cst);
-    if (atomic_load_explicit(&context->any_sleepers, memory_order_seq_cst))
-        bhi_futex_wake(&context->any_word, false, INT_MAX);
+    bhi_list_remove(&event->pending_link);
+    bhi_event_tell(event);
 }
 
 /* Sleeps until the event's word or the worker's completed word changes. A worker's death shows in
@@ -107,16 +98,21 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
         uint32_t word = atomic_load_explicit(&event->word, memory_order_relaxed);
         struct bhi_submission *submission = event->submission;
         if (submission && submission->state == BHI_RELEASED) {
-            worker = submission->worker;
+            worker = bhi_worker_of(submission->crew);
             bhi_worker_retain(worker);
             seen = atomic_load_explicit(&worker->progress.header->completed_word,
                                         memory_order_acquire);
             bhi_worker_harvest(worker);
             submission = event->submission;
-            next = submission && submission->record->seq == worker->harvested + 1;
+            next = submission && submission->seq == worker->crew.harvested + 1;
         }
         bhi_context_unlock(context);
         bool in_time = true;
+        if (bhi_event_state(event) == BH_EVENT_PENDING && bhi_in_callback() &&
+            bhi_now_ns() < deadline_ns) {
+            bhi_worker_release(worker);
+            return BH_IN_CALLBACK;
+        }
         if (bhi_event_state(event) == BH_EVENT_PENDING)
             in_time = spin_or_sleep(event, word, worker, next, seen, deadline_ns);
         bhi_worker_release(worker);
@@ -126,8 +122,7 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
         if (!in_time && bhi_event_state(event) == BH_EVENT_PENDING) {
             /* What ended just before the deadline counts: look once more. */
             bhi_context_lock(context);
-            if (event->submission && event->submission->state == BHI_RELEASED)
-                bhi_worker_harvest(event->submission->worker);
+            bhi_event_look(event);
             bhi_context_unlock(context);
             return bhi_event_state(event) == BH_EVENT_PENDING ? BH_TIMEOUT : BH_OK;
         }
@@ -140,70 +135,11 @@ BH_API bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
     if (bhi_event_state(event) == BH_EVENT_PENDING) {
         if (bhi_context_forked(event->context))
             return BH_FORKED;
-        if (bhi_event_await(event, bhi_deadline_ns(timeout_ns)) == BH_TIMEOUT)
-            return BH_TIMEOUT;
+        bh_status status = bhi_event_await(event, bhi_deadline_ns(timeout_ns));
+        if (status != BH_OK)
+            return status;
     }
     return event->verdict.status;
-}
-
-/* Index of the first that has ended; |count| if none has. */
-static size_t first_ended(bh_event *const *events, size_t count) {
-    size_t i = 0;
-    while (i < count && bhi_event_state(events[i]) == BH_EVENT_PENDING)
-        i++;
-    return i;
-}
-
-/* Has the reactor notice the ends of all |events| (or no longer), and looks at once. */
-static void watch(bh_context *context, bh_event *const *events, size_t count) {
-    bhi_context_lock(context);
-    for (size_t i = 0; i < count; i++) {
-        struct bhi_submission *submission = events[i]->submission;
-        if (events[i]->context != context || !submission)
-            continue;
-        bhi_submission_notify(submission);
-        if (submission->state == BHI_RELEASED)
-            bhi_worker_harvest(submission->worker);
-    }
-    bhi_context_unlock(context);
-}
-
-BH_API bh_status bh_event_wait_any(bh_event *const *events, size_t count, uint64_t timeout_ns,
-                                   size_t *out_index) {
-    if (!events || !count || !out_index)
-        return BH_INVALID_ARGUMENT;
-    for (size_t i = 0; i < count; i++)
-        if (!events[i] || events[i]->context != events[0]->context)
-            return BH_INVALID_ARGUMENT;
-    *out_index = first_ended(events, count);
-    if (*out_index < count)
-        return BH_OK;
-    bh_context *context = events[0]->context;
-    if (bhi_context_forked(context))
-        return BH_FORKED;
-    uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
-    if (count == 1) {
-        *out_index = 0;
-        return bhi_event_await(events[0], deadline_ns);
-    }
-    atomic_fetch_add(&context->any_sleepers, 1);
-    watch(context, events, count);
-    bh_status status = BH_OK;
-    for (;;) {
-        uint32_t seen = atomic_load(&context->any_word);
-        *out_index = first_ended(events, count);
-        if (*out_index < count)
-            break;
-        if (bhi_futex_wait(&context->any_word, seen, false, deadline_ns) == -ETIMEDOUT ||
-            bhi_now_ns() >= deadline_ns) {
-            watch(context, events, count);
-            *out_index = first_ended(events, count);
-            status = *out_index < count ? BH_OK : BH_TIMEOUT;
-            break;
-        }
-    }
-    atomic_fetch_sub(&context->any_sleepers, 1);
-    return status;
 }
 
 BH_API bh_event_state bh_event_query(bh_event *event) {
@@ -214,8 +150,7 @@ BH_API bh_event_state bh_event_query(bh_event *event) {
         return state;
     bh_context *context = event->context;
     bhi_context_lock(context);
-    if (event->submission && event->submission->state == BHI_RELEASED)
-        bhi_worker_harvest(event->submission->worker);
+    bhi_event_look(event);
     bhi_context_unlock(context);
     return bhi_event_state(event);
 }
@@ -239,7 +174,7 @@ BH_API bh_status bh_event_cancel(bh_event *event) {
     bh_context *context = event->context;
     bhi_context_lock(context);
     if (event->submission)
-        bhi_stream_cancel(event->submission);
+        bhi_submission_cancel(event->submission);
     bhi_context_unlock(context);
     return BH_OK;
 }
@@ -250,17 +185,11 @@ BH_API uint64_t bh_event_id(const bh_event *event) {
 
 BH_API void bh_event_retain(bh_event *event) {
     if (event)
-        atomic_fetch_add_explicit(&event->refs, 1, memory_order_relaxed);
+        bhi_event_ref(event);
 }
 
 BH_API void bh_event_release(bh_event *event) {
     if (!event || bhi_context_forked(event->context))
         return;
-    if (atomic_fetch_sub_explicit(&event->refs, 1, memory_order_acq_rel) != 1)
-        return;
-    /* A pending event is referenced by its submission, so this one has ended. */
-    BHI_CHECK(!event->submission && bhi_list_empty(&event->dependents));
-    bh_context *context = event->context;
-    free(event);
-    bhi_context_unref(context);
+    bhi_event_unref(event);
 }

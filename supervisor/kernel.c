@@ -1,5 +1,5 @@
 #include "kernel.h"
-#include "detail.h"
+#include "core/detail.h"
 #include "memfd.h"
 #include "stream.h"
 #include "worker_proc.h"

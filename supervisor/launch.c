@@ -1,5 +1,5 @@
 #include "launch.h"
-#include "detail.h"
+#include "core/detail.h"
 
 #include <dlfcn.h>
 #include <errno.h>

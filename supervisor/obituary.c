@@ -1,8 +1,6 @@
-/* The obituary of a worker: what killed it, and what that means for each submission that it had. */
-#include "check.h"
-#include "commands.h"
-#include "detail.h"
-#include "event.h"
+/* The obituary of a worker: what killed it. What that means for each submission that it had is the
+ * core's to say (core/crew_death.c). */
+#include "core/detail.h"
 #include "futex.h"
 #include "worker_proc.h"
 #include "zygote.h"
@@ -23,7 +21,7 @@ static bool ran_out_of_memory(const struct bhi_worker *worker) {
 /* How it died, for the submission that was running (or for a start that failed). */
 static void cause_of_death(const struct bhi_worker *worker, struct bhi_outcome *outcome,
                            char *message, size_t size) {
-    int pid = worker->pid;
+    int pid = worker->crew.pid;
     outcome->worker_pid = pid;
     outcome->message = message;
     if (worker->exit_known && worker->exit_code_kind != CLD_EXITED)
@@ -31,15 +29,15 @@ static void cause_of_death(const struct bhi_worker *worker, struct bhi_outcome *
     else if (worker->exit_known)
         outcome->exit_code = worker->exit_status;
     bool killed = outcome->signal == SIGKILL || !worker->exit_known;
-    if (worker->kill == BHI_KILL_PROTOCOL) {
+    if (worker->crew.kill == BHI_KILL_PROTOCOL) {
         outcome->status = BH_PROTOCOL;
-        snprintf(message, size, "worker %d broke the protocol: %s", pid, worker->kill_text);
-    } else if (worker->kill == BHI_KILL_DEADLINE && killed) {
+        snprintf(message, size, "worker %d broke the protocol: %s", pid, worker->crew.kill_text);
+    } else if (worker->crew.kill == BHI_KILL_DEADLINE && killed) {
         outcome->status = BH_DEADLINE;
-        snprintf(message, size, "%s; worker %d was killed", worker->kill_text, pid);
-    } else if (worker->kill == BHI_KILL_CANCEL && killed) {
+        snprintf(message, size, "%s; worker %d was killed", worker->crew.kill_text, pid);
+    } else if (worker->crew.kill == BHI_KILL_CANCEL && killed) {
         outcome->status = BH_CANCELLED;
-        snprintf(message, size, "%s; worker %d was killed", worker->kill_text, pid);
+        snprintf(message, size, "%s; worker %d was killed", worker->crew.kill_text, pid);
     } else if (worker->context->closed) {
         outcome->status = BH_CONTEXT_CLOSED;
         snprintf(message, size, "the context was destroyed while it ran");
@@ -87,8 +85,8 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
         why->sys_errno = error > 0 && error < 4096 ? error : 0;
         return;
     }
-    if (worker->kill == BHI_KILL_START) {
-        bhi_fail(why, BH_UNAVAILABLE, 0, "%s", worker->kill_text);
+    if (worker->crew.kill == BHI_KILL_START) {
+        bhi_fail(why, BH_UNAVAILABLE, 0, "%s", worker->crew.kill_text);
         return;
     }
     cause_of_death(worker, &outcome, message, sizeof message);
@@ -96,145 +94,29 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
              bhi_step_name(step), clean[0] ? ": " : "", clean);
 }
 
-/* Those that were never started go back to the head of the queue, in order (E13). */
-static void put_back(struct bhi_worker *worker, uint64_t started) {
-    struct bh_stream *stream = worker->stream;
-    while (!bhi_list_empty(&worker->inflight)) {
-        struct bhi_submission *last =
-            BHI_CONTAINER(worker->inflight.prev, struct bhi_submission, link);
-        if (last->record->seq <= started)
-            break;
-        /* What became certain while it was in the lane holds: it need not run for that. */
-        uint32_t others;
-        if (last->cancelled || bhi_submission_poisoned_by(last, &others)) {
-            bhi_submission_end_unstarted(last, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, 0);
-            continue;
-        }
-        bhi_list_remove(&last->link);
-        last->state = BHI_QUEUED;
-        last->worker = NULL;
-        bhi_list_insert_before(stream->queue.next, &last->link);
-        bhi_event_turn(last->event);
-    }
-}
-
-static uint64_t oldest(const struct bhi_worker *worker) {
-    return BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link)->record->seq;
-}
-
-/* Which of those in flight was running: the first one that the device had not finished. 0: none
- * is to blame, the one that the worker was killed for has ended before the signal came. */
-static uint64_t culprit_of(const struct bhi_worker *worker, uint64_t started) {
-    uint64_t first = oldest(worker);
-    if (worker->kill_event) {
-        const struct bhi_submission *target = NULL;
-        BHI_LIST_EACH(node, &worker->inflight) {
-            const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
-            if (s->event->id == worker->kill_event)
-                target = s;
-        }
-        if (!target)
-            return 0;
-        return target->record->seq;
-    }
-    if (worker->lied)
-        return first;
-    uint32_t moved =
-        atomic_load(&worker->progress.markers->completed) - (uint32_t)worker->harvested;
-    uint64_t running = worker->harvested + moved + 1;
-    BHI_LIST_EACH(node, &worker->inflight) {
-        uint64_t seq = BHI_CONTAINER(node, struct bhi_submission, link)->record->seq;
-        if (seq >= running && seq <= started)
-            return seq;
-    }
-    return first;
-}
-
-static void judge_one(struct bhi_worker *worker, struct bhi_submission *submission,
-                      uint64_t culprit, uint64_t origin, uint64_t now_ns) {
-    char message[512];
-    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
-    /* Compiling runs nothing of the kernel. */
-    outcome.executed = bhi_record_first(submission->record)->type == BHI_CMD_PREPARE
-                           ? BH_EXECUTED_NO
-                           : BH_EXECUTED_UNKNOWN;
-    cause_of_death(worker, &outcome, message, sizeof message);
-    if (submission->record->seq == culprit) {
-        if (outcome.status == BH_DEADLINE)
-            outcome.limit = submission->deadline_ns;
-    } else if (outcome.status != BH_CONTEXT_CLOSED && outcome.status != BH_ZYGOTE_LOST) {
-        char cause[300];
-        snprintf(cause, sizeof cause, "%.299s", message);
-        snprintf(message, sizeof message,
-                 "its worker died of event %llu before its result "
-                 "was recorded: %s",
-                 (unsigned long long)(origin ? origin : worker->kill_event), cause);
-        outcome.status = BH_WORKER_LOST;
-        outcome.origin = origin;
-    }
-    outcome.started_ns = worker->head_since_ns;
-    outcome.ended_ns = now_ns;
-    bhi_submission_end(submission, &outcome);
-}
-
-static void judge_inflight(struct bhi_worker *worker, uint64_t culprit) {
-    uint64_t origin = 0, now_ns = bhi_now_ns();
-    /* The culprit comes first: it may depend on one that is lost with it, and its own fault must
-     * not come back to it along that path. */
-    BHI_LIST_EACH(node, &worker->inflight) {
-        struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (s->record->seq == culprit) {
-            origin = s->event->id;
-            judge_one(worker, s, culprit, origin, now_ns);
-            break;
-        }
-    }
-    while (!bhi_list_empty(&worker->inflight))
-        judge_one(worker, BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link),
-                  culprit, origin, now_ns);
-}
-
 void bhi_worker_died(struct bhi_worker *worker) {
     bhi_worker_harvest(worker); /* what it completed stays good (E11) */
-    bool was_running = worker->state == BHI_RUNNING;
-    struct bh_stream *stream = worker->stream;
-    if (stream)
-        atomic_fetch_add_explicit(&stream->refs, 1, memory_order_relaxed);
-    bool blame = false;
-    if (stream && !bhi_list_empty(&worker->inflight)) {
-        /* A liar may have run whatever was in its lane: none of that runs again. */
-        uint64_t started = worker->lied ? worker->published
-                                        : bhi_progress_started(&worker->progress, worker->harvested,
-                                                               worker->published);
-        if (worker->context->closed)
-            started = worker->published;
-        uint64_t culprit = culprit_of(worker, started);
-        if (worker->kill == BHI_KILL_DEADLINE || worker->kill == BHI_KILL_CANCEL ||
-            worker->kill == BHI_KILL_PROTOCOL)
-            started = started < culprit ? culprit : started;
-        put_back(worker, started);
-        blame = !bhi_list_empty(&worker->inflight);
-        judge_inflight(worker, culprit);
-    }
+    struct bhi_crew *crew = &worker->crew;
+    bool was_running = worker->state == BHI_RUNNING, bound = crew->stream != NULL;
+    char message[512];
+    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT};
+    cause_of_death(worker, &death.outcome, message, sizeof message);
+    death.started = bhi_progress_started(&worker->progress, crew->harvested, crew->published);
+    death.marker = atomic_load(&worker->progress.markers->completed);
+    death.closing = worker->context->closed;
+    if (was_running)
+        bhi_fail(&death.why, BH_UNAVAILABLE, 0, "worker %d died while it was idle%s%s", crew->pid,
+                 crew->kill_text[0] ? ": " : "", crew->kill_text);
+    else
+        failed_start(worker, &death.why);
+    death.final =
+        !was_running && (death.why.status == BH_NO_DEVICE || death.why.status == BH_UNSUPPORTED);
+    /* A zygote's death is nobody's fault: the stream just gets another worker. One that dies
+     * whenever it starts a worker is counted all the same, or that would never end. */
+    death.excused = was_running && worker->zygote->state == BHI_ZYGOTE_LOST;
     worker->state = BHI_DEAD;
     bhi_list_remove(&worker->link);
-    if (stream) {
-        worker->stream = NULL;
-        bh_detail why = {0};
-        if (!was_running)
-            failed_start(worker, &why);
-        else if (!blame)
-            bhi_fail(&why, BH_UNAVAILABLE, 0, "worker %d died while it was idle%s%s", worker->pid,
-                     worker->kill_text[0] ? ": " : "", worker->kill_text);
-        bh_status status = why.status;
-        bool final = !was_running && (status == BH_NO_DEVICE || status == BH_UNSUPPORTED);
-        /* A zygote's death is nobody's fault: the stream just gets another worker. One that dies
-         * whenever it starts a worker is counted all the same, or that would never end. */
-        bool excused = blame || (was_running && worker->zygote->state == BHI_ZYGOTE_LOST);
-        bhi_stream_lost_worker(stream, excused, &why);
-        if (final && stream->state == BHI_STREAM_WANTING)
-            bhi_stream_unavailable(stream, &why);
+    (void)bhi_crew_died(crew, &death);
+    if (bound)
         bhi_worker_release(worker); /* the stream's reference */
-        bhi_stream_unref_locked(stream);
-    }
 }

@@ -1,7 +1,7 @@
 #include "reactor.h"
 #include "check.h"
 #include "control.h"
-#include "detail.h"
+#include "core/detail.h"
 #include "futex.h"
 #include "staffing.h"
 #include "zygote.h"
@@ -18,7 +18,7 @@
 
 #define EVENTS          64
 #define RETRY_NS        (2ull * 1000000)    /* a full socket is tried again after */
-#define REAP_GRACE_NS   (200ull * 1000000)  /* for the exit status, after the pidfd has fired */
+#define REAP_GRACE_NS   (2000ull * 1000000) /* for the exit status, which a busy machine delays */
 #define WARDEN_GRACE_NS (1000ull * 1000000) /* to follow its zygote */
 #define SWEEP_NS        (20ull * 1000000)
 #define CLOSE_GRACE_NS  (10000ull * 1000000) /* for everything to die when the context closes */
@@ -81,9 +81,9 @@ static void bury_worker(struct bhi_worker *worker) {
     /* Its last words: they may say why it could not start. */
     bhi_control_receive(worker);
     bhi_context_lock(context);
-    if (worker->state != BHI_RUNNING && !worker->stream && !worker->kill)
+    if (worker->state != BHI_RUNNING && !worker->crew.stream && !worker->crew.kill)
         context->spare_at_ns = bhi_now_ns() + 1000000000ull;
-    struct bh_stream *stream = worker->stream;
+    struct bh_stream *stream = worker->crew.stream ? bhi_stream_of(worker->crew.stream) : NULL;
     if (stream && worker->state != BHI_RUNNING && worker->device_count) {
         free(stream->seen_devices);
         stream->seen_devices = worker->devices;
@@ -249,11 +249,11 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
         uint64_t due = BH_FOREVER;
         if (worker->state == BHI_RUNNING)
             due = bhi_worker_check_deadline(worker, now_ns);
-        else if (worker->start_deadline_ns <= now_ns && worker->kill == BHI_KILL_NONE)
-            bhi_worker_kill(worker, BHI_KILL_START, 0, "worker %d was not ready in time (step %s)",
-                            worker->pid,
-                            bhi_step_name(atomic_load(&worker->progress.header->step)));
-        else if (worker->kill == BHI_KILL_NONE)
+        else if (worker->start_deadline_ns <= now_ns && worker->crew.kill == BHI_KILL_NONE)
+            bhi_crew_kill(&worker->crew, BHI_KILL_START, 0,
+                          "worker %d was not ready in time (step %s)", worker->crew.pid,
+                          bhi_step_name(atomic_load(&worker->progress.header->step)));
+        else if (worker->crew.kill == BHI_KILL_NONE)
             due = worker->start_deadline_ns;
         if (worker->channel_more)
             due = 0;
@@ -327,12 +327,13 @@ static void begin_closing(bh_context *context) {
     reactor->close_by_ns = bhi_now_ns() + CLOSE_GRACE_NS;
     bhi_context_lock(context);
     BHI_LIST_EACH(node, &context->workers)
-    bhi_worker_kill(BHI_CONTAINER(node, struct bhi_worker, link), BHI_KILL_RETIRED, 0,
-                    "the context was destroyed");
+    bhi_crew_kill(&BHI_CONTAINER(node, struct bhi_worker, link)->crew, BHI_KILL_RETIRED, 0,
+                  "the context was destroyed");
     bhi_streams_hold(context);
     BHI_LIST_EACH(node, &context->streams) {
         struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
-        bhi_stream_drain(stream, BH_CONTEXT_CLOSED, "the context was destroyed before it started");
+        bhi_stream_drain(&stream->core, BH_CONTEXT_CLOSED,
+                         "the context was destroyed before it started");
         bhi_stream_changed(stream); /* who waits for a worker: there will be none */
     }
     bhi_streams_let_go(context);

@@ -1,5 +1,5 @@
 #include "staffing.h"
-#include "detail.h"
+#include "core/detail.h"
 #include "futex.h"
 #include "selector.h"
 #include "stream.h"
@@ -33,7 +33,7 @@ static void start_zygote(bh_context *context, const char *driver) {
 }
 
 static bool wants(const struct bh_stream *stream) {
-    return stream->state == BHI_STREAM_WANTING && !stream->worker;
+    return stream->core.state == BHI_STREAM_WANTING && !stream->core.crew;
 }
 
 /* Lock held. A ready spare first, then one that is on its way. */
@@ -41,7 +41,7 @@ static struct bhi_worker *find_unbound(bh_context *context, const struct bh_stre
     struct bhi_worker *starting = NULL;
     BHI_LIST_EACH(node, &context->workers) {
         struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-        if (worker->stream || worker->kill != BHI_KILL_NONE || worker->exit_known ||
+        if (worker->crew.stream || worker->crew.kill != BHI_KILL_NONE || worker->exit_known ||
             worker->reap_deadline_ns || worker->memory_limit != stream->memory_limit ||
             strcmp(worker->device, stream->device) != 0 || worker->zygote->state == BHI_ZYGOTE_LOST)
             continue;
@@ -53,11 +53,10 @@ static struct bhi_worker *find_unbound(bh_context *context, const struct bh_stre
 }
 
 static void bind(struct bh_stream *stream, struct bhi_worker *worker) {
-    worker->stream = stream;
-    stream->worker = worker;
+    bhi_stream_bind(&stream->core, &worker->crew);
     bhi_worker_retain(worker);
     if (worker->state == BHI_RUNNING)
-        bhi_stream_served(stream);
+        bhi_stream_served(&stream->core);
 }
 
 /* What to do for a stream, decided under the lock and done without it. */
@@ -85,9 +84,10 @@ static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint
         struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
         if (!wants(stream))
             continue;
-        if (stream->restart_at_ns > now_ns) {
-            if (stream->restart_at_ns < *look_again)
-                *look_again = stream->restart_at_ns;
+        uint64_t not_before_ns = stream->core.restart.not_before_ns;
+        if (not_before_ns > now_ns) {
+            if (not_before_ns < *look_again)
+                *look_again = not_before_ns;
             continue;
         }
         struct bhi_worker *unbound = find_unbound(context, stream);
@@ -109,12 +109,12 @@ static bool next_spare(bh_context *context, struct job *job) {
     if (!context->settings.spares || bhi_list_empty(&context->streams))
         return false;
     struct bh_stream *stream = BHI_CONTAINER(context->streams.prev, struct bh_stream, link);
-    if (stream->state != BHI_STREAM_SERVED)
+    if (stream->core.state != BHI_STREAM_SERVED)
         return false;
     uint32_t unbound = 0;
     BHI_LIST_EACH(node, &context->workers) {
         struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-        unbound += !worker->stream && worker->kill == BHI_KILL_NONE;
+        unbound += !worker->crew.stream && worker->crew.kill == BHI_KILL_NONE;
     }
     if (unbound >= context->settings.spares)
         return false;
@@ -131,7 +131,7 @@ static void start_worker(bh_context *context, const struct job *job) {
     if (!job->stream && !worker)
         context->spare_at_ns = bhi_now_ns() + SPARE_PAUSE_NS;
     if (job->stream && !worker && wants(job->stream))
-        bhi_stream_lost_worker(job->stream, false, &detail);
+        bhi_stream_lost_worker(&job->stream->core, false, &detail);
     else if (job->stream && worker && wants(job->stream))
         bind(job->stream, worker);
     bhi_context_unlock(context);
@@ -179,9 +179,9 @@ void bhi_staffing_zygote_failed(struct bhi_zygote *zygote) {
         if (!wants(stream) || strcmp(driver, zygote->requested) != 0)
             continue;
         if (why.status == BH_NO_DEVICE || why.status == BH_UNSUPPORTED)
-            bhi_stream_unavailable(stream, &why);
+            bhi_stream_unavailable(&stream->core, &why, false);
         else
-            bhi_stream_lost_worker(stream, false, &why);
+            bhi_stream_lost_worker(&stream->core, false, &why);
     }
     bhi_streams_let_go(context);
     bhi_context_unlock(context);

@@ -1,27 +1,30 @@
 /* bh_submit: checks the caller's arguments, encodes the lane record, works out what the submission
  * depends on, and queues it. */
 #include "buffer.h"
+#include "callback.h"
 #include "commands.h"
 #include "context.h"
-#include "detail.h"
+#include "core/detail.h"
+#include "drain.h"
 #include "event.h"
 #include "futex.h"
 #include "kernel.h"
-#include "reactor.h"
+#include "request.h"
 #include "stream.h"
-#include "submission.h"
+#include "worker_proc.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_BINDINGS 256u
-#define MAX_PUSH     4096u
-#define MAX_COMMANDS 65536u
+#define MAX_BINDINGS   256u
+#define MAX_PUSH       4096u
+#define MAX_COMMANDS   65536u
+#define FIRST_CAPACITY 512u /* bytes of a record */
 
 /* What is being built. Nothing of it is visible to others before it is queued. */
 struct builder {
-    struct bhi_submission *submission;
+    struct bhi_request *request;
     bh_detail *detail;
     uint32_t command; /* index, for the detail */
 };
@@ -35,70 +38,48 @@ static bh_status no_memory(struct builder *builder) {
 }
 
 /* Appends |bytes| zeroed bytes to the record. */
-static void *append(struct bhi_submission *submission, uint64_t bytes) {
-    uint64_t size = submission->record->size;
-    if (size + bytes > submission->record_capacity) {
-        uint64_t capacity = submission->record_capacity;
+static void *append(struct bhi_request *request, uint64_t bytes) {
+    uint64_t size = request->record->size;
+    if (size + bytes > request->record_capacity) {
+        uint64_t capacity = request->record_capacity;
         while (capacity < size + bytes)
             capacity *= 2;
-        struct bhi_lane_record *record = realloc(submission->record, capacity);
+        struct bhi_lane_record *record = realloc(request->record, capacity);
         if (!record)
             return NULL;
-        submission->record = record;
-        submission->record_capacity = capacity;
+        request->record = record;
+        request->record_capacity = capacity;
     }
-    uint8_t *at = (uint8_t *)submission->record + size;
+    uint8_t *at = (uint8_t *)request->record + size;
     memset(at, 0, bytes);
-    submission->record->size += bytes;
+    request->record->size += bytes;
     return at;
 }
 
-/* Notes that a command uses a buffer. Lock held: it writes buffer->visit. */
-static bool use(struct bhi_submission *submission, struct bh_buffer *buffer, bool reads,
-                bool writes, bool whole) {
-    struct bhi_use *found = NULL;
-    uint64_t mark = submission->event->id;
-    if (buffer->visit == mark)
-        found = &submission->uses[buffer->visit_index];
-    if (!found) {
-        if (submission->use_count == submission->use_capacity) {
-            uint32_t capacity = submission->use_capacity ? 2 * submission->use_capacity : 4;
-            struct bhi_use *uses = realloc(submission->uses, capacity * sizeof *uses);
-            if (!uses)
-                return false;
-            submission->uses = uses;
-            submission->use_capacity = capacity;
-        }
-        buffer->visit = mark;
-        buffer->visit_index = submission->use_count;
-        found = &submission->uses[submission->use_count++];
-        *found = (struct bhi_use){.buffer = buffer};
+/* Notes that a command uses a buffer. Lock held. */
+static bool use(struct bhi_request *request, struct bh_buffer *buffer, bool reads, bool writes,
+                bool whole) {
+    bool first = false;
+    if (!bhi_submission_use(&request->submission, &buffer->content, reads, writes, whole, &first))
+        return false;
+    if (first)
         bh_buffer_retain(buffer);
-    }
-    /* Reading what an earlier command of this submission has overwritten is its own affair. */
-    if (reads && !found->overwrites)
-        found->reads = true;
-    if (writes) {
-        found->writes = true;
-        if (whole && !reads && !found->reads)
-            found->overwrites = true;
-    }
     return true;
 }
 
-static bool use_kernel(struct bhi_submission *submission, struct bh_kernel *kernel) {
-    for (uint32_t i = submission->kernel_count; i > 0; i--)
-        if (submission->kernels[i - 1] == kernel)
+static bool use_kernel(struct bhi_request *request, struct bh_kernel *kernel) {
+    for (uint32_t i = request->kernel_count; i > 0; i--)
+        if (request->kernels[i - 1] == kernel)
             return true;
-    if (submission->kernel_count == submission->kernel_capacity) {
-        uint32_t capacity = submission->kernel_capacity ? 2 * submission->kernel_capacity : 2;
-        struct bh_kernel **kernels = realloc(submission->kernels, capacity * sizeof(*kernels));
+    if (request->kernel_count == request->kernel_capacity) {
+        uint32_t capacity = request->kernel_capacity ? 2 * request->kernel_capacity : 2;
+        struct bh_kernel **kernels = realloc(request->kernels, capacity * sizeof(*kernels));
         if (!kernels)
             return false;
-        submission->kernels = kernels;
-        submission->kernel_capacity = capacity;
+        request->kernels = kernels;
+        request->kernel_capacity = capacity;
     }
-    submission->kernels[submission->kernel_count++] = kernel;
+    request->kernels[request->kernel_count++] = kernel;
     bh_kernel_retain(kernel);
     return true;
 }
@@ -134,7 +115,7 @@ static bh_status add_binding(struct builder *builder, const bh_binding *binding,
         .access = binding->access,
     };
     bool whole = binding->offset == 0 && size == buffer->size;
-    return use(builder->submission, buffer, binding->access & BH_READ, binding->access & BH_WRITE,
+    return use(builder->request, buffer, binding->access & BH_READ, binding->access & BH_WRITE,
                whole)
                ? BH_OK
                : no_memory(builder);
@@ -156,8 +137,8 @@ static bh_status add_dispatch(struct builder *builder, const bh_command *command
         return REFUSE(builder, "push is NULL, or push_size %u is not a multiple of 4 up to %u",
                       command->push_size, MAX_PUSH);
     size_t size = bhi_cmd_dispatch_size(command->binding_count, command->push_size);
-    uint8_t *at = append(builder->submission, size);
-    if (!at || !use_kernel(builder->submission, command->kernel))
+    uint8_t *at = append(builder->request, size);
+    if (!at || !use_kernel(builder->request, command->kernel))
         return no_memory(builder);
     struct bhi_cmd_dispatch *dispatch = (struct bhi_cmd_dispatch *)(void *)at;
     dispatch->header = (struct bhi_cmd_header){.type = BHI_CMD_DISPATCH, .size = (uint32_t)size};
@@ -208,7 +189,7 @@ static bh_status add_copy(struct builder *builder, const bh_command *command, bh
     if (command->src == command->dst && command->src_offset < command->dst_offset + command->size &&
         command->dst_offset < command->src_offset + command->size)
         return REFUSE(builder, "src and dst overlap in one buffer");
-    struct bhi_cmd_copy *copy = append(builder->submission, sizeof *copy);
+    struct bhi_cmd_copy *copy = append(builder->request, sizeof *copy);
     if (!copy)
         return no_memory(builder);
     *copy = (struct bhi_cmd_copy){
@@ -220,8 +201,8 @@ static bh_status add_copy(struct builder *builder, const bh_command *command, bh
         .bytes = command->size,
     };
     bool whole = command->size == command->dst->size;
-    return use(builder->submission, command->src, true, false, false) &&
-                   use(builder->submission, command->dst, false, true, whole)
+    return use(builder->request, command->src, true, false, false) &&
+                   use(builder->request, command->dst, false, true, whole)
                ? BH_OK
                : no_memory(builder);
 }
@@ -234,7 +215,7 @@ static bh_status add_fill(struct builder *builder, const bh_command *command, bh
     if (command->dst_offset % 4 || command->size % 4)
         return REFUSE(builder, "a fill's offset %llu and size %llu must be multiples of 4",
                       (unsigned long long)command->dst_offset, (unsigned long long)command->size);
-    struct bhi_cmd_fill *fill = append(builder->submission, sizeof *fill);
+    struct bhi_cmd_fill *fill = append(builder->request, sizeof *fill);
     if (!fill)
         return no_memory(builder);
     *fill = (struct bhi_cmd_fill){
@@ -245,12 +226,12 @@ static bh_status add_fill(struct builder *builder, const bh_command *command, bh
         .value = command->fill_value,
     };
     bool whole = command->size == command->dst->size;
-    return use(builder->submission, command->dst, false, true, whole) ? BH_OK : no_memory(builder);
+    return use(builder->request, command->dst, false, true, whole) ? BH_OK : no_memory(builder);
 }
 
 static bh_status add_prepare(struct builder *builder, struct bh_kernel *kernel) {
-    struct bhi_cmd_prepare *prepare = append(builder->submission, sizeof *prepare);
-    if (!prepare || !use_kernel(builder->submission, kernel))
+    struct bhi_cmd_prepare *prepare = append(builder->request, sizeof *prepare);
+    if (!prepare || !use_kernel(builder->request, kernel))
         return no_memory(builder);
     *prepare = (struct bhi_cmd_prepare){
         .header = {.type = BHI_CMD_PREPARE, .size = sizeof *prepare},
@@ -272,72 +253,22 @@ static bh_status add_command(struct builder *builder, const bh_command *command,
     return REFUSE(builder, "type %d is none", command->type);
 }
 
-/* What only orders, on one stream, is the lane's business, not an edge. */
-static bool need(struct bhi_submission *submission, struct bh_event *event, bool data) {
-    bool same = event->submission && event->submission->stream == submission->stream;
-    return (!data && same) || bhi_submission_depend(submission, event, data);
-}
-
-/* Dependencies: what it waits for, and who used its buffers before. */
-static bool depend(struct bhi_submission *submission, const bh_submit_info *info) {
-    for (uint32_t i = 0; i < info->wait_count; i++)
-        if (!bhi_submission_depend(submission, info->waits[i], true))
-            return false;
-    for (uint32_t i = 0; i < submission->use_count; i++) {
-        struct bhi_use *u = &submission->uses[i];
-        struct bh_buffer *buffer = u->buffer;
-        if (!bhi_buffer_reserve(buffer))
-            return false;
-        for (uint32_t w = 0; w < buffer->writers.count; w++) {
-            const struct bhi_buffer_user *writer = &buffer->writers.users[w];
-            if (!need(submission, writer->event, u->reads && writer->counts))
-                return false;
-        }
-        if (!u->writes)
-            continue;
-        for (uint32_t r = 0; r < buffer->readers.count; r++)
-            if (!need(submission, buffer->readers.users[r].event, false))
-                return false;
-    }
-    return true;
-}
-
-/* From here on it cannot fail. */
-static void enqueue(struct bhi_submission *submission) {
-    struct bh_stream *stream = submission->stream;
-    for (uint32_t i = 0; i < submission->use_count; i++) {
-        struct bhi_use *u = &submission->uses[i];
-        bhi_buffer_used(u->buffer, submission->event, u->reads, u->writes, u->overwrites);
-    }
-    bhi_list_append(&stream->queue, &submission->link);
-    uint32_t others = 0;
-    if (bhi_submission_poisoned_by(submission, &others)) {
-        struct bhi_outcome outcome = BHI_OUTCOME_INIT;
-        outcome.executed = BH_EXECUTED_NO;
-        bhi_submission_end(submission, &outcome);
-    } else if (stream->state == BHI_STREAM_UNAVAILABLE) {
-        bhi_stream_drain(stream, stream->trouble.status, stream->trouble.message);
-    } else {
-        bhi_stream_wants_release(stream);
-    }
-}
-
-static struct bhi_submission *start(bh_stream *stream, uint32_t command_count) {
-    struct bhi_submission *submission = calloc(1, sizeof *submission);
-    if (!submission)
-        return NULL;
-    bhi_list_init(&submission->link);
-    submission->stream = stream;
-    submission->record_capacity = 512;
-    submission->record = calloc(1, submission->record_capacity);
-    submission->event = bhi_event_create(stream->context);
-    if (!submission->record || !submission->event) {
-        bhi_submission_free(submission);
+static struct bhi_request *start(bh_stream *stream, uint32_t command_count) {
+    struct bhi_request *request = calloc(1, sizeof *request);
+    struct bh_event *event = bhi_event_create(stream->context);
+    struct bhi_lane_record *record = calloc(1, FIRST_CAPACITY);
+    if (!request || !event || !record) {
+        free(record);
+        bh_event_release(event);
+        free(request);
         return NULL;
     }
-    submission->record->size = sizeof *submission->record;
-    submission->record->command_count = command_count;
-    return submission;
+    request->record = record;
+    request->record_capacity = FIRST_CAPACITY;
+    record->size = sizeof *record;
+    record->command_count = command_count;
+    bhi_submission_init(&request->submission, &stream->core, event);
+    return request;
 }
 
 static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
@@ -363,10 +294,12 @@ static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
 static bh_status submit(bh_stream *stream, const bh_submit_info *info, struct bh_kernel *prepare,
                         bh_event **out_event, bh_detail *detail) {
     bh_context *context = stream->context;
-    struct bhi_submission *submission = start(stream, prepare ? 1 : info->command_count);
-    if (!submission)
+    struct bhi_request *request = start(stream, prepare ? 1 : info->command_count);
+    if (!request)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_submit");
-    struct builder builder = {.submission = submission, .detail = detail};
+    struct bhi_submission *submission = &request->submission;
+    struct builder builder = {.request = request, .detail = detail};
+    submission->runs_kernel = prepare == NULL;
     submission->deadline_ns = info->deadline_ns ? info->deadline_ns : stream->deadline_ns;
     bh_event *event = submission->event;
 
@@ -375,41 +308,38 @@ static bh_status submit(bh_stream *stream, const bh_submit_info *info, struct bh
     if (context->closed)
         status = bhi_fail(detail, BH_CLOSED, 0, "bh_submit: the context is closed");
     event->id = bhi_context_new_id(context);
-    event->submission = submission;
     event->verdict.submitted_ns = bhi_now_ns();
     if (prepare && status == BH_OK)
         status = add_prepare(&builder, prepare);
     for (uint32_t i = 0; !prepare && i < info->command_count && status == BH_OK &&
-                         submission->record->size <= BHI_LANE_MAX_RECORD;
+                         request->record->size <= BHI_LANE_MAX_RECORD;
          i++) {
         builder.command = i;
         status = add_command(&builder, &info->commands[i], context);
     }
-    if (status == BH_OK && submission->record->size > BHI_LANE_MAX_RECORD)
+    if (status == BH_OK && request->record->size > BHI_LANE_MAX_RECORD)
         status = bhi_fail(detail, BH_TOO_LARGE, 0,
                           "bh_submit: %llu bytes encoded, over the limit of %u: split it",
-                          (unsigned long long)submission->record->size, BHI_LANE_MAX_RECORD);
-    if (status == BH_OK && !depend(submission, info))
+                          (unsigned long long)request->record->size, BHI_LANE_MAX_RECORD);
+    if (status == BH_OK && !bhi_submission_depend(submission, info->waits, info->wait_count))
         status = no_memory(&builder);
     if (status != BH_OK) {
-        bhi_submission_free(submission);
+        bhi_submission_abandon(submission);
         bhi_context_unlock(context);
         return status;
     }
-    atomic_fetch_add_explicit(&stream->refs, 1, memory_order_relaxed);
     if (out_event) {
         bh_event_retain(event);
         *out_event = event;
     }
-    enqueue(submission);
+    bhi_drain_add(event);
+    bhi_submission_enqueue(submission);
     bhi_context_unlock(context);
     return BH_OK;
 }
 
-BH_API bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,
-                           bh_detail *detail) {
-    if (out_event)
-        *out_event = NULL;
+static bh_status check_and_submit(bh_stream *stream, const bh_submit_info *info,
+                                  bh_event **out_event, bh_detail *detail) {
     if (!stream || !info)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: %s is NULL",
                         stream ? "info" : "stream");
@@ -417,6 +347,16 @@ BH_API bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_eve
         return bhi_context_refuse(detail);
     bh_status status = check_info(stream, info, detail);
     return status == BH_OK ? submit(stream, info, NULL, out_event, detail) : status;
+}
+
+BH_API bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,
+                           bh_detail *detail) {
+    /* Written last: it may be an element of info->waits. */
+    bh_event *event = NULL;
+    bh_status status = check_and_submit(stream, info, out_event ? &event : NULL, detail);
+    if (out_event)
+        *out_event = event;
+    return status;
 }
 
 BH_API bh_status bh_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
@@ -443,8 +383,8 @@ BH_API bh_status bh_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t 
 
 static bool find_reflection(bh_stream *stream, const bh_kernel *kernel, bh_kernel_info *out_info) {
     bhi_context_lock(stream->context);
-    struct bhi_reflection *found =
-        stream->worker ? bhi_worker_reflection(stream->worker, kernel->id) : NULL;
+    struct bhi_worker *worker = bhi_stream_worker(stream);
+    struct bhi_reflection *found = worker ? bhi_worker_reflection(worker, kernel->id) : NULL;
     if (found)
         *out_info = found->info;
     bhi_context_unlock(stream->context);
@@ -454,7 +394,8 @@ static bool find_reflection(bh_stream *stream, const bh_kernel *kernel, bh_kerne
 /* Was the kernel introduced to the worker that the stream has now? */
 static bool knows(bh_stream *stream, const bh_kernel *kernel) {
     bhi_context_lock(stream->context);
-    bool known = stream->worker && bhi_idset_has(&stream->worker->kernels, kernel->id);
+    const struct bhi_worker *worker = bhi_stream_worker(stream);
+    bool known = worker && bhi_idset_has(&worker->kernels, kernel->id);
     bhi_context_unlock(stream->context);
     return known;
 }
@@ -510,6 +451,8 @@ BH_API bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_
                                    bh_kernel_info *out_info, bh_detail *detail) {
     if (!out_info)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_kernel_reflect: out_info is NULL");
+    if (bhi_callback_check("bh_kernel_reflect", detail) != BH_OK)
+        return BH_IN_CALLBACK;
     uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
     bh_status status;
     do {

@@ -1,7 +1,7 @@
 #include "worker_proc.h"
 #include "buffer.h"
 #include "check.h"
-#include "detail.h"
+#include "core/detail.h"
 #include "event.h"
 #include "fdpass.h"
 #include "kernel.h"
@@ -22,10 +22,7 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-#define FIRST_SPIN_NS  20000u
-#define MERGED_AT_MOST 64u                 /* submissions in one queue submission */
-#define SKIP_NS        (5000ull * 1000000) /* for a lane full of withdrawn ones */
-#define MARKER_LOOK_NS (5ull * 1000000)    /* between two looks at the marker, at least */
+#define FIRST_SPIN_NS 20000u
 
 void bhi_worker_retain(struct bhi_worker *worker) {
     atomic_fetch_add_explicit(&worker->refs, 1, memory_order_relaxed);
@@ -49,7 +46,7 @@ static void drop_outbox(struct bhi_worker *worker) {
 void bhi_worker_release(struct bhi_worker *worker) {
     if (!worker || atomic_fetch_sub_explicit(&worker->refs, 1, memory_order_acq_rel) != 1)
         return;
-    BHI_CHECK(worker->state == BHI_DEAD && bhi_list_empty(&worker->inflight));
+    BHI_CHECK(worker->state == BHI_DEAD);
     bh_context *context = worker->context;
     drop_outbox(worker);
     BHI_LIST_EACH_SAFE(node, &worker->reflections)
@@ -58,7 +55,7 @@ void bhi_worker_release(struct bhi_worker *worker) {
     free(worker->devices);
     bhi_idset_fini(&worker->buffers);
     bhi_idset_fini(&worker->kernels);
-    bhi_idset_fini(&worker->withdrawn);
+    bhi_crew_fini(&worker->crew);
     bhi_lane_destroy(&worker->lane);
     bhi_progress_destroy(&worker->progress);
     close_fd(&worker->fdpass);
@@ -136,8 +133,8 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     worker->fdpass = worker->doorbell = worker->pidfd = worker->channel.fd = -1;
     worker->lane.fd = worker->progress.fd = -1;
     worker->state = BHI_SPAWNING;
+    bhi_crew_init(&worker->crew, &context->core);
     bhi_list_init(&worker->link);
-    bhi_list_init(&worker->inflight);
     bhi_list_init(&worker->outbox);
     bhi_list_init(&worker->reflections);
     worker->pidfd_source = (struct bhi_source){BHI_SOURCE_WORKER_PIDFD, worker};
@@ -293,279 +290,120 @@ struct bhi_reflection *bhi_worker_reflection(struct bhi_worker *worker, uint64_t
 
 /* -- the lane -------------------------------------------------------------------------------- */
 
-static uint64_t due_ns(const struct bhi_worker *worker, const struct bhi_submission *head) {
-    uint64_t due = worker->head_since_ns + head->deadline_ns;
-    return head->deadline_ns == BH_FOREVER || due < worker->head_since_ns ? BH_FOREVER : due;
-}
-
-/* Which of those in flight the device works on. Several can share one queue submission, and then
- * one completion record; the device's own marker tells them apart. *out_reached: how far it is. */
-static struct bhi_submission *running_of(const struct bhi_worker *worker, uint64_t *out_reached) {
-    uint64_t started =
-        bhi_progress_started(&worker->progress, worker->harvested, worker->published);
-    uint32_t moved =
-        atomic_load(&worker->progress.markers->completed) - (uint32_t)worker->harvested;
-    *out_reached = worker->harvested + (moved <= MERGED_AT_MOST ? moved : 0);
-    struct bhi_submission *running = NULL;
-    BHI_LIST_EACH(node, &worker->inflight) {
-        struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (running && submission->record->seq > started)
-            break; /* all that was started is done, and not recorded: the last of it lingers */
-        running = submission;
-        if (submission->record->seq > *out_reached)
-            break;
-    }
-    return running;
-}
-
-/* When to look at the deadlines again. What comes behind |running| may begin without anybody being
- * told: its time runs from the look that sees it, so that look must not be late. */
-static uint64_t look_ns(const struct bhi_worker *worker, const struct bhi_submission *running,
-                        uint64_t now_ns) {
-    uint64_t look = running->cancelled ? 0 : due_ns(worker, running);
-    const struct bhi_list *node = running->link.next;
-    for (uint32_t i = 0; i < MERGED_AT_MOST && node != &worker->inflight; i++, node = node->next) {
-        const struct bhi_submission *next = BHI_CONTAINER(node, const struct bhi_submission, link);
-        if (!next->cancelled && next->deadline_ns == BH_FOREVER)
-            continue;
-        uint64_t pause = next->cancelled ? 0 : next->deadline_ns / 8;
-        if (pause < MARKER_LOOK_NS)
-            pause = MARKER_LOOK_NS;
-        if (now_ns + pause < look)
-            look = now_ns + pause;
-    }
-    return look;
-}
-
 /* Tells the worker when to ring. Before a publication it cannot be missed; after one it can. */
 static void set_notify(struct bhi_worker *worker) {
-    bool needed = worker->backlog;
-    BHI_LIST_EACH(node, &worker->inflight) {
+    bool needed = worker->crew.backlog;
+    BHI_LIST_EACH(node, &worker->crew.inflight) {
         if (needed)
             break;
         needed = BHI_CONTAINER(node, struct bhi_submission, link)->notify;
     }
-    atomic_store_explicit(&worker->lane.header->notify_at, needed ? worker->harvested + 1 : 0,
+    atomic_store_explicit(&worker->lane.header->notify_at, needed ? worker->crew.harvested + 1 : 0,
                           memory_order_seq_cst);
 }
 
 void bhi_worker_notify(struct bhi_worker *worker) {
-    atomic_store_explicit(&worker->lane.header->notify_at, worker->harvested + 1,
+    atomic_store_explicit(&worker->lane.header->notify_at, worker->crew.harvested + 1,
                           memory_order_seq_cst);
     atomic_thread_fence(memory_order_seq_cst);
     /* It may have completed before it could see the order to ring. */
-    if (atomic_load(&worker->progress.header->completed_seq) > worker->harvested) {
+    if (atomic_load(&worker->progress.header->completed_seq) > worker->crew.harvested) {
         worker->recheck = true;
         worker->context->wake_reactor = true;
     }
 }
 
-bool bhi_worker_publish(struct bhi_worker *worker, struct bhi_submission *submission,
-                        bool *out_no_memory) {
-    *out_no_memory = false;
-    if (worker->published - worker->harvested >= BHI_PROGRESS_RESULTS)
-        return false;
+enum bhi_publish bhi_worker_publish(struct bhi_worker *worker, struct bhi_request *request,
+                                    uint64_t seq) {
+    if (worker->crew.published - worker->crew.harvested >= BHI_PROGRESS_RESULTS)
+        return BHI_LANE_FULL;
     int64_t space = bhi_lane_space(&worker->lane, worker->progress.seen_tail);
-    if (space < 0 || (uint64_t)space < submission->record->size)
-        return false;
-    for (uint32_t i = 0; i < submission->kernel_count; i++)
-        if (!introduce_kernel(worker, submission->kernels[i]))
-            *out_no_memory = true;
+    if (space < 0 || (uint64_t)space < request->record->size)
+        return BHI_LANE_FULL;
+    const struct bhi_submission *submission = &request->submission;
+    for (uint32_t i = 0; i < request->kernel_count; i++)
+        if (!introduce_kernel(worker, request->kernels[i]))
+            return BHI_PUBLISH_NO_MEMORY;
     for (uint32_t i = 0; i < submission->use_count; i++)
-        if (!introduce_buffer(worker, submission->uses[i].buffer))
-            *out_no_memory = true;
-    if (*out_no_memory)
-        return false;
-
-    bhi_list_remove(&submission->link);
-    submission->state = BHI_RELEASED;
-    submission->worker = worker;
-    submission->released_ns = bhi_now_ns();
-    submission->record->seq = ++worker->published;
-    submission->record->control_seq = worker->control_sent;
-    bool first = bhi_list_empty(&worker->inflight);
-    bhi_list_append(&worker->inflight, &submission->link);
-    if (first) {
-        worker->head_since_ns = submission->released_ns;
-        worker->marker_seen = worker->harvested;
-    }
-    if (submission->deadline_ns != BH_FOREVER)
-        bhi_reactor_arm(worker->context,
-                        submission->released_ns + submission->deadline_ns < submission->released_ns
-                            ? BH_FOREVER
-                            : submission->released_ns + submission->deadline_ns);
+        if (!introduce_buffer(
+                worker, BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content)))
+            return BHI_PUBLISH_NO_MEMORY;
+    request->record->seq = seq;
+    request->record->control_seq = worker->control_sent;
     if (submission->notify)
-        atomic_store_explicit(&worker->lane.header->notify_at, worker->harvested + 1,
+        atomic_store_explicit(&worker->lane.header->notify_at, worker->crew.harvested + 1,
                               memory_order_seq_cst);
-    bhi_lane_publish(&worker->lane, submission->record);
-    bhi_event_turn(submission->event);
+    bhi_lane_publish(&worker->lane, request->record);
     /* Dekker with the worker: it says that it sleeps, fences, and looks at the lane again. */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&worker->progress.header->sleeping, memory_order_relaxed))
         bhi_lane_wake(&worker->lane);
-    return true;
+    return BHI_PUBLISHED;
 }
 
-static void liar(struct bhi_worker *worker, const char *what) {
-    worker->lied = true;
-    bhi_worker_kill(worker, BHI_KILL_PROTOCOL, 0, "%s", what);
-}
-
-bool bhi_worker_withdraw(struct bhi_worker *worker, struct bhi_submission *submission) {
-    uint64_t seq = submission->record->seq;
-    if (worker->lied || worker->kill != BHI_KILL_NONE || !bhi_idset_reserve(&worker->withdrawn, 1))
-        return false;
-    bhi_lane_withdraw(&worker->lane, seq, true);
-    atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load(&worker->progress.header->started_seq) >= seq)
-        return false;
-    bhi_idset_add(&worker->withdrawn, seq);
-    bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, worker->pid);
-    return true;
-}
-
-/* Ends the oldest in flight with the result that the worker wrote. False: it lied. */
-static bool take_result(struct bhi_worker *worker, uint64_t seq) {
-    if (bhi_idset_remove(&worker->withdrawn, seq)) {
-        bhi_lane_withdraw(&worker->lane, seq, false);
-        worker->head_since_ns = bhi_now_ns();
-        return true; /* it has ended long ago */
-    }
+/* Hands the core the next result, as the worker wrote it. False: it lied. */
+static bool take_result(struct bhi_worker *worker) {
     struct bhi_result result;
     char text[BHI_FAULT_TEXT];
-    if (bhi_progress_read(&worker->progress, seq, &result, text) != 0) {
-        liar(worker, "it wrote a malformed result");
+    if (bhi_progress_read(&worker->progress, worker->crew.harvested + 1, &result, text) != 0) {
+        bhi_crew_liar(&worker->crew, "it wrote a malformed result");
         return false;
     }
-    struct bhi_submission *submission =
-        BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
-    BHI_CHECK(submission->record->seq == seq);
-    if (submission->cancelled)
-        bhi_lane_withdraw(&worker->lane, seq, false);
-    if (result.status == BH_CANCELLED) {
-        if (!submission->cancelled) {
-            liar(worker, "it skipped what nobody had cancelled");
-            return false;
-        }
-        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED,
-                                     worker->pid);
-        return true;
-    }
-    uint64_t started_ns = result.started_ns, ended_ns = result.ended_ns;
-    if (started_ns < submission->released_ns)
-        started_ns = submission->released_ns;
-    if (ended_ns < started_ns)
-        ended_ns = started_ns;
-    worker->head_since_ns = ended_ns;
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     outcome.status = (bh_status)result.status;
     outcome.executed = result.status == BH_OK ? BH_EXECUTED_YES : (bh_executed)result.executed;
     outcome.vk_result = result.vk_result;
     outcome.command_index = result.status == BH_OK ? BH_NO_COMMAND : result.command_index;
-    outcome.worker_pid = worker->pid;
-    outcome.started_ns = started_ns;
-    outcome.ended_ns = ended_ns;
+    outcome.worker_pid = worker->crew.pid;
+    outcome.started_ns = result.started_ns;
+    outcome.ended_ns = result.ended_ns;
     outcome.message = text;
-    bhi_submission_end(submission, &outcome);
-    return true;
+    return bhi_crew_result(&worker->crew, &outcome);
 }
 
 void bhi_worker_harvest(struct bhi_worker *worker) {
-    if (worker->lied || worker->state == BHI_DEAD || worker->harvested == worker->published)
+    struct bhi_crew *crew = &worker->crew;
+    if (crew->lied || worker->state == BHI_DEAD || crew->harvested == crew->published)
         return;
     uint64_t completed, tail;
-    if (bhi_progress_poll(&worker->progress, worker->published, worker->lane.head, &completed,
+    if (bhi_progress_poll(&worker->progress, crew->published, worker->lane.head, &completed,
                           &tail) != 0) {
-        liar(worker, "it wrote an impossible progress");
+        bhi_crew_liar(crew, "it wrote an impossible progress");
         return;
     }
-    if (completed == worker->published && tail != worker->lane.head) {
+    if (completed == crew->published && tail != worker->lane.head) {
         /* With nothing in flight and no room in its lane nobody would ever look at it again. */
-        liar(worker, "it completed what it has not taken from its lane");
+        bhi_crew_liar(crew, "it completed what it has not taken from its lane");
         return;
     }
-    if (completed == worker->harvested)
+    if (completed == crew->harvested)
         return;
     /* The stream may end with its last submission. */
-    struct bh_stream *stream = worker->stream;
+    struct bhi_core_stream *stream = crew->stream;
     if (stream)
-        atomic_fetch_add_explicit(&stream->refs, 1, memory_order_relaxed);
-    while (worker->harvested < completed && take_result(worker, worker->harvested + 1))
-        worker->harvested++;
-    atomic_store_explicit(&worker->lane.header->harvested, worker->harvested, memory_order_release);
+        bh_stream_retain(bhi_stream_of(stream));
+    while (crew->harvested < completed && (bhi_crew_skip(crew) || take_result(worker)))
+        ;
+    atomic_store_explicit(&worker->lane.header->harvested, crew->harvested, memory_order_release);
     worker->refused_seen = atomic_load(&worker->progress.header->refused_allocations);
-    if (!bhi_list_empty(&worker->inflight)) {
-        struct bhi_submission *head =
-            BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
-        if (worker->head_since_ns < head->released_ns)
-            worker->head_since_ns = head->released_ns;
-        uint64_t reached;
-        bhi_reactor_arm(worker->context,
-                        look_ns(worker, running_of(worker, &reached), bhi_now_ns()));
-    }
-    if (worker->backlog && stream)
-        bhi_stream_wants_release(stream);
+    bhi_crew_settle(crew);
     if (atomic_load_explicit(&worker->lane.header->notify_at, memory_order_relaxed)) {
         set_notify(worker);
         if (atomic_load(&worker->lane.header->notify_at) &&
-            atomic_load(&worker->progress.header->completed_seq) > worker->harvested) {
+            atomic_load(&worker->progress.header->completed_seq) > crew->harvested) {
             worker->recheck = true;
             worker->context->wake_reactor = true;
         }
     }
     if (stream)
-        bhi_stream_unref_locked(stream);
-}
-
-/* All that is in the lane has been withdrawn: the worker has to skip it, and there is nobody whose
- * deadline it would be if it did not. */
-static uint64_t check_idle(struct bhi_worker *worker, uint64_t now_ns) {
-    if (!worker->withdrawn.count || !worker->backlog)
-        return BH_FOREVER;
-    uint64_t due = worker->head_since_ns + SKIP_NS;
-    if (due > now_ns)
-        return due;
-    bhi_worker_kill(worker, BHI_KILL_DEADLINE, 0, "it does not take what was withdrawn");
-    return BH_FOREVER;
+        bhi_stream_unref_locked(bhi_stream_of(stream));
 }
 
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
     bhi_worker_harvest(worker);
-    if (worker->kill != BHI_KILL_NONE)
-        return BH_FOREVER;
-    if (bhi_list_empty(&worker->inflight))
-        return check_idle(worker, now_ns);
-    uint64_t reached;
-    const struct bhi_submission *running = running_of(worker, &reached);
-    if (reached > worker->marker_seen) {
-        /* It has its time from the moment we saw it begin. */
-        worker->marker_seen = reached;
-        worker->head_since_ns = now_ns;
-    }
-    if (running->cancelled) {
-        bhi_worker_kill(worker, BHI_KILL_CANCEL, running->event->id, "cancelled while it ran");
-        return BH_FOREVER;
-    }
-    if (due_ns(worker, running) > now_ns)
-        return look_ns(worker, running, now_ns);
-    bool whole_ms = running->deadline_ns % 1000000 == 0;
-    bhi_worker_kill(worker, BHI_KILL_DEADLINE, running->event->id, "its deadline of %llu %s passed",
-                    (unsigned long long)(running->deadline_ns / (whole_ms ? 1000000 : 1)),
-                    whole_ms ? "ms" : "ns");
-    return BH_FOREVER;
-}
-
-void bhi_worker_kill(struct bhi_worker *worker, enum bhi_kill reason, uint64_t event,
-                     const char *format, ...) {
-    if (worker->kill == BHI_KILL_NONE) {
-        worker->kill = reason;
-        worker->kill_event = event;
-        va_list args;
-        va_start(args, format);
-        vsnprintf(worker->kill_text, sizeof worker->kill_text, format, args);
-        va_end(args);
-    }
-    /* Without a pidfd it is not born yet: the reactor does it when it has one. */
-    if (worker->pidfd >= 0)
-        pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0);
+    const struct bhi_crew *crew = &worker->crew;
+    return bhi_crew_deadline(
+        &worker->crew, now_ns,
+        bhi_progress_started(&worker->progress, crew->harvested, crew->published),
+        atomic_load(&worker->progress.markers->completed));
 }

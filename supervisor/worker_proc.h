@@ -13,27 +13,19 @@
 
 #include "channel.h"
 #include "context.h"
+#include "core/crew.h"
+#include "core/idset.h"
+#include "core/list.h"
 #include "futex.h"
-#include "idset.h"
 #include "lane.h"
-#include "list.h"
 #include "progress.h"
+#include "request.h"
 #include "stream.h"
 #include "wire.h"
 
 struct bhi_zygote;
 
 enum bhi_worker_state { BHI_SPAWNING, BHI_HELD, BHI_RUNNING, BHI_DEAD };
-
-/* Why the supervisor killed it, if it did. */
-enum bhi_kill {
-    BHI_KILL_NONE,
-    BHI_KILL_DEADLINE,
-    BHI_KILL_CANCEL,
-    BHI_KILL_PROTOCOL,
-    BHI_KILL_START, /* too slow to start, or not isolated as it should be */
-    BHI_KILL_RETIRED,
-};
 
 enum bhi_source_kind {
     BHI_SOURCE_WAKE,
@@ -67,6 +59,7 @@ struct bhi_reflection {
 };
 
 struct bhi_worker {
+    struct bhi_crew crew; /* lock: its lane, its stream, why it was killed */
     _Atomic uint32_t refs;
     bh_context *context;
     struct bhi_zygote *zygote; /* referenced */
@@ -92,28 +85,15 @@ struct bhi_worker {
     /* Lock. */
     struct bhi_list link; /* context->workers */
     enum bhi_worker_state state;
-    struct bh_stream *stream; /* not referenced: cleared when the stream goes */
     struct bhi_lane lane;
     struct bhi_progress_view progress;
-    struct bhi_list inflight;   /* bhi_submission.link, RELEASED, in lane order */
-    struct bhi_idset withdrawn; /* seqs that ended CANCELLED before the worker came to them */
-    uint64_t published;         /* seq of the newest in the lane */
-    uint64_t harvested;         /* seq of the newest whose result was taken */
-    bool backlog;               /* the stream's queue waits for space in the lane */
-    bool recheck;               /* the reactor shall harvest */
-    uint64_t head_since_ns;     /* the oldest in flight has been running since */
-    uint64_t marker_seen;       /* device progress at the last look at the deadline */
-    uint64_t refused_seen;      /* progress.refused_allocations at the last harvest */
-    struct bhi_idset buffers;   /* attached */
-    struct bhi_idset kernels;   /* created */
-    struct bhi_list outbox;     /* bhi_outgoing.link */
-    uint32_t control_sent;      /* queued so far, modulo 2^32 */
-    enum bhi_kill kill;
-    uint64_t kill_event; /* whose deadline or cancel it was */
-    char kill_text[256];
-    _Atomic bool lied; /* nothing that it has written counts any more; set under the lock */
+    bool recheck;             /* the reactor shall harvest */
+    uint64_t refused_seen;    /* progress.refused_allocations at the last harvest */
+    struct bhi_idset buffers; /* attached */
+    struct bhi_idset kernels; /* created */
+    struct bhi_list outbox;   /* bhi_outgoing.link */
+    uint32_t control_sent;    /* queued so far, modulo 2^32 */
     int pidfd;
-    pid_t pid;
     bool exit_known;
     int exit_code_kind, exit_status; /* si_code, si_status */
     uint64_t start_deadline_ns;
@@ -133,28 +113,25 @@ void bhi_worker_release(struct bhi_worker *worker); /* NULL is fine */
 
 /* -- lock held from here on ------------------------------------------------------------------- */
 
-/* Publishes |submission| (the stream's next) in the lane. False: no space now, or no memory
- * (*out_no_memory). */
-bool bhi_worker_publish(struct bhi_worker *worker, struct bhi_submission *submission,
-                        bool *out_no_memory);
+/* Writes |submission| into its lane as number |seq|; a port of the core. */
+enum bhi_publish bhi_worker_publish(struct bhi_worker *worker, struct bhi_request *request,
+                                    uint64_t seq);
 /* Takes in what the worker has completed. Any thread; not while a submission ends. */
 void bhi_worker_harvest(struct bhi_worker *worker);
 /* A submission in flight needs the reactor's notice. */
 void bhi_worker_notify(struct bhi_worker *worker);
-/* Cancels a submission that is in the lane, if the worker has not started it: it has ended then.
- * Otherwise false, and it may still be skipped: its result says so. */
-bool bhi_worker_withdraw(struct bhi_worker *worker, struct bhi_submission *submission);
-/* SIGKILL. The first reason is kept. */
-void bhi_worker_kill(struct bhi_worker *worker, enum bhi_kill reason, uint64_t event,
-                     const char *format, ...) __attribute__((format(printf, 4, 5)));
 void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id);
 void bhi_worker_forget_kernel(struct bhi_worker *worker, uint64_t id);
 struct bhi_reflection *bhi_worker_reflection(struct bhi_worker *worker, uint64_t kernel);
-/* It is confirmed dead: judges what it owed (obituary.c), tells its stream, leaves the context.
- * The caller drops the context's reference. */
+/* It is confirmed dead: says how, has the core judge what it owed (obituary.c), leaves the
+ * context. The caller drops the context's reference. */
 void bhi_worker_died(struct bhi_worker *worker);
 /* When its oldest submission is over its deadline, at the earliest; BHI_FOREVER. Kills it when
  * that is now. */
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns);
+
+static inline struct bhi_worker *bhi_worker_of(const struct bhi_crew *crew) {
+    return BHI_CONTAINER(crew, struct bhi_worker, crew);
+}
 
 #endif

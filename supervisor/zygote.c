@@ -1,6 +1,6 @@
 #include "zygote.h"
 #include "control.h"
-#include "detail.h"
+#include "core/detail.h"
 #include "fdpass.h"
 #include "futex.h"
 #include "launch.h"
@@ -170,12 +170,12 @@ static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pi
         error = bhi_cgroup_enter(&zygote->cgroup, worker->id, pid);
     bhi_context_lock(context);
     worker->pidfd = pidfd;
-    worker->pid = pid > 0 ? pid : 0;
+    worker->crew.pid = pid > 0 ? pid : 0;
     if (error && error != -ESRCH)
-        bhi_worker_kill(worker, BHI_KILL_START, 0, "it could not be put into its memory cgroup: %s",
-                        strerrorname_np(-error));
-    else if (worker->kill != BHI_KILL_NONE)
-        bhi_worker_kill(worker, worker->kill, 0, "late");
+        bhi_crew_kill(&worker->crew, BHI_KILL_START, 0,
+                      "it could not be put into its memory cgroup: %s", strerrorname_np(-error));
+    else if (worker->crew.kill != BHI_KILL_NONE)
+        bhi_crew_kill(&worker->crew, worker->crew.kill, 0, "late");
     bhi_context_unlock(context);
     bhi_reactor_watch(context, pidfd, &worker->pidfd_source);
     if (worker->ready_said)
@@ -253,11 +253,12 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
     } else {
         worker->exit_code_kind = CLD_EXITED;
         worker->exit_status = 0;
-        snprintf(worker->kill_text, sizeof worker->kill_text, "the zygote could not fork: %s",
+        snprintf(worker->crew.kill_text, sizeof worker->crew.kill_text,
+                 "the zygote could not fork: %s",
                  strerrorname_np(message->spawn_failed.error)
                      ? strerrorname_np(message->spawn_failed.error)
                      : "?");
-        worker->kill = BHI_KILL_START;
+        worker->crew.kill = BHI_KILL_START;
     }
     bhi_context_unlock(context);
     return true;

@@ -9,8 +9,8 @@
 
 #include "cgroup.h"
 #include "context.h"
+#include "core/list.h"
 #include "layers.h"
-#include "list.h"
 #include "proc_status.h"
 #include "wire.h"
 #include "worker_proc.h"

@@ -6,8 +6,8 @@
  *   POINT   a name used in BHI_FAULT_POINT("…")
  *   NTH     the how-manyth time the point is passed in that worker, from 1, or *
  *   ACTION  segv, abort, kill, stop, sigsys (an execve), exit0, exit7, hang (endless loop), flood
- *           (control messages for ever), garbage (random bytes over progress), fail (the call
- *           guarded by BHI_FAULT_FAILS fails)
+ *           (control messages for ever), garbage (random bytes over progress), close (all
+ *           descriptors, then an endless loop), fail (the call guarded by BHI_FAULT_FAILS fails)
  */
 #ifndef BHI_FAULTS_H
 #define BHI_FAULTS_H

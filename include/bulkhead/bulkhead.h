@@ -13,9 +13,12 @@
  *   |detail| may be NULL; otherwise it is filled in whenever the result is not BH_OK. Nothing is
  *   allocated for it.
  *   Objects are reference-counted: create gives one reference, release drops one; release(NULL) is
- *   fine. What a submission uses stays alive until that submission has ended, whatever the caller
- *   releases meanwhile (B2).
+ *   fine. Dropping a reference that one does not hold is undefined, as it is with free(). What a
+ *   submission uses stays alive until that submission has ended, whatever the caller releases
+ *   meanwhile (B2).
  *   A pointer argument that must not be NULL and is: BH_INVALID_ARGUMENT.
+ *   In a completion callback (bh_event_on_end) a call that would have to wait answers
+ *   BH_IN_CALLBACK at once and changes nothing.
  *   In the child of a fork() each call answers BH_FORKED (releases do nothing); the parent goes on
  *   undisturbed.
  *   The library installs no signal handlers, changes no process-wide state, prints nothing. It has
@@ -64,10 +67,10 @@ typedef struct bh_context_options {
                                 set-uid program), beside or below the library, the installed one */
     const char *runtime_dir; /* parent of the private 0700 folder; NULL: $XDG_RUNTIME_DIR, /tmp */
     uint32_t spares;         /* warm workers kept ready for new streams and restarts; default 1 */
-    uint32_t restart_budget; /* workers of one stream that may die unproductively (while starting or
-                                idle) in restart_window_ns before it answers BH_UNAVAILABLE; a death
-                                in mid-job is its submission's fault and free; default 16 */
-    uint64_t restart_window_ns; /* default 60 s */
+    uint32_t restart_budget; /* workers of one stream that may die without having completed anything
+                                in restart_window_ns before it answers BH_UNAVAILABLE; a death in
+                                mid-job is its submission's fault and free; default 16 */
+    uint64_t restart_window_ns; /* default 60 s; also how long UNAVAILABLE lasts */
     uint64_t start_timeout_ns;  /* a worker that is not ready by then is killed; default 30 s */
     /* Called for each line that a worker or the library logs, from the library's own thread. It
      * must not call the library. NULL: dropped. |level| 0 error, 1 warning, 2 info, 3 debug. */
@@ -87,8 +90,20 @@ BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options
  * reaped, waiters in other threads wake (their objects must be referenced, the context need not).
  * Objects that the caller still holds stay valid to query and release; calls that need a worker
  * answer BH_CLOSED. NULL is fine. Blocks until no process, socket or file of the context is left
- * (bounded: a few milliseconds a worker). Not from a callback. */
-BH_API void bh_context_destroy(bh_context *context);
+ * (bounded: a few milliseconds a worker) and all registered completion callbacks have returned
+ * (bounded by what they do). Returns BH_OK, or, having done nothing, BH_FORKED or BH_IN_CALLBACK:
+ * not from a completion callback, of whichever context, nor from the log function. */
+BH_API bh_status bh_context_destroy(bh_context *context);
+/* Blocks until all that was submitted before the call has ended, on every stream of the context,
+ * those included that the caller has released; what others submit meanwhile does not count. Returns
+ * BH_OK, BH_TIMEOUT (nothing changed), or the code of the earliest poisoned submission of them all
+ * that no reset has forgotten: observing does not clear it (E2). A worker's death ends what it had,
+ * and so does bh_context_destroy in another thread. */
+BH_API BH_MUST_USE bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns,
+                                                    bh_detail *detail);
+/* Forgets, for bh_context_synchronize, the failures of streams that are gone; those of the others
+ * bh_stream_reset forgets. Verdicts of events stay. Returns BH_OK or BH_CLOSED. Does not block. */
+BH_API BH_MUST_USE bh_status bh_context_reset(bh_context *context, bh_detail *detail);
 
 /* Writes what the context is doing now into |text|, for a person: a line for each stream (its
  * worker, what is in flight and queued, what the oldest of it waits for), for each worker without a
@@ -109,6 +124,9 @@ typedef struct bh_stream_options {
     uint64_t deadline_ns;  /* for submissions that give none; default 10 s; BH_FOREVER: none */
     uint64_t memory_limit; /* bytes a worker may use besides buffers, at least 64 MiB; default
                               4 GiB; 0: none */
+    bool strict;           /* once a submission is poisoned, all that was submitted after it ends
+                              STREAM_FAILED with its origin, until bh_stream_reset (E4); default
+                              false: only what depends on it does */
 } bh_stream_options;
 
 BH_API void bh_stream_options_init(bh_stream_options *options);
@@ -127,8 +145,11 @@ BH_API BH_MUST_USE bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t ti
  * was made or reset: observing does not clear it (E2). */
 BH_API BH_MUST_USE bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns,
                                                    bh_detail *detail);
-/* Forgets past failures for synchronize, and gives a stream that is UNAVAILABLE a fresh restart
- * budget. Verdicts of events stay. Does not block. */
+/* Forgets past failures, for synchronize and for a strict stream, and gives the stream a fresh
+ * restart budget: one that is UNAVAILABLE gets a worker again. (So it does by itself for the first
+ * submission, or bh_stream_wait_ready, once restart_window_ns has passed; NO_DEVICE and UNSUPPORTED
+ * last until reset.) Verdicts of events stay: also of what was submitted before the reset and has
+ * not ended yet. Does not block. */
 BH_API BH_MUST_USE bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail);
 /* The worker that serves the stream now, as a pid of the caller's pid namespace; 0: none at the
  * moment. For diagnostics and tests: it may be dead by the time you look. */
@@ -276,7 +297,9 @@ typedef struct bh_submit_info {
 /* Queues a submission, the unit of failure (E4). It depends on the events it waits for and on
  * whoever writes the buffers it reads, on any stream of the context; it also runs after earlier
  * users of the buffers it writes. Never blocks, and never returns another submission's error (E8).
- * |out_event| may be NULL (fire and forget). Everything is copied or retained.
+ * |out_event| may be NULL (fire and forget). It is written last, NULL where the call fails, and may
+ * be an element of |info->waits|. Everything is copied or retained. There are no cycles: the event
+ * does not exist before the call, so nothing that it waits for can wait for it.
  * Returns BH_OK, BH_INVALID_ARGUMENT (the detail names command and field), BH_TOO_LARGE (encoded,
  * over 512 KiB), BH_NO_MEMORY, BH_CLOSED. A worker's death: see bh_event_wait. */
 BH_API BH_MUST_USE bh_status bh_submit(bh_stream *stream, const bh_submit_info *info,
@@ -308,7 +331,7 @@ typedef struct bh_verdict {
     uint64_t event;        /* this event's id */
     uint64_t origin;       /* id of the event where the poison began; itself if it is the culprit */
     uint32_t hops;         /* how many dependencies lie between; 0: itself */
-    uint32_t other_causes; /* how many other poisoned events it also depended on (E7) */
+    uint32_t other_causes; /* further origins among what it depends on, known when it ended (E7) */
     uint32_t command_index; /* in its submission; BH_NO_COMMAND: not known */
     int32_t worker_pid;     /* of the origin; 0: it never reached a worker */
     uint64_t limit;         /* the limit that was hit: deadline in ns, or memory in bytes; 0 */
@@ -323,10 +346,48 @@ typedef struct bh_verdict {
  * (nothing changed), or the verdict's code; the same answer every time, to every thread (E2). When
  * its worker dies, the wait ends within a few milliseconds (E9). Blocks. */
 BH_API BH_MUST_USE bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns);
-/* Waits until one of |events| has ended; *out_index is the first in the array that has. Returns
- * BH_OK, BH_TIMEOUT or BH_INVALID_ARGUMENT; what became of it, bh_event_wait(…, 0) tells. */
+/* Waits until one of |events| has ended; *out_index is then the first in the array that has. One
+ * event may be named several times, and they may belong to several contexts; none at all, or a NULL
+ * among them, is BH_INVALID_ARGUMENT. Returns BH_OK whatever became of it (bh_event_wait(…, 0)
+ * tells), BH_TIMEOUT (nothing changed), or BH_NO_MEMORY. Costs one look at each event, not one for
+ * each that ends. Blocks. Takes no reference. */
 BH_API BH_MUST_USE bh_status bh_event_wait_any(bh_event *const *events, size_t count,
                                                uint64_t timeout_ns, size_t *out_index);
+/* Waits until all of |events| have ended, well or badly: no early return at the first that is
+ * poisoned. Duplicates and several contexts are fine, and no event at all is BH_OK. Returns
+ *   BH_OK                all are READY; *out_index is |count|
+ *   a verdict's code     all have ended; *out_index is the first in the array that is POISONED
+ *   BH_TIMEOUT           nothing changed; *out_index is the first in the array that is pending
+ *   BH_INVALID_ARGUMENT  a NULL among them
+ * |out_index| may be NULL. Blocks. Takes no reference. */
+BH_API BH_MUST_USE bh_status bh_event_wait_all(bh_event *const *events, size_t count,
+                                               uint64_t timeout_ns, size_t *out_index);
+/* Gives a descriptor that becomes readable (poll, epoll, select, libuv) when |event| has ended, not
+ * before, and stays so: there is no need to read it. An eventfd, close-on-exec, non-blocking, the
+ * caller's to close, before the end if it likes. Each call gives another one, readable from the
+ * start when the event has ended. It keeps neither event nor context alive, and works after both
+ * are released. bh_context_destroy ends the event and so makes it readable; a forked child that
+ * inherits it sees the same. While the event is pending the library has a second descriptor of it.
+ * Returns BH_OK, BH_NO_MEMORY, or BH_SYSTEM (EMFILE, ENFILE: out of descriptors); *out_fd is -1
+ * then. Does not block. */
+BH_API BH_MUST_USE bh_status bh_event_fd(bh_event *event, int *out_fd, bh_detail *detail);
+
+/* |event| has ended: bh_event_query says so. It is valid during the call, whatever was released. */
+typedef void (*bh_event_callback)(bh_event *event, void *user);
+/* Has |callback| called when |event| has ended: exactly once for each registration that returned
+ * BH_OK, and before bh_context_destroy returns. There is no way to take it back: cancel the event.
+ *   Where: in one thread of the context's own, made at the first registration, with all signals
+ *   blocked; never inside this or any other call, never with a lock of the library held.
+ *   When: in the order in which the events ended, those of one event in the order of registration.
+ *   For an event that has ended already it is due at once, after those that are due already.
+ *   What it may do: everything that does not wait: submit, register, cancel, query, release, and
+ *   waits that need not wait (events that have ended, a timeout of 0). A call that would have to
+ *   wait answers BH_IN_CALLBACK; bh_kernel_reflect, bh_devices, bh_doctor and bh_context_destroy
+ *   always do. One that takes long delays the callbacks after it, and nothing else.
+ * Returns BH_OK, BH_NO_MEMORY, BH_SYSTEM (no thread), or BH_CLOSED once bh_context_destroy has been
+ * called. Does not block. */
+BH_API BH_MUST_USE bh_status bh_event_on_end(bh_event *event, bh_event_callback callback,
+                                             void *user, bh_detail *detail);
 BH_API bh_event_state bh_event_query(bh_event *event);
 /* BH_PENDING, or BH_OK with *out_verdict filled in (also for a READY event). */
 BH_API BH_MUST_USE bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict);

@@ -115,12 +115,13 @@ bh_status bh_context_create(const bh_context_options *options, bh_context **out_
     return status;
 }
 
-void bh_context_destroy(bh_context *context) {
+bh_status bh_context_destroy(bh_context *context) {
     pthread_mutex_lock(&lock);
     closed = true;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
     free(context);
+    return BH_OK;
 }
 
 void bh_stream_options_init(bh_stream_options *options) {

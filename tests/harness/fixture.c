@@ -49,13 +49,14 @@ static void replace_context(bh_context *old, bh_context *new) {
 }
 
 /* The linker gives this to every test instead of the library's (--wrap). */
-void __real_bh_context_destroy(bh_context *context);
-void __wrap_bh_context_destroy(bh_context *context);
-void __wrap_bh_context_destroy(bh_context *context) {
+bh_status __real_bh_context_destroy(bh_context *context);
+bh_status __wrap_bh_context_destroy(bh_context *context);
+bh_status __wrap_bh_context_destroy(bh_context *context) {
     /* Still listed while it closes: that can hang, too. */
-    __real_bh_context_destroy(context);
-    if (context)
+    bh_status status = __real_bh_context_destroy(context);
+    if (context && status == BH_OK)
         replace_context(context, NULL);
+    return status;
 }
 
 bh_context_options fx_options(void) {

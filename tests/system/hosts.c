@@ -122,64 +122,6 @@ static size_t runtime_folders(pid_t pid) {
     return count;
 }
 
-static bool nobody_left(void) {
-    while (waitpid(-1, NULL, WNOHANG) > 0)
-        ;
-    return bht_count_children(getpid()) == 0;
-}
-
-/* Case 51. |keep_child|: the host had forked a child that outlives it and holds all descriptors. */
-static void host_dies(bool keep_child) {
-    unsetenv("XDG_RUNTIME_DIR");
-    int pipe_fds[2], held[2];
-    BHT_EQ(pipe(pipe_fds), 0);
-    BHT_EQ(pipe(held), 0);
-    pid_t host = fork();
-    if (host == 0) {
-        bh_context *context = fx_context(NULL);
-        pid_t pids[3];
-        for (int i = 0; i < 2; i++)
-            pids[i] = fx_ready(fx_stream(context, "s", FX_SECONDS));
-        bh_stream *busy = fx_stream(context, "busy", BH_FOREVER);
-        pids[2] = fx_ready(busy);
-        fx_gate(busy, fx_kernel(context, "gate"), fx_words(context, 64, 0));
-        if (keep_child && fork() == 0) {
-            /* Until the test lets go of the pipe. */
-            char byte;
-            close(pipe_fds[1]);
-            close(held[1]);
-            (void)!read(held[0], &byte, 1);
-            _exit(0);
-        }
-        BHT_EQ(write(pipe_fds[1], pids, sizeof pids), (ssize_t)sizeof pids);
-        for (;;)
-            pause();
-    }
-    pid_t pids[3];
-    BHT_EQ(read(pipe_fds[0], pids, sizeof pids), (ssize_t)sizeof pids);
-    BHT_GT(runtime_folders(host), 0);
-    fx_kill(host, SIGKILL);
-    BHT_EQ(waitpid(host, NULL, 0), host);
-    for (int i = 0; i < 3; i++)
-        WAIT_UNTIL(bht_process_state(pids[i]) == 'X' || bht_process_state(pids[i]) == 'Z',
-                   BHT_SECOND_MS);
-    WAIT_UNTIL(runtime_folders(host) == 0, BHT_SECOND_MS);
-    close(held[0]);
-    close(held[1]);
-    /* What the host has left behind is this process's now: the warden, which ends by itself. */
-    WAIT_UNTIL(nobody_left(), BHT_SECOND_MS);
-    close(pipe_fds[0]);
-    close(pipe_fds[1]);
-}
-
-static void the_host_is_killed(void) {
-    host_dies(false);
-}
-
-static void the_host_is_killed_and_a_forked_child_lives(void) {
-    host_dies(true);
-}
-
 /* Nothing of the process is changed: handlers, mask, environment, working directory. */
 static void nothing_of_the_host_is_touched(void) {
     static struct sigaction before[65], after[65]; /* zero for the two that are libc's own */
@@ -282,16 +224,10 @@ static void a_host_without_standard_streams(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(a_host_that_reaps_every_child),
-        BHT_TEST(a_host_that_ignores_sigchld),
-        BHT_TEST(a_host_that_adopts_orphans),
-        BHT_TEST(a_host_that_forks),
-        BHT_TEST(the_host_is_killed),
-        BHT_TEST(the_host_is_killed_and_a_forked_child_lives),
-        BHT_TEST(nothing_of_the_host_is_touched),
-        BHT_TEST(a_context_is_destroyed_in_mid_job),
-        BHT_TEST(two_contexts_in_one_process),
-        BHT_TEST(spares_take_over),
+        BHT_TEST(a_host_that_reaps_every_child),   BHT_TEST(a_host_that_ignores_sigchld),
+        BHT_TEST(a_host_that_adopts_orphans),      BHT_TEST(a_host_that_forks),
+        BHT_TEST(nothing_of_the_host_is_touched),  BHT_TEST(a_context_is_destroyed_in_mid_job),
+        BHT_TEST(two_contexts_in_one_process),     BHT_TEST(spares_take_over),
         BHT_TEST(a_host_without_standard_streams),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

@@ -45,26 +45,35 @@ static struct stage set_up(uint64_t first_deadline_ns, uint64_t second_deadline_
     s.y = fx_words(s.context, 64, FX_GATE_OPEN);
     s.words = fx_pointer(s.y);
     s.pid = fx_ready(s.stream);
-    /* Only what is compiled, and what took little time lately, is merged. */
-    bh_event *open = launch(&s, true, 1, 0);
-    fx_expect(open, BH_OK);
-    bh_event_release(open);
-    for (int i = 0; i < 60; i++) {
-        bh_event *event = launch(&s, false, 1, 0);
-        fx_expect(event, BH_OK);
-        bh_event_release(event);
+    /* Only what is compiled, and what took little time lately, is merged: on a busy machine that
+     * takes more than one try. */
+    for (int tries = 0; tries < 50; tries++) {
+        s.words[0] = FX_GATE_OPEN;
+        bh_event *open = launch(&s, true, 1, 0);
+        fx_expect(open, BH_OK);
+        bh_event_release(open);
+        for (int i = 0; i < 60; i++) {
+            bh_event *event = launch(&s, false, 1, 0);
+            fx_expect(event, BH_OK);
+            bh_event_release(event);
+        }
+        /* Both are in the lane before the worker looks. */
+        fx_kill(s.pid, SIGSTOP);
+        WAIT_UNTIL(bht_process_state(s.pid) == 'T', 5000);
+        s.words[1] = 0;
+        s.first = launch(&s, false, 1, first_deadline_ns);
+        s.second = launch(&s, true, 65535, second_deadline_ns);
+        fx_kill(s.pid, SIGCONT);
+        WAIT_UNTIL(s.words[1] == 1, 20000);
+        if (bh_event_query(s.first) == BH_EVENT_PENDING)
+            return s;
+        s.words[0] = FX_GATE_OPEN;
+        (void)fx_verdict(s.second); /* it may have run into its deadline */
+        bh_event_release(s.first);
+        bh_event_release(s.second);
+        s.pid = fx_ready(s.stream);
     }
-    /* Both are in the lane before the worker looks. */
-    fx_kill(s.pid, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(s.pid) == 'T', 5000);
-    s.words[1] = 0;
-    s.first = launch(&s, false, 1, first_deadline_ns);
-    s.second = launch(&s, true, 65535, second_deadline_ns);
-    fx_kill(s.pid, SIGCONT);
-    WAIT_UNTIL(s.words[1] == 1, 20000);
-    if (bh_event_query(s.first) != BH_EVENT_PENDING)
-        BHT_FAIL("they were not merged");
-    return s;
+    BHT_FAIL("they were not merged");
 }
 
 static void tear_down(struct stage *s) {

@@ -2,8 +2,6 @@
  * docs/semantics.md. A gate kernel that the test opens, or kills, takes the place of timing. */
 #include "fixture.h"
 
-#include <pthread.h>
-
 /* Two streams, a gate on the first. */
 struct stage {
     bh_context *context;
@@ -67,51 +65,6 @@ static bh_event *square_after(bh_stream *stream, struct stage *s, bh_buffer *in,
     return event;
 }
 
-/* Cases 3, 5, 17, 48: B waits on bad and good; B fails, good does not, on other streams too. */
-static void poison_flows_downstream_only(void) {
-    struct stage s = set_up();
-    bh_event *good = square_after(s.b, &s, s.x, s.y, NULL, 0);
-    bh_event *waits[] = {s.bad, good};
-    bh_event *both = square_after(s.b, &s, s.x, s.z, waits, 2);
-    BHT_EQ(bh_event_wait(good, FX_SECONDS), BH_OK); /* E16 */
-    BHT_EQ(bh_event_query(both), BH_EVENT_PENDING); /* E15: held, not started */
-    fx_kill(s.pid, SIGKILL);
-    fx_expect(both, BH_WORKER_SIGNAL);
-    fx_expect(s.bad, BH_WORKER_SIGNAL);
-    fx_expect(good, BH_OK);
-    bh_verdict verdict = fx_verdict(both);
-    BHT_EQ(verdict.origin, bh_event_id(s.bad));
-    BHT_EQ(verdict.hops, 1);
-    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
-    BHT_STR_EQ(verdict.kernel_name, "gate");
-    fx_expect_healthy(s.context, s.b);
-    bh_event_release(good);
-    bh_event_release(both);
-    tear_down(&s);
-}
-
-/* Cases 4, 13, 15: a dependent queued before the failure; either is waited first; both fail each
- * time, on the same and on another stream. */
-static void dependents_fail_whoever_is_asked_first(void) {
-    for (int first = 0; first < 2; first++) {
-        struct stage s = set_up();
-        bh_event *same = square_after(s.a, &s, s.x, s.y, &s.bad, 1);
-        bh_event *other = square_after(s.b, &s, s.x, s.z, &s.bad, 1);
-        fx_kill(s.pid, SIGKILL);
-        if (first == 0)
-            fx_expect(s.bad, BH_WORKER_SIGNAL);
-        fx_expect(same, BH_WORKER_SIGNAL);
-        fx_expect(other, BH_WORKER_SIGNAL);
-        fx_expect(s.bad, BH_WORKER_SIGNAL);
-        fx_expect(same, BH_WORKER_SIGNAL);
-        fx_expect_healthy(s.context, s.a);
-        fx_expect_healthy(s.context, s.b);
-        bh_event_release(same);
-        bh_event_release(other);
-        tear_down(&s);
-    }
-}
-
 /* A chain of reads through buffers, no event named: E4's second way, and the hop count. */
 static void poison_flows_through_buffers(void) {
     struct stage s = set_up();
@@ -152,117 +105,6 @@ static void poison_flows_through_buffers(void) {
     bh_event_release(late);
     bh_event_release(clean);
     bh_buffer_release(w);
-    tear_down(&s);
-}
-
-/* Case 14: two independent failures on one stream both fail, and synchronize reports the earliest
- * until it is reset (case 7, E2). */
-static void two_failures_on_one_stream(void) {
-    struct stage s = set_up();
-    fx_kill(s.pid, SIGKILL);
-    fx_expect(s.bad, BH_WORKER_SIGNAL);
-    pid_t next = fx_ready(s.a);
-    bh_buffer *gate = fx_words(s.context, 64, 0);
-    bh_event *second = fx_gate(s.a, s.hang, gate);
-    fx_await_gate(gate);
-    fx_kill(next, SIGABRT);
-    fx_expect(second, BH_WORKER_SIGNAL);
-    BHT_EQ(fx_verdict(second).signal, SIGABRT);
-    BHT_EQ(fx_verdict(s.bad).signal, SIGKILL);
-    bh_detail detail;
-    for (int i = 0; i < 2; i++) {
-        BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, &detail), BH_WORKER_SIGNAL);
-        BHT_STR_HAS(detail.message, "SIGKILL");
-    }
-    BHT_EQ(bh_stream_synchronize(s.b, FX_SECONDS, &detail), BH_OK);
-    BHT_EQ(bh_stream_reset(s.a, NULL), BH_OK);
-    BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, &detail), BH_OK);
-    BHT_EQ(bh_event_wait(second, 0), BH_WORKER_SIGNAL);
-    bh_event_release(second);
-    bh_buffer_release(gate);
-    tear_down(&s);
-}
-
-/* E7: the earliest origin is reported, the others are counted. */
-static void several_causes(void) {
-    struct stage s = set_up();
-    bh_buffer *gate = fx_words(s.context, 64, 0);
-    bh_event *bad2 = fx_gate(s.b, s.hang, gate);
-    fx_await_gate(gate);
-    pid_t pid_b = fx_ready(s.b);
-    fx_kill(s.pid, SIGKILL);
-    fx_expect(s.bad, BH_WORKER_SIGNAL);
-    fx_kill(pid_b, SIGABRT);
-    fx_expect(bad2, BH_WORKER_SIGNAL);
-    bh_event *waits[] = {bad2, s.bad};
-    bh_event *both = square_after(s.a, &s, s.x, s.y, waits, 2);
-    bh_verdict verdict = fx_verdict(both);
-    BHT_EQ(verdict.origin, bh_event_id(s.bad));
-    BHT_EQ(verdict.other_causes, 1);
-    bh_event_release(bad2);
-    bh_event_release(both);
-    bh_buffer_release(gate);
-    tear_down(&s);
-}
-
-/* E4, case 11: the middle of a submission fails; the whole of it does, and nothing after runs.
- * Cases 12: what had completed before stays. */
-static void the_middle_of_a_submission_fails(void) {
-    struct stage s = set_up();
-    *s.word = FX_GATE_OPEN;
-    fx_expect(s.bad, BH_OK);
-    bh_event *before = fx_square(s.a, s.square, s.x, s.y);
-    const bh_binding one[] = {
-        {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_READ},
-        {.binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_WRITE}};
-    const bh_command commands[] = {
-        {.type = BH_COMMAND_DISPATCH,
-         .kernel = s.square,
-         .groups = {1, 1, 1},
-         .bindings = one,
-         .binding_count = 2},
-        {.type = BH_COMMAND_DISPATCH,
-         .kernel = s.square,
-         .groups = {1, 1, 1},
-         .bindings = one,
-         .binding_count = 1},
-        {.type = BH_COMMAND_FILL, .dst = s.z, .size = 256, .fill_value = 7},
-    };
-    const bh_submit_info info = {.commands = commands, .command_count = 3};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(s.a, &info, &event, NULL), BH_OK);
-    bh_verdict verdict = fx_verdict(event);
-    BHT_EQ(verdict.status, BH_BINDING_MISMATCH);
-    BHT_EQ(verdict.command_index, 1);
-    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
-    BHT_STR_HAS(verdict.message, "set 0 binding 1");
-    BHT_STR_EQ(verdict.kernel_name, "square");
-    fx_expect(before, BH_OK);
-    void *pointer;
-    BHT_EQ(bh_buffer_map(s.z, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_BINDING_MISMATCH);
-    fx_expect_healthy(s.context, s.a);
-    bh_event_release(before);
-    bh_event_release(event);
-    tear_down(&s);
-}
-
-/* On one stream the dependent is in the lane already when its producer is refused: it may run, but
- * it does not count. */
-static void a_refused_producer_on_the_same_stream(void) {
-    struct stage s = set_up();
-    const bh_binding one[] = {
-        {.binding = 1, .buffer = s.y, .size = BH_WHOLE_SIZE, .access = BH_WRITE}};
-    const uint32_t groups[3] = {1, 1, 1};
-    bh_event *refused = NULL;
-    BHT_EQ(bh_launch(s.a, s.square, groups, one, 1, NULL, 0, &refused, NULL), BH_OK);
-    bh_event *dependent = fx_square(s.a, s.square, s.y, s.z);
-    *s.word = FX_GATE_OPEN;
-    fx_expect(dependent, BH_BINDING_MISMATCH);
-    BHT_EQ(fx_verdict(dependent).origin, bh_event_id(refused));
-    fx_expect(refused, BH_BINDING_MISMATCH);
-    fx_expect(s.bad, BH_OK);
-    bh_event_release(refused);
-    bh_event_release(dependent);
     tear_down(&s);
 }
 
@@ -438,39 +280,6 @@ static void all_handles_are_dropped_in_flight(void) {
     tear_down(&s);
 }
 
-struct waiter {
-    pthread_t thread;
-    bh_event *event;
-    bh_status status;
-};
-
-static void *wait_for_it(void *argument) {
-    struct waiter *waiter = argument;
-    waiter->status = bh_event_wait(waiter->event, FX_SECONDS);
-    return NULL;
-}
-
-/* Case 43: many threads, many events, one death. */
-static void all_waiters_wake(void) {
-    struct stage s = set_up();
-    enum { COUNT = 16 };
-    struct waiter waiters[COUNT];
-    bh_event *events[COUNT];
-    for (int i = 0; i < COUNT; i++) {
-        events[i] = i % 2 ? fx_square(s.a, s.square, s.gate, s.y)
-                          : square_after(s.b, &s, s.x, s.z, &s.bad, 1);
-        waiters[i].event = events[i];
-        BHT_EQ(pthread_create(&waiters[i].thread, NULL, wait_for_it, &waiters[i]), 0);
-    }
-    fx_kill(s.pid, SIGKILL);
-    for (int i = 0; i < COUNT; i++) {
-        pthread_join(waiters[i].thread, NULL);
-        BHT_EQ(waiters[i].status, BH_WORKER_SIGNAL);
-        bh_event_release(events[i]);
-    }
-    tear_down(&s);
-}
-
 static void wait_any(void) {
     struct stage s = set_up();
     bh_event *good = fx_square(s.b, s.square, s.x, s.y);
@@ -487,20 +296,6 @@ static void wait_any(void) {
     bh_event_release(good);
     bh_event_release(held);
     tear_down(&s);
-}
-
-/* Case 19, E1: the verdict outlives stream, worker and context. */
-static void the_verdict_outlives_everything(void) {
-    struct stage s = set_up();
-    bh_event *bad = s.bad;
-    bh_event_retain(bad);
-    fx_kill(s.pid, SIGSEGV);
-    tear_down(&s);
-    bh_verdict verdict;
-    BHT_EQ(bh_event_verdict(bad, &verdict), BH_OK);
-    BHT_TRUE(verdict.status == BH_WORKER_SIGNAL || verdict.status == BH_CONTEXT_CLOSED);
-    BHT_EQ(bh_event_wait(bad, 0), verdict.status);
-    bh_event_release(bad);
 }
 
 /* More than the lane and the result ring can hold at once. */
@@ -520,13 +315,7 @@ static void more_than_the_lane_holds(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(poison_flows_downstream_only),
-        BHT_TEST(dependents_fail_whoever_is_asked_first),
         BHT_TEST(poison_flows_through_buffers),
-        BHT_TEST(two_failures_on_one_stream),
-        BHT_TEST(several_causes),
-        BHT_TEST(the_middle_of_a_submission_fails),
-        BHT_TEST(a_refused_producer_on_the_same_stream),
         BHT_TEST(data_crosses_streams),
         BHT_TEST(a_writer_waits_for_readers),
         BHT_TEST(cancel_queued_and_running),
@@ -535,9 +324,7 @@ int main(int argc, char **argv) {
         BHT_TEST(cancel_behind_an_endless_one),
         BHT_TEST(cancelled_ones_stay_cancelled),
         BHT_TEST(all_handles_are_dropped_in_flight),
-        BHT_TEST(all_waiters_wake),
         BHT_TEST(wait_any),
-        BHT_TEST(the_verdict_outlives_everything),
         BHT_TEST_WITH(more_than_the_lane_holds, 120, 0),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

@@ -3,13 +3,12 @@
  * what no honest worker would. */
 #include "fixture.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "progress.h"
+#include "tamper.h"
 
 /* A context whose zygote never starts: streams wait, queues stay. */
 static bh_context *without_workers(uint32_t restart_budget) {
@@ -100,44 +99,16 @@ static void released_streams_in_line_become_unavailable(void) {
 
 /* -- the processes ----------------------------------------------------------------------------- */
 
-static pid_t parent_of(pid_t pid) {
-    char path[64], line[256];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *file = fopen(path, "re");
-    int parent = 0;
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "PPid: %d", &parent) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return parent;
-}
-
 /* The zygote, once it has forked a worker; 0 before. Host, warden, zygote, worker. */
 static pid_t zygote(void) {
     pid_t below[64];
     size_t count = bht_descendants(getpid(), below, BHT_COUNT(below));
     for (size_t i = 0; i < count && i < BHT_COUNT(below); i++) {
-        pid_t parent = parent_of(below[i]), warden = parent > 1 ? parent_of(parent) : 0;
-        if (warden > 1 && parent_of(warden) == getpid())
+        pid_t parent = fx_parent(below[i]), warden = parent > 1 ? fx_parent(parent) : 0;
+        if (warden > 1 && fx_parent(warden) == getpid())
             return parent;
     }
     return 0;
-}
-
-/* Maps the progress memory behind |fd| as the worker has it: the host's own view is read-only. With
- * a descriptor of its own, since the library may close that one at any time. */
-static bool map_progress(int fd, struct bhi_progress *out) {
-    char path[64], target[128] = "";
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    if (readlink(path, target, sizeof target - 1) <= 0 || !strstr(target, "bulkhead-progress"))
-        return false;
-    int own = open(path, O_RDWR | O_CLOEXEC);
-    if (own < 0)
-        return false;
-    bool mapped = bhi_progress_map(out, own, bhi_progress_bytes(BHI_PROGRESS_RESULTS)) == 0;
-    close(own);
-    return mapped;
 }
 
 /* Workers, spares among them, that say that they run. */
@@ -145,7 +116,7 @@ static int running_workers(void) {
     int count = 0;
     for (int fd = 0; fd < 256; fd++) {
         struct bhi_progress progress;
-        if (!map_progress(fd, &progress))
+        if (!fx_map_progress(fd, &progress))
             continue;
         count += atomic_load(&progress.header->step) == BHI_STEP_RUNNING;
         bhi_progress_unmap(&progress);
@@ -205,6 +176,31 @@ static void a_zygote_that_stops(void) {
     bh_context_destroy(context);
 }
 
+/* E14: a zygote that is slow to say how its worker died is waited for, since to guess would be to
+ * call the guilty a victim. */
+static void a_zygote_that_is_slow_to_tell(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
+    pid_t pid = fx_ready(stream), slow = fx_parent(pid);
+    bh_kernel *gate = fx_kernel(context, "gate");
+    bh_buffer *data = fx_words(context, 64, 0);
+    bh_event *event = fx_gate(stream, gate, data);
+    fx_await_gate(data);
+    fx_kill(slow, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(slow) == 'T', 20000);
+    fx_kill(pid, SIGSEGV);
+    BHT_EQ(bh_event_wait(event, 500 * FX_MS), BH_TIMEOUT);
+    fx_kill(slow, SIGCONT);
+    fx_expect(event, BH_WORKER_SIGNAL);
+    BHT_EQ(fx_verdict(event).signal, SIGSEGV);
+    fx_expect_healthy(context, stream);
+    bh_event_release(event);
+    bh_kernel_release(gate);
+    bh_buffer_release(data);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
 /* As soon as it has forked a worker, and before it can say so. */
 static void a_zygote_that_dies_with_every_start(void) {
     bh_context_options options = fx_options();
@@ -222,15 +218,6 @@ static void a_zygote_that_dies_with_every_start(void) {
 
 /* -- what a worker writes ---------------------------------------------------------------------- */
 
-/* The progress memory of the only worker. */
-static struct bhi_progress tamper_with_progress(void) {
-    struct bhi_progress progress;
-    for (int fd = 0; fd < 256; fd++)
-        if (map_progress(fd, &progress))
-            return progress;
-    BHT_FAIL("no progress memory");
-}
-
 /* Records of about half a lane. */
 static bh_event *big(bh_stream *stream, bh_buffer *buffer) {
     enum { COUNT = 10000 };
@@ -245,16 +232,6 @@ static bh_event *big(bh_stream *stream, bh_buffer *buffer) {
     return event;
 }
 
-static void complete(struct bhi_progress *progress, uint64_t seq, uint64_t tail) {
-    bhi_progress_result(progress,
-                        &(struct bhi_result){.seq = seq,
-                                             .command_index = BHI_NO_COMMAND,
-                                             .executed = BH_EXECUTED_YES},
-                        NULL);
-    bhi_progress_publish(progress, seq, tail);
-    bhi_progress_wake(progress);
-}
-
 /* A worker that completes all and takes nothing from its lane: there is no room, nothing in flight,
  * and so no deadline. It is found out. */
 static void completed_but_not_taken(void) {
@@ -262,14 +239,14 @@ static void completed_but_not_taken(void) {
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
     pid_t pid = fx_ready(stream);
     bh_buffer *buffer = fx_buffer(context, 64);
-    struct bhi_progress progress = tamper_with_progress();
+    struct bhi_progress progress = fx_progress();
     fx_kill(pid, SIGSTOP);
     WAIT_UNTIL(bht_process_state(pid) == 'T', 20000);
     bh_event *events[4];
     for (int i = 0; i < 4; i++)
         events[i] = big(stream, buffer);
     for (uint64_t seq = 1; seq <= 2; seq++)
-        complete(&progress, seq, 0);
+        fx_complete(&progress, seq, 0);
     /* Two were in its lane. Nothing that it says of them counts: it may have run the second. */
     fx_expect(events[0], BH_PROTOCOL);
     fx_expect(events[1], BH_WORKER_LOST);
@@ -291,7 +268,7 @@ static void the_next_one_is_not_blamed(void) {
     pid_t pid = fx_ready(stream);
     bh_kernel *gate = fx_kernel(context, "gate");
     bh_buffer *data = fx_words(context, 64, 0), *other = fx_buffer(context, 64);
-    struct bhi_progress progress = tamper_with_progress();
+    struct bhi_progress progress = fx_progress();
     bh_event *event = fx_gate(stream, gate, data);
     fx_await_gate(data);
     /* A stopped zygote does not tell how its worker died: there is time before it is buried. */
@@ -304,7 +281,7 @@ static void the_next_one_is_not_blamed(void) {
     BHT_EQ(bh_event_cancel(event), BH_OK);
     WAIT_UNTIL(bht_process_state(pid) == 'X' || bht_process_state(pid) == 'Z', 20000);
     atomic_store(&progress.header->started_seq, 2);
-    complete(&progress, 1, atomic_load(&progress.header->tail));
+    fx_complete(&progress, 1, atomic_load(&progress.header->tail));
     fx_expect(event, BH_OK);
     fx_expect(next, BH_WORKER_LOST);
     fx_kill(stopped, SIGCONT);
@@ -326,6 +303,7 @@ int main(int argc, char **argv) {
         BHT_TEST(released_streams_in_line_become_unavailable),
         BHT_TEST(no_folder_for_a_spare),
         BHT_TEST(a_zygote_that_stops),
+        BHT_TEST(a_zygote_that_is_slow_to_tell),
         BHT_TEST(a_zygote_that_dies_with_every_start),
         BHT_TEST(completed_but_not_taken),
         BHT_TEST(the_next_one_is_not_blamed),

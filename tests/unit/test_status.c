@@ -55,15 +55,17 @@ static void test_values_are_fixed(void **state) {
     assert_int_equal(BH_OK, 0);
     assert_int_equal(BH_TIMEOUT, 1);
     assert_int_equal(BH_TOO_LARGE, 11);
+    assert_int_equal(BH_IN_CALLBACK, 12);
     assert_int_equal(BH_WORKER_SIGNAL, 32);
     assert_int_equal(BH_DEADLINE, 35);
     assert_int_equal(BH_PROTOCOL, 40);
     assert_int_equal(BH_WORKER_LOST, 49);
+    assert_int_equal(BH_STREAM_FAILED, 50);
 }
 
 static void test_unknown(void **state) {
     (void)state;
-    static const uint32_t codes[] = {12, 31, 50, 255, UINT32_MAX};
+    static const uint32_t codes[] = {31, 63, 255, UINT32_MAX};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         assert_false(bhi_status_known(codes[i]));
         assert_false(bhi_status_from_worker(codes[i]));
@@ -80,7 +82,8 @@ static void test_from_worker(void **state) {
     (void)state;
     static const uint32_t never[] = {BH_OK,          BH_WORKER_SIGNAL,  BH_WORKER_EXIT,
                                      BH_SECCOMP,     BH_DEADLINE,       BH_PROTOCOL,
-                                     BH_ZYGOTE_LOST, BH_CONTEXT_CLOSED, BH_WORKER_LOST};
+                                     BH_ZYGOTE_LOST, BH_CONTEXT_CLOSED, BH_WORKER_LOST,
+                                     BH_STREAM_FAILED};
     for (size_t i = 0; i < ROWS; i++) {
         if (bhi_status_from_worker(rows[i].value))
             assert_true(rows[i].value >= 32);

@@ -1,0 +1,19 @@
+#include "core.h"
+#include "crew.h"
+#include "stream.h"
+
+void bhi_core_init(struct bhi_core *core, const struct bhi_ports *ports) {
+    *core = (struct bhi_core){.ports = ports};
+    bhi_list_init(&core->pumpable);
+    bhi_list_init(&core->ripples);
+    bhi_list_init(&core->sweeps);
+}
+
+void bhi_core_pump(struct bhi_core *core) {
+    while (!bhi_list_empty(&core->pumpable)) {
+        struct bhi_core_stream *stream =
+            BHI_CONTAINER(core->pumpable.next, struct bhi_core_stream, pump_link);
+        bhi_list_remove(&stream->pump_link);
+        bhi_crew_fill(stream);
+    }
+}

@@ -1,0 +1,91 @@
+/* The core: what is submitted, what depends on what, and what becomes of it.
+ *
+ * A pure state machine. It does no I/O, has no threads, takes no lock and asks nobody for the time:
+ * what it wants done, and what it has to know, goes through the ports below. The supervisor drives
+ * it under the context's lock (supervisor/ports.c); the model checker drives it with fake workers
+ * and compares it with an oracle (tests/model).
+ *
+ *   event.h        an event: state, verdict, who depends on it
+ *   submission.h   a submission, its edges; how poison flows (E1-E8)
+ *   content.h      whether a buffer's content is CLEAN, PENDING or POISONED (B5)
+ *   stream.h       a stream's queue, strict mode, cancel, reset
+ *   restart.h      the restart budget of a stream
+ *   crew.h         a worker's side: what is in its lane, its deadlines, its death (E11-E13)
+ *
+ * Every call must be made with the caller's lock held. No port may call back into the core, except
+ * where it says so.
+ */
+#ifndef BHI_CORE_CORE_H
+#define BHI_CORE_CORE_H
+
+#include "list.h"
+#include <bulkhead/bulkhead.h>
+
+struct bhi_core;
+struct bhi_content;
+struct bhi_core_stream;
+struct bhi_crew;
+struct bhi_submission;
+
+/* Why a worker is killed. */
+enum bhi_kill {
+    BHI_KILL_NONE,
+    BHI_KILL_DEADLINE,
+    BHI_KILL_CANCEL,
+    BHI_KILL_PROTOCOL,
+    BHI_KILL_START, /* too slow to start, or not isolated as it should be */
+    BHI_KILL_RETIRED,
+};
+
+enum bhi_publish { BHI_PUBLISHED, BHI_LANE_FULL, BHI_PUBLISH_NO_MEMORY };
+
+struct bhi_ports {
+    uint64_t (*now_ns)(struct bhi_core *core);
+    /* Writes |submission| into the worker's lane under number |seq|. Unless it answers
+     * BHI_PUBLISHED, nothing has happened. */
+    enum bhi_publish (*publish)(struct bhi_crew *crew, struct bhi_submission *submission,
+                                uint64_t seq);
+    /* Has the worker skip number |seq|. True: it had not come to it, and will skip it for certain.
+     * False: it may have started, or may skip it all the same: its result tells. */
+    bool (*withdraw)(struct bhi_crew *crew, uint64_t seq);
+    /* The result of |seq|, which withdraw was called for, has been taken. */
+    void (*withdrawn)(struct bhi_crew *crew, uint64_t seq);
+    /* Ends the worker's process. Its death is told with bhi_crew_died, later. */
+    void (*kill)(struct bhi_crew *crew);
+    /* Somebody needs bhi_crew_result to be called soon after the next result is there. */
+    void (*notify)(struct bhi_crew *crew);
+    /* bhi_crew_deadline must be called at |when_ns|, or soon after. */
+    void (*arm)(struct bhi_core *core, uint64_t when_ns);
+    /* The submission has been released or put back: who waits for it looks again whom to watch. */
+    void (*turned)(struct bh_event *event);
+    /* The event has just become READY or POISONED. Exactly once each. */
+    void (*ended)(struct bh_event *event);
+    void (*free_event)(struct bh_event *event); /* the last reference is gone */
+    /* Fills in the kernel of a command (BH_NO_COMMAND: the only one there is, if so). */
+    void (*name_kernel)(const struct bhi_submission *submission, uint32_t command_index,
+                        bh_verdict *verdict);
+    /* It has ended, or was never queued; everything that the core had in it is gone. */
+    void (*free_submission)(struct bhi_submission *submission);
+    /* A reference that bhi_submission_use took; one that bhi_submission_enqueue took. */
+    void (*unref_buffer)(struct bhi_content *content);
+    void (*unref_stream)(struct bhi_core_stream *stream);
+    void (*ref_stream)(struct bhi_core_stream *stream);
+    /* The stream has got or lost its worker, or can have none. */
+    void (*stream_changed)(struct bhi_core_stream *stream);
+};
+
+struct bhi_core {
+    const struct bhi_ports *ports;
+    uint64_t ticks;           /* how many origins of poison there have been: their order (E7) */
+    struct bhi_list pumpable; /* bhi_core_stream.pump_link: bhi_core_pump looks at them */
+    struct bhi_list ripples;  /* bhi_submission.ripple: their dependents must be told */
+    struct bhi_list sweeps;   /* bhi_core_stream.sweep_link: strict ones that have just failed */
+    bool rippling;
+};
+
+void bhi_core_init(struct bhi_core *core, const struct bhi_ports *ports);
+/* Moves what can go from queues into lanes. To be called after anything else was, before the lock
+ * is dropped. */
+void bhi_core_pump(struct bhi_core *core);
+
+#endif

@@ -1,0 +1,238 @@
+#include "crew.h"
+#include "check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define SKIP_NS        (5000ull * 1000000) /* for a lane full of withdrawn ones */
+#define MARKER_LOOK_NS (5ull * 1000000)    /* between two looks at the marker, at least */
+
+void bhi_crew_init(struct bhi_crew *crew, struct bhi_core *core) {
+    *crew = (struct bhi_crew){.core = core};
+    bhi_list_init(&crew->inflight);
+}
+
+void bhi_crew_fini(struct bhi_crew *crew) {
+    BHI_CHECK(bhi_list_empty(&crew->inflight));
+    bhi_idset_fini(&crew->withdrawn);
+}
+
+void bhi_crew_kill(struct bhi_crew *crew, enum bhi_kill reason, uint64_t event, const char *format,
+                   ...) {
+    if (crew->kill == BHI_KILL_NONE) {
+        crew->kill = reason;
+        crew->kill_event = event;
+        va_list args;
+        va_start(args, format);
+        vsnprintf(crew->kill_text, sizeof crew->kill_text, format, args);
+        va_end(args);
+    }
+    crew->core->ports->kill(crew);
+}
+
+void bhi_crew_liar(struct bhi_crew *crew, const char *what) {
+    crew->lied = true;
+    bhi_crew_kill(crew, BHI_KILL_PROTOCOL, 0, "%s", what);
+}
+
+/* -- the lane --------------------------------------------------------------------------------- */
+
+static struct bhi_submission *head_of(const struct bhi_crew *crew) {
+    return BHI_CONTAINER(crew->inflight.next, struct bhi_submission, link);
+}
+
+static uint64_t due_ns(const struct bhi_crew *crew, const struct bhi_submission *running) {
+    uint64_t due = crew->running_since_ns + running->deadline_ns;
+    return running->deadline_ns == BH_FOREVER || due < crew->running_since_ns ? BH_FOREVER : due;
+}
+
+/* When to look at the deadlines again. What comes behind |running| may begin without anybody being
+ * told, where they share a queue submission: its time runs from the look that sees it, so that look
+ * must not be late. */
+static uint64_t look_ns(const struct bhi_crew *crew, const struct bhi_submission *running,
+                        uint64_t now_ns) {
+    uint64_t look = running->cancelled ? 0 : due_ns(crew, running);
+    if (crew->shortest_ns == BH_FOREVER || crew->inflight.prev == &running->link)
+        return look;
+    uint64_t pause = crew->shortest_ns / 8;
+    if (pause < MARKER_LOOK_NS)
+        pause = MARKER_LOOK_NS;
+    return now_ns + pause < look ? now_ns + pause : look;
+}
+
+static enum bhi_publish release(struct bhi_crew *crew, struct bhi_submission *submission) {
+    struct bhi_core *core = crew->core;
+    enum bhi_publish result = core->ports->publish(crew, submission, crew->published + 1);
+    if (result != BHI_PUBLISHED)
+        return result;
+    bool first = bhi_list_empty(&crew->inflight);
+    bhi_list_remove(&submission->link);
+    bhi_list_append(&crew->inflight, &submission->link);
+    submission->state = BHI_RELEASED;
+    submission->crew = crew;
+    submission->seq = ++crew->published;
+    submission->released_ns = core->ports->now_ns(core);
+    if (first) {
+        crew->running_since_ns = submission->released_ns;
+        crew->marker_seen = crew->harvested;
+        crew->shortest_ns = BH_FOREVER;
+    }
+    if (submission->deadline_ns < crew->shortest_ns) {
+        crew->shortest_ns = submission->deadline_ns;
+        core->ports->arm(core, look_ns(crew, head_of(crew), submission->released_ns));
+    }
+    core->ports->turned(submission->event);
+    return BHI_PUBLISHED;
+}
+
+void bhi_crew_fill(struct bhi_core_stream *stream) {
+    struct bhi_crew *crew = stream->crew;
+    const struct bhi_ports *ports = stream->core->ports;
+    if (stream->state != BHI_STREAM_SERVED || crew->kill != BHI_KILL_NONE)
+        return;
+    ports->ref_stream(stream);
+    crew->backlog = false;
+    while (!bhi_list_empty(&stream->queue)) {
+        struct bhi_submission *next =
+            BHI_CONTAINER(stream->queue.next, struct bhi_submission, link);
+        if (next->holds)
+            break; /* what comes after it waits too: a stream is in order */
+        enum bhi_publish result = release(crew, next);
+        if (result == BHI_LANE_FULL) {
+            crew->backlog = true;
+            ports->notify(crew);
+            break;
+        }
+        if (result == BHI_PUBLISH_NO_MEMORY)
+            bhi_submission_end_unstarted(next, BH_OUT_OF_HOST_MEMORY,
+                                         "the host process is out of memory", 0);
+    }
+    ports->unref_stream(stream);
+}
+
+bool bhi_crew_withdraw(struct bhi_crew *crew, struct bhi_submission *submission) {
+    if (crew->dead || crew->lied || crew->kill != BHI_KILL_NONE || submission->withdrawn ||
+        !bhi_idset_reserve(&crew->withdrawn, 1))
+        return false;
+    submission->withdrawn = true;
+    if (!crew->core->ports->withdraw(crew, submission->seq))
+        return false;
+    bhi_idset_add(&crew->withdrawn, submission->seq);
+    /* The turn of the next one comes only now: the time of this one is not its. */
+    if (submission == head_of(crew))
+        crew->running_since_ns = crew->core->ports->now_ns(crew->core);
+    return true;
+}
+
+/* -- results ---------------------------------------------------------------------------------- */
+
+void bhi_crew_hasten(struct bhi_crew *crew) {
+    crew->shortest_ns = 0;
+    crew->core->ports->arm(crew->core, 0);
+}
+
+bool bhi_crew_skip(struct bhi_crew *crew) {
+    if (!bhi_idset_remove(&crew->withdrawn, crew->harvested + 1))
+        return false;
+    crew->harvested++;
+    crew->core->ports->withdrawn(crew, crew->harvested);
+    crew->running_since_ns = crew->core->ports->now_ns(crew->core);
+    return true;
+}
+
+bool bhi_crew_result(struct bhi_crew *crew, struct bhi_outcome *outcome) {
+    struct bhi_submission *submission = head_of(crew);
+    BHI_CHECK(!bhi_list_empty(&crew->inflight) && submission->seq == crew->harvested + 1);
+    if (submission->withdrawn)
+        crew->core->ports->withdrawn(crew, submission->seq);
+    if (outcome->status == BH_CANCELLED && !submission->withdrawn) {
+        bhi_crew_liar(crew, "it skipped what nobody had cancelled");
+        return false;
+    }
+    crew->harvested++;
+    if (outcome->status == BH_CANCELLED) {
+        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, crew->pid);
+        return true;
+    }
+    if (outcome->started_ns < submission->released_ns)
+        outcome->started_ns = submission->released_ns;
+    if (outcome->ended_ns < outcome->started_ns)
+        outcome->ended_ns = outcome->started_ns;
+    crew->running_since_ns = outcome->ended_ns;
+    if (crew->stream)
+        crew->stream->restart.productive = true;
+    bhi_submission_end(submission, outcome);
+    return true;
+}
+
+void bhi_crew_settle(struct bhi_crew *crew) {
+    const struct bhi_ports *ports = crew->core->ports;
+    if (!bhi_list_empty(&crew->inflight)) {
+        const struct bhi_submission *head = head_of(crew);
+        if (crew->running_since_ns < head->released_ns)
+            crew->running_since_ns = head->released_ns;
+        if (head->cancelled || crew->shortest_ns != BH_FOREVER)
+            ports->arm(crew->core, look_ns(crew, head, ports->now_ns(crew->core)));
+    }
+    if (crew->backlog && crew->stream)
+        bhi_stream_wants_pump(crew->stream);
+}
+
+/* -- deadlines -------------------------------------------------------------------------------- */
+
+/* All that is in the lane has been withdrawn: the worker has to skip it, and there is nobody whose
+ * deadline it would be if it did not. */
+static uint64_t check_idle(struct bhi_crew *crew, uint64_t now_ns) {
+    if (!crew->withdrawn.count || !crew->backlog)
+        return BH_FOREVER;
+    uint64_t due = crew->running_since_ns + SKIP_NS;
+    if (due > now_ns)
+        return due;
+    bhi_crew_kill(crew, BHI_KILL_DEADLINE, 0, "it does not take what was withdrawn");
+    return BH_FOREVER;
+}
+
+/* Which of those in flight the device works on. Several can share one queue submission, and then
+ * one completion record; the device's own marker tells them apart. *out_reached: how far it is. */
+static const struct bhi_submission *running_of(const struct bhi_crew *crew, uint64_t started,
+                                               uint32_t marker, uint64_t *out_reached) {
+    uint32_t moved = marker - (uint32_t)crew->harvested;
+    *out_reached = crew->harvested + (moved <= BHI_MERGED_AT_MOST ? moved : 0);
+    const struct bhi_submission *running = head_of(crew);
+    BHI_LIST_EACH(node, &crew->inflight) {
+        const struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
+        if (submission != running && submission->seq > started)
+            break; /* all that was started is done, and not recorded: the last of it lingers */
+        running = submission;
+        if (submission->seq > *out_reached)
+            break;
+    }
+    return running;
+}
+
+uint64_t bhi_crew_deadline(struct bhi_crew *crew, uint64_t now_ns, uint64_t started,
+                           uint32_t marker) {
+    if (crew->kill != BHI_KILL_NONE)
+        return BH_FOREVER;
+    if (bhi_list_empty(&crew->inflight))
+        return check_idle(crew, now_ns);
+    uint64_t reached;
+    const struct bhi_submission *running = running_of(crew, started, marker, &reached);
+    if (reached > crew->harvested && reached > crew->marker_seen) {
+        /* It has its time from the moment we saw it begin. (Where nothing is merged the marker is
+         * an old one, and the time of the last result counts.) */
+        crew->marker_seen = reached;
+        crew->running_since_ns = now_ns;
+    }
+    if (running->cancelled) {
+        bhi_crew_kill(crew, BHI_KILL_CANCEL, running->event->id, "cancelled while it ran");
+        return BH_FOREVER;
+    }
+    if (due_ns(crew, running) > now_ns)
+        return look_ns(crew, running, now_ns);
+    bool whole_ms = running->deadline_ns % 1000000 == 0;
+    bhi_crew_kill(crew, BHI_KILL_DEADLINE, running->event->id, "its deadline of %llu %s passed",
+                  (unsigned long long)(running->deadline_ns / (whole_ms ? 1000000 : 1)),
+                  whole_ms ? "ms" : "ns");
+    return BH_FOREVER;
+}

@@ -1,0 +1,122 @@
+/* What a worker's death means for each submission that it had. */
+#include "check.h"
+#include "crew.h"
+
+#include <stdio.h>
+
+/* Those that were never started go back to the head of the queue, in order (E13). */
+static void put_back(struct bhi_crew *crew, uint64_t started) {
+    struct bhi_core_stream *stream = crew->stream;
+    while (!bhi_list_empty(&crew->inflight)) {
+        struct bhi_submission *last =
+            BHI_CONTAINER(crew->inflight.prev, struct bhi_submission, link);
+        if (last->seq <= started)
+            break;
+        /* What became certain while it was in the lane holds: it need not run for that. */
+        if (last->cancelled || last->doomed) {
+            bhi_submission_end_unstarted(last, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, 0);
+            continue;
+        }
+        bhi_list_remove(&last->link);
+        last->state = BHI_QUEUED;
+        last->crew = NULL;
+        last->withdrawn = false;
+        bhi_list_insert_before(stream->queue.next, &last->link);
+        stream->core->ports->turned(last->event);
+    }
+}
+
+/* Which of those in flight was running: the first one that the device had not finished. 0: none
+ * is to blame, the one that the worker was killed for has ended before the signal came. */
+static uint64_t culprit_of(const struct bhi_crew *crew, uint64_t started, uint32_t marker) {
+    uint64_t first = BHI_CONTAINER(crew->inflight.next, struct bhi_submission, link)->seq;
+    if (crew->kill_event) {
+        const struct bhi_submission *target = NULL;
+        BHI_LIST_EACH(node, &crew->inflight) {
+            const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
+            if (s->event->id == crew->kill_event)
+                target = s;
+        }
+        return target ? target->seq : 0;
+    }
+    if (crew->lied)
+        return first;
+    uint32_t moved = marker - (uint32_t)crew->harvested;
+    uint64_t running = crew->harvested + moved + 1;
+    BHI_LIST_EACH(node, &crew->inflight) {
+        uint64_t seq = BHI_CONTAINER(node, struct bhi_submission, link)->seq;
+        if (seq >= running && seq <= started)
+            return seq;
+    }
+    return first;
+}
+
+/* One whose result was not recorded: it may have written anything (E11). */
+static void judge(struct bhi_crew *crew, struct bhi_submission *submission,
+                  const struct bhi_death *death, uint64_t culprit, uint64_t origin, uint64_t tick) {
+    struct bhi_outcome outcome = death->outcome;
+    char message[512];
+    /* Compiling runs nothing of the kernel. */
+    outcome.executed = submission->runs_kernel ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
+    outcome.tick = tick;
+    if (submission->seq == culprit) {
+        if (outcome.status == BH_DEADLINE)
+            outcome.limit = submission->deadline_ns;
+    } else if (outcome.status != BH_CONTEXT_CLOSED && outcome.status != BH_ZYGOTE_LOST) {
+        snprintf(message, sizeof message,
+                 "its worker died of event %llu before its result was recorded: %.299s",
+                 (unsigned long long)(origin ? origin : crew->kill_event), outcome.message);
+        outcome.status = BH_WORKER_LOST;
+        outcome.origin = origin;
+        outcome.message = message;
+    }
+    outcome.started_ns = crew->running_since_ns;
+    outcome.ended_ns = crew->core->ports->now_ns(crew->core);
+    bhi_submission_end(submission, &outcome);
+}
+
+/* The culprit comes first: it may depend on one that is lost with it, and its own fault must not
+ * come back to it along that path. */
+static void judge_inflight(struct bhi_crew *crew, const struct bhi_death *death, uint64_t culprit) {
+    uint64_t origin = 0, tick = ++crew->core->ticks;
+    BHI_LIST_EACH(node, &crew->inflight) {
+        struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
+        if (submission->seq == culprit) {
+            origin = submission->event->id;
+            judge(crew, submission, death, culprit, origin, tick);
+            break;
+        }
+    }
+    while (!bhi_list_empty(&crew->inflight))
+        judge(crew, BHI_CONTAINER(crew->inflight.next, struct bhi_submission, link), death, culprit,
+              origin, tick);
+}
+
+bool bhi_crew_died(struct bhi_crew *crew, const struct bhi_death *death) {
+    struct bhi_core_stream *stream = crew->stream;
+    crew->dead = true;
+    if (!stream) {
+        BHI_CHECK(bhi_list_empty(&crew->inflight));
+        return false;
+    }
+    const struct bhi_ports *ports = crew->core->ports;
+    ports->ref_stream(stream);
+    bool blame = false;
+    if (!bhi_list_empty(&crew->inflight)) {
+        /* A liar may have run whatever was in its lane: none of that runs again. */
+        uint64_t started = crew->lied || death->closing ? crew->published : death->started;
+        uint64_t culprit = culprit_of(crew, started, death->marker);
+        if (crew->kill == BHI_KILL_DEADLINE || crew->kill == BHI_KILL_CANCEL ||
+            crew->kill == BHI_KILL_PROTOCOL)
+            started = started < culprit ? culprit : started;
+        put_back(crew, started);
+        blame = !bhi_list_empty(&crew->inflight);
+        judge_inflight(crew, death, culprit);
+    }
+    crew->stream = NULL;
+    bhi_stream_lost_worker(stream, blame || death->excused, &death->why);
+    if (death->final && stream->state == BHI_STREAM_WANTING)
+        bhi_stream_unavailable(stream, &death->why, false);
+    ports->unref_stream(stream);
+    return blame;
+}

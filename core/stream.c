@@ -1,0 +1,151 @@
+#include "stream.h"
+#include "check.h"
+#include "crew.h"
+#include "detail.h"
+
+void bhi_stream_init(struct bhi_core_stream *stream, struct bhi_core *core, uint32_t budget,
+                     uint64_t window_ns) {
+    *stream = (struct bhi_core_stream){.core = core};
+    bhi_list_init(&stream->pump_link);
+    bhi_list_init(&stream->sweep_link);
+    bhi_list_init(&stream->queue);
+    bhi_restart_init(&stream->restart, budget, window_ns, core->ports->now_ns(core));
+}
+
+void bhi_stream_fini(struct bhi_core_stream *stream) {
+    BHI_CHECK(bhi_list_empty(&stream->queue));
+    if (stream->crew) {
+        BHI_CHECK(bhi_list_empty(&stream->crew->inflight));
+        stream->crew->stream = NULL;
+    }
+    stream->crew = NULL;
+    bhi_list_remove(&stream->pump_link);
+    bhi_list_remove(&stream->sweep_link);
+    bhi_event_unref(stream->failure);
+    stream->failure = NULL;
+}
+
+void bhi_stream_wants_pump(struct bhi_core_stream *stream) {
+    if (bhi_list_empty(&stream->pump_link))
+        bhi_list_append(&stream->core->pumpable, &stream->pump_link);
+}
+
+void bhi_stream_bind(struct bhi_core_stream *stream, struct bhi_crew *crew) {
+    BHI_CHECK(stream->state == BHI_STREAM_WANTING && !stream->crew && !crew->stream);
+    stream->crew = crew;
+    crew->stream = stream;
+}
+
+void bhi_stream_served(struct bhi_core_stream *stream) {
+    struct bhi_core *core = stream->core;
+    BHI_CHECK(stream->state == BHI_STREAM_WANTING && stream->crew);
+    stream->state = BHI_STREAM_SERVED;
+    bhi_restart_served(&stream->restart, core->ports->now_ns(core));
+    stream->trouble = (bh_detail){0};
+    core->ports->stream_changed(stream);
+    bhi_stream_wants_pump(stream);
+}
+
+void bhi_stream_drain(struct bhi_core_stream *stream, bh_status status, const char *message) {
+    const struct bhi_ports *ports = stream->core->ports;
+    ports->ref_stream(stream); /* the last one to end may take the stream with it */
+    while (!bhi_list_empty(&stream->queue))
+        bhi_submission_end_unstarted(BHI_CONTAINER(stream->queue.next, struct bhi_submission, link),
+                                     status, message, 0);
+    ports->unref_stream(stream);
+}
+
+void bhi_stream_unavailable(struct bhi_core_stream *stream, const bh_detail *why, bool heals) {
+    struct bhi_core *core = stream->core;
+    stream->state = BHI_STREAM_UNAVAILABLE;
+    stream->trouble = *why;
+    uint64_t heals_at_ns = core->ports->now_ns(core) + stream->restart.window_ns;
+    bool never = !heals || heals_at_ns < stream->restart.window_ns;
+    stream->heals_at_ns = never ? BH_FOREVER : heals_at_ns;
+    core->ports->stream_changed(stream);
+    bh_detail trouble = *why; /* |why| may be the stream's, and the stream may go */
+    bhi_stream_drain(stream, trouble.status, trouble.message);
+}
+
+static void want(struct bhi_core_stream *stream) {
+    stream->state = BHI_STREAM_WANTING;
+    stream->core->ports->stream_changed(stream);
+}
+
+void bhi_stream_heal(struct bhi_core_stream *stream) {
+    struct bhi_core *core = stream->core;
+    if (stream->state != BHI_STREAM_UNAVAILABLE)
+        return;
+    uint64_t now_ns = core->ports->now_ns(core);
+    if (now_ns < stream->heals_at_ns)
+        return;
+    bhi_restart_refill(&stream->restart, now_ns);
+    want(stream);
+}
+
+bool bhi_stream_reset(struct bhi_core_stream *stream) {
+    struct bhi_core *core = stream->core;
+    struct bh_event *failure = stream->failure;
+    stream->failure = NULL;
+    bhi_event_unref(failure);
+    bhi_restart_refill(&stream->restart, core->ports->now_ns(core));
+    if (stream->state != BHI_STREAM_UNAVAILABLE)
+        return false;
+    want(stream);
+    return true;
+}
+
+void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const bh_detail *why) {
+    struct bhi_core *core = stream->core;
+    stream->state = BHI_STREAM_WANTING;
+    stream->crew = NULL;
+    core->ports->stream_changed(stream);
+    bool spent = bhi_restart_lost(&stream->restart, blamed, core->ports->now_ns(core));
+    if (!blamed)
+        stream->trouble = *why;
+    if (!spent)
+        return;
+    bh_detail trouble;
+    bhi_fail(&trouble, BH_UNAVAILABLE, 0,
+             "stream %s: more than %u workers died within %llu s without having completed "
+             "anything; the last: %s",
+             stream->name, stream->restart.budget,
+             (unsigned long long)(stream->restart.window_ns / 1000000000), why->message);
+    bhi_stream_unavailable(stream, &trouble, true);
+}
+
+/* Everything of the list that was submitted after |failure| goes with it. */
+static void fail_later(struct bhi_list *list, const struct bh_event *failure) {
+    BHI_LIST_EACH(node, list) {
+        struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
+        if (submission->event->id > failure->id)
+            bhi_submission_fail_strict(submission, failure);
+    }
+}
+
+void bhi_stream_failed(struct bhi_core_stream *stream, struct bh_event *event) {
+    if (stream->failure && stream->failure->id <= event->id)
+        return;
+    bhi_event_unref(stream->failure);
+    stream->failure = event;
+    bhi_event_ref(event);
+    if (stream->strict && bhi_list_empty(&stream->sweep_link))
+        bhi_list_append(&stream->core->sweeps, &stream->sweep_link);
+}
+
+void bhi_stream_sweep(struct bhi_core_stream *stream) {
+    /* They are only doomed here, and leave the lists when their turn comes. */
+    BHI_CHECK(stream->core->rippling);
+    if (stream->crew)
+        fail_later(&stream->crew->inflight, stream->failure);
+    fail_later(&stream->queue, stream->failure);
+}
+
+struct bhi_submission *bhi_stream_oldest(const struct bhi_core_stream *stream) {
+    const struct bhi_list *lists[] = {stream->crew ? &stream->crew->inflight : NULL,
+                                      &stream->queue};
+    for (int i = 0; i < 2; i++)
+        if (lists[i] && !bhi_list_empty(lists[i]))
+            return BHI_CONTAINER(lists[i]->next, struct bhi_submission, link);
+    return NULL;
+}

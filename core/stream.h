@@ -1,0 +1,59 @@
+/* Streams: an ordered queue of submissions, and the worker that serves it.
+ *
+ *   WANTING ──▶ SERVED ──▶ WANTING …      a worker was bound; it died, another is wanted
+ *      │
+ *      └──▶ UNAVAILABLE ──▶ WANTING       restart budget spent, or no device; reset, or the
+ *                                         restart window has passed since
+ */
+#ifndef BHI_CORE_STREAM_H
+#define BHI_CORE_STREAM_H
+
+#include "core.h"
+#include "restart.h"
+#include "submission.h"
+
+enum bhi_stream_state { BHI_STREAM_WANTING, BHI_STREAM_SERVED, BHI_STREAM_UNAVAILABLE };
+
+struct bhi_core_stream {
+    struct bhi_core *core;
+    char name[64];
+    bool strict; /* once one is poisoned, so is all that was submitted after it (E4) */
+    struct bhi_list pump_link;  /* core->pumpable */
+    struct bhi_list sweep_link; /* core->sweeps */
+    enum bhi_stream_state state;
+    struct bhi_list queue;    /* bhi_submission.link, QUEUED, in order */
+    struct bhi_crew *crew;    /* bound: starting or running */
+    struct bh_event *failure; /* referenced: the earliest doomed one since reset */
+    bh_detail trouble;        /* UNAVAILABLE: why; otherwise the last start's failure */
+    struct bhi_restart restart;
+    uint64_t heals_at_ns; /* UNAVAILABLE: a submission from then on is given a chance */
+};
+
+void bhi_stream_init(struct bhi_core_stream *stream, struct bhi_core *core, uint32_t budget,
+                     uint64_t window_ns);
+void bhi_stream_fini(struct bhi_core_stream *stream); /* nothing may be on its way */
+/* |crew| serves it from now on, once bhi_stream_served says so. */
+void bhi_stream_bind(struct bhi_core_stream *stream, struct bhi_crew *crew);
+void bhi_stream_served(struct bhi_core_stream *stream); /* the bound worker is ready */
+/* The bound worker is gone, or could not be had. |blamed|: see bhi_restart_lost. |why| explains a
+ * failed start. */
+void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const bh_detail *why);
+/* Poisons what is queued, and what will be, with |why|. |heals|: until the restart window has
+ * passed; otherwise until reset. */
+void bhi_stream_unavailable(struct bhi_core_stream *stream, const bh_detail *why, bool heals);
+/* Ends everything in the queue with |status|. */
+void bhi_stream_drain(struct bhi_core_stream *stream, bh_status status, const char *message);
+/* Forgets the failure, and is WANTING again if it was UNAVAILABLE. True: it was. */
+bool bhi_stream_reset(struct bhi_core_stream *stream);
+/* Its queue may have become releasable: bhi_core_pump looks. */
+void bhi_stream_wants_pump(struct bhi_core_stream *stream);
+/* UNAVAILABLE, but the restart window has passed: WANTING again. */
+void bhi_stream_heal(struct bhi_core_stream *stream);
+/* |event| of this stream is doomed. A strict stream is swept then, once all that depends on it has
+ * been told: poison by data is reported as such. Both while poison flows (submission.c). */
+void bhi_stream_failed(struct bhi_core_stream *stream, struct bh_event *event);
+void bhi_stream_sweep(struct bhi_core_stream *stream);
+/* The oldest that is still on its way, or NULL. */
+struct bhi_submission *bhi_stream_oldest(const struct bhi_core_stream *stream);
+
+#endif

@@ -1,0 +1,452 @@
+#include "submission.h"
+#include "check.h"
+#include "crew.h"
+#include "idset.h"
+#include "stream.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- building --------------------------------------------------------------------------------- */
+
+void bhi_submission_init(struct bhi_submission *submission, struct bhi_core_stream *stream,
+                         struct bh_event *event) {
+    *submission = (struct bhi_submission){.stream = stream, .event = event, .runs_kernel = true};
+    bhi_list_init(&submission->link);
+    bhi_list_init(&submission->ripple);
+    event->submission = submission;
+}
+
+bool bhi_submission_use(struct bhi_submission *submission, struct bhi_content *content, bool reads,
+                        bool writes, bool whole, bool *out_first) {
+    struct bhi_use *found = NULL;
+    uint64_t mark = submission->event->id;
+    *out_first = content->visit != mark;
+    if (!*out_first)
+        found = &submission->uses[content->visit_index];
+    if (!found) {
+        if (submission->use_count == submission->use_capacity) {
+            uint32_t capacity = submission->use_capacity ? 2 * submission->use_capacity : 4;
+            struct bhi_use *uses = realloc(submission->uses, capacity * sizeof *uses);
+            if (!uses)
+                return false;
+            submission->uses = uses;
+            submission->use_capacity = capacity;
+        }
+        content->visit = mark;
+        content->visit_index = submission->use_count;
+        found = &submission->uses[submission->use_count++];
+        *found = (struct bhi_use){.content = content};
+    }
+    /* Reading what an earlier command of this submission has overwritten is its own affair. */
+    if (reads && !found->overwrites)
+        found->reads = true;
+    if (writes) {
+        found->writes = true;
+        if (whole && !reads && !found->reads)
+            found->overwrites = true;
+    }
+    return true;
+}
+
+/* The edges are in lists: they must be taken out and put back when they move. */
+static bool grow_edges(struct bhi_submission *consumer) {
+    uint32_t capacity = consumer->edge_capacity ? 2 * consumer->edge_capacity : 4;
+    struct bhi_edge *edges = malloc(capacity * sizeof *edges);
+    if (!edges)
+        return false;
+    for (uint32_t i = 0; i < consumer->edge_count; i++) {
+        edges[i] = consumer->edges[i];
+        bool linked = !bhi_list_empty(&consumer->edges[i].link);
+        bhi_list_init(&edges[i].link);
+        if (linked) {
+            bhi_list_insert_before(&consumer->edges[i].link, &edges[i].link);
+            bhi_list_remove(&consumer->edges[i].link);
+        }
+    }
+    free(consumer->edges);
+    consumer->edges = edges;
+    consumer->edge_capacity = capacity;
+    return true;
+}
+
+/* Adds "|consumer| needs |producer|"; nothing to do when that has ended well. */
+static bool need(struct bhi_submission *consumer, struct bh_event *producer, bool data) {
+    bh_event_state state = bhi_event_state(producer);
+    if (state == BH_EVENT_READY || (state == BH_EVENT_POISONED && !data))
+        return true;
+    bool same = producer->submission && producer->submission->stream == consumer->stream;
+    if (same && !data)
+        return true; /* the lane keeps the order */
+    if (producer->visit == consumer->event->id) {
+        consumer->edges[producer->visit_index].data |= data;
+        return true;
+    }
+    if (consumer->edge_count == consumer->edge_capacity && !grow_edges(consumer))
+        return false;
+    producer->visit = consumer->event->id;
+    producer->visit_index = consumer->edge_count;
+    struct bhi_edge *edge = &consumer->edges[consumer->edge_count++];
+    *edge = (struct bhi_edge){.producer = producer, .consumer = consumer, .data = data};
+    bhi_event_ref(producer);
+    bhi_list_init(&edge->link);
+    if (state == BH_EVENT_PENDING) {
+        bhi_list_append(&producer->dependents, &edge->link);
+        edge->hold = !same;
+        if (edge->hold) {
+            consumer->holds++;
+            bhi_submission_notify(producer->submission);
+        }
+    }
+    return true;
+}
+
+bool bhi_submission_depend(struct bhi_submission *submission, bh_event *const *waits,
+                           uint32_t wait_count) {
+    for (uint32_t i = 0; i < wait_count; i++)
+        if (!need(submission, waits[i], true))
+            return false;
+    for (uint32_t i = 0; i < submission->use_count; i++) {
+        const struct bhi_use *use = &submission->uses[i];
+        struct bhi_content *content = use->content;
+        if (!bhi_content_reserve(content))
+            return false;
+        for (uint32_t w = 0; w < content->writers.count; w++) {
+            const struct bhi_content_user *writer = &content->writers.users[w];
+            if (!need(submission, writer->event, use->reads && writer->counts))
+                return false;
+        }
+        if (!use->writes)
+            continue;
+        for (uint32_t r = 0; r < content->readers.count; r++)
+            if (!need(submission, content->readers.users[r].event, false))
+                return false;
+    }
+    return true;
+}
+
+/* -- ending ----------------------------------------------------------------------------------- */
+
+/* Drops everything that it held for its run (B2: exactly once, at its own end). */
+static void drop(struct bhi_submission *submission) {
+    const struct bhi_ports *ports = submission->stream->core->ports;
+    for (uint32_t i = 0; i < submission->edge_count; i++) {
+        struct bhi_edge *edge = &submission->edges[i];
+        bhi_list_remove(&edge->link);
+        bhi_event_unref(edge->producer);
+    }
+    for (uint32_t i = 0; i < submission->use_count; i++)
+        ports->unref_buffer(submission->uses[i].content);
+    free(submission->edges);
+    free(submission->uses);
+    submission->edges = NULL;
+    submission->uses = NULL;
+    submission->edge_count = submission->use_count = 0;
+}
+
+void bhi_submission_abandon(struct bhi_submission *submission) {
+    struct bh_event *event = submission->event;
+    drop(submission);
+    event->submission = NULL;
+    submission->event = NULL;
+    submission->stream->core->ports->free_submission(submission);
+    bhi_event_unref(event);
+}
+
+/* The verdict of a submission that ended by itself, well or badly. */
+static void judge(struct bhi_submission *submission, const struct bhi_outcome *outcome) {
+    struct bhi_core *core = submission->stream->core;
+    struct bh_event *event = submission->event;
+    struct bh_verdict *verdict = &event->verdict;
+    verdict->status = outcome->status;
+    verdict->executed = outcome->executed;
+    verdict->signal = outcome->signal;
+    verdict->exit_code = outcome->exit_code;
+    verdict->vk_result = outcome->vk_result;
+    verdict->sys_errno = outcome->sys_errno;
+    verdict->event = event->id;
+    verdict->origin = outcome->origin ? outcome->origin : event->id;
+    verdict->hops = 0;
+    verdict->other_causes = 0;
+    verdict->command_index = outcome->command_index;
+    verdict->worker_pid = outcome->worker_pid;
+    verdict->limit = outcome->limit;
+    verdict->started_ns = outcome->started_ns;
+    verdict->ended_ns = outcome->ended_ns;
+    memset(verdict->kernel_hash, 0, sizeof verdict->kernel_hash);
+    core->ports->name_kernel(submission, outcome->command_index, verdict);
+    memcpy(verdict->stream_name, submission->stream->name, sizeof verdict->stream_name);
+    if (outcome->status != BH_OK) {
+        event->origin_tick = outcome->tick ? outcome->tick : ++core->ticks;
+        snprintf(verdict->message, sizeof verdict->message, "%s",
+                 outcome->message && outcome->message[0] ? outcome->message
+                                                         : bh_status_text(outcome->status));
+    }
+}
+
+/* The verdict of a submission that |cause| dooms. It may still have to end: what it did, and when
+ * it ended, is filled in then. */
+static void inherit(struct bhi_submission *submission, const struct bh_event *cause) {
+    struct bh_event *event = submission->event;
+    uint64_t submitted_ns = event->verdict.submitted_ns;
+    event->verdict = cause->verdict;
+    event->origin_tick = cause->origin_tick;
+    event->verdict.event = event->id;
+    event->verdict.hops = cause->verdict.hops + 1;
+    event->verdict.other_causes = 0;
+    event->verdict.executed = BH_EXECUTED_NO;
+    event->verdict.submitted_ns = submitted_ns;
+    event->verdict.started_ns = 0;
+    memcpy(event->verdict.stream_name, submission->stream->name, sizeof event->verdict.stream_name);
+    const char *why = cause->verdict.message;
+    char origin[sizeof cause->verdict.message];
+    /* Don't pile up prefixes: the origin's own words follow the last one. */
+    const char *words = cause->verdict.hops ? strstr(why, ": ") : NULL;
+    snprintf(origin, sizeof origin, "%s", words ? words + 2 : why);
+    snprintf(event->verdict.message, sizeof event->verdict.message,
+             "depends on event %llu (%u %s away): %.400s",
+             (unsigned long long)event->verdict.origin, event->verdict.hops,
+             event->verdict.hops == 1 ? "hop" : "hops", origin);
+}
+
+static void ripple(struct bhi_submission *submission) {
+    if (bhi_list_empty(&submission->ripple))
+        bhi_list_append(&submission->stream->core->ripples, &submission->ripple);
+}
+
+static void doom(struct bhi_submission *submission, const struct bh_event *cause) {
+    BHI_CHECK(!submission->doomed);
+    inherit(submission, cause);
+    submission->doomed = true;
+    ripple(submission);
+}
+
+/* Another cause than the one that its verdict reports has reached a doomed submission. |news|:
+ * along which edge; NULL: its own failure, or its worker's. */
+static void count_cause(struct bhi_submission *submission, uint64_t origin,
+                        const struct bhi_edge *news) {
+    bool known = origin == submission->event->verdict.origin;
+    for (uint32_t i = 0; i < submission->edge_count && !known; i++) {
+        const struct bhi_edge *edge = &submission->edges[i];
+        known = edge != news && edge->told && edge->producer->verdict.origin == origin;
+    }
+    submission->event->verdict.other_causes += !known;
+}
+
+/* The state becomes final. */
+static void publish(struct bhi_submission *submission) {
+    struct bh_event *event = submission->event;
+    BHI_CHECK(bhi_event_state(event) == BH_EVENT_PENDING);
+    bhi_list_remove(&submission->link);
+    submission->state = BHI_ENDED;
+    event->submission = NULL;
+    atomic_store_explicit(&event->word,
+                          event->verdict.status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED,
+                          memory_order_release);
+    submission->stream->core->ports->ended(event);
+}
+
+/* A doomed one that has not started need not run: it ends now. */
+static void end_early(struct bhi_submission *submission) {
+    struct bhi_core *core = submission->stream->core;
+    if (submission->state == BHI_RELEASED && !bhi_crew_withdraw(submission->crew, submission))
+        return;
+    submission->event->verdict.ended_ns = core->ports->now_ns(core);
+    publish(submission);
+}
+
+static void tell_dependents(struct bhi_submission *submission) {
+    struct bh_event *event = submission->event;
+    bool ended = submission->state == BHI_ENDED;
+    bool poisoned = submission->doomed || event->verdict.status != BH_OK;
+    BHI_LIST_EACH_SAFE(node, &event->dependents) {
+        struct bhi_edge *edge = BHI_CONTAINER(node, struct bhi_edge, link);
+        struct bhi_submission *consumer = edge->consumer;
+        if (ended) {
+            bhi_list_remove(&edge->link);
+            if (edge->hold) {
+                BHI_CHECK(consumer->holds > 0);
+                consumer->holds--;
+            }
+        }
+        if (poisoned && edge->data && !edge->told) {
+            edge->told = true;
+            if (consumer->doomed)
+                count_cause(consumer, event->verdict.origin, edge);
+            else
+                doom(consumer, event);
+        }
+        if (ended && edge->hold && !consumer->holds)
+            bhi_stream_wants_pump(consumer->stream);
+    }
+}
+
+/* Gives back what is left of an ended one. */
+static void retire(struct bhi_submission *submission) {
+    struct bhi_core_stream *stream = submission->stream;
+    const struct bhi_ports *ports = stream->core->ports;
+    struct bh_event *event = submission->event;
+    if (!bhi_list_empty(&stream->queue))
+        bhi_stream_wants_pump(stream); /* it may have stood in the way of the next one */
+    drop(submission);
+    submission->event = NULL;
+    ports->free_submission(submission);
+    bhi_event_unref(event);
+    ports->unref_stream(stream);
+}
+
+static void ripple_on(struct bhi_submission *submission) {
+    bhi_list_remove(&submission->ripple);
+    if (submission->state != BHI_ENDED)
+        end_early(submission);
+    bool poisoned = submission->doomed || submission->event->verdict.status != BH_OK;
+    if (poisoned && !submission->noted) {
+        submission->noted = true;
+        bhi_stream_failed(submission->stream, submission->event);
+    }
+    tell_dependents(submission);
+    if (submission->state == BHI_ENDED)
+        retire(submission);
+}
+
+/* Work lists, not recursion: chains of dependents can be long. */
+static void run_ripples(struct bhi_core *core) {
+    if (core->rippling)
+        return;
+    core->rippling = true;
+    for (;;) {
+        if (!bhi_list_empty(&core->ripples)) {
+            ripple_on(BHI_CONTAINER(core->ripples.next, struct bhi_submission, ripple));
+        } else if (!bhi_list_empty(&core->sweeps)) {
+            struct bhi_core_stream *stream =
+                BHI_CONTAINER(core->sweeps.next, struct bhi_core_stream, sweep_link);
+            bhi_list_remove(&stream->sweep_link);
+            bhi_stream_sweep(stream);
+        } else {
+            break;
+        }
+    }
+    core->rippling = false;
+}
+
+void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outcome *outcome) {
+    struct bhi_core *core = submission->stream->core;
+    struct bh_verdict *verdict = &submission->event->verdict;
+    if (submission->doomed) {
+        verdict->executed = outcome->executed;
+        verdict->started_ns = outcome->started_ns;
+        verdict->ended_ns = outcome->ended_ns ? outcome->ended_ns : core->ports->now_ns(core);
+        /* Its own failure is one more cause (E7); being skipped is none. */
+        if (outcome->status != BH_OK && outcome->status != BH_CANCELLED)
+            count_cause(submission, outcome->origin ? outcome->origin : verdict->event, NULL);
+    } else {
+        judge(submission, outcome);
+    }
+    publish(submission);
+    ripple(submission);
+    run_ripples(core);
+}
+
+void bhi_submission_end_unstarted(struct bhi_submission *submission, bh_status status,
+                                  const char *message, int32_t worker_pid) {
+    struct bhi_core *core = submission->stream->core;
+    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
+    outcome.status = status;
+    outcome.executed = BH_EXECUTED_NO;
+    outcome.worker_pid = worker_pid;
+    outcome.ended_ns = core->ports->now_ns(core);
+    outcome.message = message;
+    bhi_submission_end(submission, &outcome);
+}
+
+void bhi_submission_fail_strict(struct bhi_submission *submission, const struct bh_event *failure) {
+    if (submission->doomed)
+        return;
+    doom(submission, failure);
+    struct bh_verdict *verdict = &submission->event->verdict;
+    verdict->status = BH_STREAM_FAILED;
+    snprintf(verdict->message, sizeof verdict->message,
+             "the strict stream %s failed with event %llu: %.400s", submission->stream->name,
+             (unsigned long long)failure->id, failure->verdict.message);
+    run_ripples(submission->stream->core);
+}
+
+/* -- queueing --------------------------------------------------------------------------------- */
+
+/* The doomed data dependency with the earliest origin, or NULL. All that are doomed count as told;
+ * *out_others is how many other origins there are. */
+static struct bh_event *cause_of(struct bhi_submission *submission, uint32_t *out_others) {
+    struct bh_event *first = NULL;
+    struct bhi_idset origins = {0};
+    uint32_t uncounted = 0;
+    for (uint32_t i = 0; i < submission->edge_count; i++) {
+        struct bhi_edge *edge = &submission->edges[i];
+        struct bh_event *producer = edge->producer;
+        if (!edge->data || !bhi_event_doomed(producer))
+            continue;
+        edge->told = true;
+        if (!first || producer->origin_tick < first->origin_tick ||
+            (producer->origin_tick == first->origin_tick &&
+             producer->verdict.hops < first->verdict.hops))
+            first = producer;
+        if (bhi_idset_reserve(&origins, 1))
+            bhi_idset_add(&origins, producer->verdict.origin);
+        else
+            uncounted++;
+    }
+    *out_others = first ? (uint32_t)origins.count + uncounted - 1 : 0;
+    bhi_idset_fini(&origins);
+    return first;
+}
+
+void bhi_submission_enqueue(struct bhi_submission *submission) {
+    struct bhi_core_stream *stream = submission->stream;
+    struct bhi_core *core = stream->core;
+    core->ports->ref_stream(stream);
+    for (uint32_t i = 0; i < submission->use_count; i++) {
+        const struct bhi_use *use = &submission->uses[i];
+        bhi_content_used(use->content, submission->event, use->reads, use->writes, use->overwrites);
+    }
+    bhi_list_append(&stream->queue, &submission->link);
+    bhi_stream_heal(stream);
+    uint32_t others = 0;
+    const struct bh_event *cause = cause_of(submission, &others);
+    if (cause) {
+        doom(submission, cause);
+        submission->event->verdict.other_causes = others;
+        run_ripples(core);
+    } else if (stream->strict && stream->failure) {
+        bhi_submission_fail_strict(submission, stream->failure);
+    } else if (stream->state == BHI_STREAM_UNAVAILABLE) {
+        bhi_submission_end_unstarted(submission, stream->trouble.status, stream->trouble.message,
+                                     0);
+    } else {
+        bhi_stream_wants_pump(stream);
+    }
+}
+
+void bhi_submission_cancel(struct bhi_submission *submission) {
+    submission->cancelled = true;
+    if (submission->state == BHI_QUEUED) {
+        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, 0);
+        return;
+    }
+    struct bhi_crew *crew = submission->crew;
+    if (bhi_crew_withdraw(crew, submission)) {
+        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, crew->pid);
+        return;
+    }
+    /* It runs, or is about to. The worker is killed only when its turn has come, so that nobody
+     * before it is hurt; those behind it start again elsewhere (E13). */
+    bhi_submission_notify(submission);
+    bhi_crew_hasten(crew);
+}
+
+void bhi_submission_notify(struct bhi_submission *submission) {
+    if (submission->notify)
+        return;
+    submission->notify = true;
+    if (submission->state == BHI_RELEASED)
+        submission->crew->core->ports->notify(submission->crew);
+}

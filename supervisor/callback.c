@@ -1,0 +1,165 @@
+#include "callback.h"
+#include "check.h"
+#include "context.h"
+#include "core/detail.h"
+#include "event.h"
+#include "futex.h"
+#include "observer.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+struct callback {
+    struct bhi_observer observer;
+    struct bhi_list link;   /* callbacks->due; lock */
+    struct bh_event *event; /* referenced until the call has returned */
+    bh_event_callback call;
+    void *user;
+};
+
+/* Whose callback this thread is running. */
+static _Thread_local const bh_context *running;
+
+bool bhi_in_callback(void) {
+    /* A child that was forked in a callback has left it. */
+    return running && !bhi_context_forked(running);
+}
+
+bh_status bhi_callback_check(const char *what, bh_detail *detail) {
+    if (!bhi_in_callback())
+        return BH_OK;
+    return bhi_fail(detail, BH_IN_CALLBACK, 0, "%s: it would block, in a completion callback",
+                    what);
+}
+
+/* Lock held. */
+static void wake(struct bhi_callbacks *callbacks) {
+    if (!callbacks->asleep)
+        return;
+    callbacks->asleep = false;
+    atomic_fetch_add(&callbacks->word, 1);
+    bhi_futex_wake(&callbacks->word, false, 1);
+}
+
+/* Lock held. */
+static void enqueue(struct callback *callback) {
+    struct bhi_callbacks *callbacks = &callback->event->context->callbacks;
+    bhi_list_append(&callbacks->due, &callback->link);
+    wake(callbacks);
+}
+
+static void callback_ended(struct bhi_observer *observer) {
+    enqueue(BHI_CONTAINER(observer, struct callback, observer));
+}
+
+/* The next one that is due, or NULL when there will be none any more. */
+static struct callback *next(bh_context *context) {
+    struct bhi_callbacks *callbacks = &context->callbacks;
+    struct callback *callback = NULL;
+    bhi_context_lock(context);
+    while (bhi_list_empty(&callbacks->due) && !callbacks->stopping) {
+        uint32_t seen = atomic_load(&callbacks->word);
+        callbacks->asleep = true;
+        bhi_context_unlock(context);
+        bhi_futex_wait(&callbacks->word, seen, false, BHI_FOREVER);
+        bhi_context_lock(context);
+    }
+    if (!bhi_list_empty(&callbacks->due)) {
+        callback = BHI_CONTAINER(callbacks->due.next, struct callback, link);
+        bhi_list_remove(&callback->link);
+    }
+    bhi_context_unlock(context);
+    return callback;
+}
+
+static void *run(void *argument) {
+    bh_context *context = argument;
+    for (struct callback *callback; (callback = next(context)) != NULL;) {
+        running = context;
+        callback->call(callback->event, callback->user);
+        running = NULL;
+        bh_event_release(callback->event);
+        free(callback);
+    }
+    return NULL;
+}
+
+/* Starts the thread unless there is one. */
+static bh_status start(bh_context *context, bh_detail *detail) {
+    struct bhi_callbacks *callbacks = &context->callbacks;
+    pthread_mutex_lock(&callbacks->start_lock);
+    /* Looked at inside: bh_context_destroy closes the context first, then asks for the thread. */
+    bh_status status = bhi_context_check(context, detail);
+    if (status == BH_OK && !callbacks->started) {
+        /* The thread inherits the mask: no signal of the host's is ever delivered to it. */
+        sigset_t all, old;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+        int error = pthread_create(&callbacks->thread, NULL, run, context);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        if (error)
+            status = bhi_fail(detail, BH_SYSTEM, error, "bh_event_on_end: the callback thread");
+        else
+            pthread_setname_np(callbacks->thread, "bulkhead-cb");
+        callbacks->started = !error;
+    }
+    pthread_mutex_unlock(&callbacks->start_lock);
+    return status;
+}
+
+BH_API bh_status bh_event_on_end(bh_event *event, bh_event_callback callback, void *user,
+                                 bh_detail *detail) {
+    if (!event || !callback)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_event_on_end: %s is NULL",
+                        event ? "callback" : "event");
+    bh_context *context = event->context;
+    if (bhi_context_forked(context))
+        return bhi_context_refuse(detail);
+    bh_status status = start(context, detail);
+    if (status != BH_OK)
+        return status;
+    struct callback *registration = malloc(sizeof *registration);
+    if (!registration)
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_event_on_end");
+    *registration = (struct callback){
+        .observer.ended = callback_ended, .event = event, .call = callback, .user = user};
+    bhi_list_init(&registration->link);
+    bh_event_retain(event);
+    bhi_context_lock(context);
+    bool closed = context->closed;
+    if (!closed && !bhi_event_observe(event, &registration->observer))
+        enqueue(registration);
+    bhi_context_unlock(context);
+    if (!closed)
+        return BH_OK;
+    bh_event_release(event);
+    free(registration);
+    return bhi_fail(detail, BH_CLOSED, 0, "bh_event_on_end: the context is closed");
+}
+
+void bhi_callbacks_init(struct bhi_callbacks *callbacks) {
+    pthread_mutex_init(&callbacks->start_lock, NULL);
+    bhi_list_init(&callbacks->due);
+    atomic_init(&callbacks->word, 0);
+}
+
+void bhi_callbacks_stop(bh_context *context) {
+    struct bhi_callbacks *callbacks = &context->callbacks;
+    /* Whoever has passed the check for a closed context is through with starting it after this. */
+    pthread_mutex_lock(&callbacks->start_lock);
+    bool started = callbacks->started;
+    pthread_mutex_unlock(&callbacks->start_lock);
+    if (!started)
+        return;
+    bhi_context_lock(context);
+    callbacks->stopping = true;
+    wake(callbacks);
+    bhi_context_unlock(context);
+    pthread_join(callbacks->thread, NULL);
+}
+
+void bhi_callbacks_fini(struct bhi_callbacks *callbacks) {
+    BHI_CHECK(bhi_list_empty(&callbacks->due));
+    pthread_mutex_destroy(&callbacks->start_lock);
+}

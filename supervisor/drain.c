@@ -1,0 +1,98 @@
+#include "drain.h"
+#include "context.h"
+#include "core/detail.h"
+#include "event.h"
+#include "futex.h"
+#include "stream.h"
+
+void bhi_drain_add(struct bh_event *event) {
+    bhi_list_append(&event->context->pending, &event->pending_link);
+}
+
+void bhi_drain_inherit(bh_context *context, struct bh_event *failure) {
+    if (!failure)
+        return;
+    struct bh_event *dropped = failure;
+    /* An event holds its context: one that is closed must not hold an event. */
+    if (!context->closed &&
+        (!context->inherited_failure || failure->id < context->inherited_failure->id)) {
+        dropped = context->inherited_failure;
+        context->inherited_failure = failure;
+    }
+    bh_event_release(dropped);
+}
+
+void bhi_drain_forget(bh_context *context) {
+    bhi_context_lock(context);
+    struct bh_event *failure = context->inherited_failure;
+    context->inherited_failure = NULL;
+    bhi_context_unlock(context);
+    bh_event_release(failure);
+}
+
+/* The oldest event that is pending, referenced; NULL: all up to |last| have ended. */
+static struct bh_event *oldest(bh_context *context, uint64_t last) {
+    if (bhi_list_empty(&context->pending))
+        return NULL;
+    struct bh_event *event = BHI_CONTAINER(context->pending.next, struct bh_event, pending_link);
+    if (event->id > last)
+        return NULL;
+    bh_event_retain(event);
+    return event;
+}
+
+static const struct bh_event *earliest_failure(const bh_context *context, uint64_t last) {
+    const struct bh_event *earliest = context->inherited_failure;
+    BHI_LIST_EACH(node, &context->streams) {
+        const struct bh_event *failure = BHI_CONTAINER(node, struct bh_stream, link)->core.failure;
+        /* One that was submitted meanwhile may be doomed, and not yet ended. */
+        if (failure && bhi_event_state(failure) == BH_EVENT_POISONED &&
+            (!earliest || failure->id < earliest->id))
+            earliest = failure;
+    }
+    return earliest && earliest->id <= last ? earliest : NULL;
+}
+
+static bh_status drain(bh_context *context, uint64_t deadline_ns, bh_detail *detail) {
+    bhi_context_lock(context);
+    uint64_t last = context->next_id; /* event ids are given in the order of submission */
+    for (struct bh_event *event; (event = oldest(context, last)) != NULL;) {
+        bhi_context_unlock(context);
+        bh_status status = bhi_event_await(event, deadline_ns);
+        uint64_t id = event->id;
+        bh_event_release(event);
+        if (status != BH_OK)
+            return bhi_fail(detail, status, 0,
+                            "bh_context_synchronize: not all has ended (event %llu)",
+                            (unsigned long long)id);
+        bhi_context_lock(context);
+    }
+    bh_status status = BH_OK;
+    const struct bh_event *failure = earliest_failure(context, last);
+    if (failure)
+        status = bhi_fail(detail, failure->verdict.status, 0, "stream %s, event %llu: %.380s",
+                          failure->verdict.stream_name, (unsigned long long)failure->id,
+                          failure->verdict.message);
+    bhi_context_unlock(context);
+    return status;
+}
+
+BH_API bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns,
+                                        bh_detail *detail) {
+    if (!context)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_context_synchronize: context is NULL");
+    if (bhi_context_forked(context))
+        return bhi_context_refuse(detail);
+    /* It may be destroyed meanwhile, by another thread. */
+    bhi_context_retain(context);
+    bh_status status = drain(context, bhi_deadline_ns(timeout_ns), detail);
+    bhi_context_unref(context);
+    return status;
+}
+
+BH_API bh_status bh_context_reset(bh_context *context, bh_detail *detail) {
+    bh_status status = bhi_context_check(context, detail);
+    if (status == BH_OK)
+        bhi_drain_forget(context);
+    return status;
+}

@@ -1,0 +1,108 @@
+#include "observer.h"
+#include "context.h"
+#include "core/detail.h"
+#include "core/submission.h"
+#include "event.h"
+#include "worker_proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+void bhi_event_look(struct bh_event *event) {
+    struct bhi_submission *submission = event->submission;
+    if (submission && submission->state == BHI_RELEASED)
+        bhi_worker_harvest(bhi_worker_of(submission->crew));
+}
+
+bool bhi_event_observe(struct bh_event *event, struct bhi_observer *observer) {
+    bhi_list_init(&observer->link);
+    bhi_event_look(event);
+    if (bhi_event_state(event) != BH_EVENT_PENDING)
+        return false;
+    bhi_list_append(&event->observers, &observer->link);
+    /* Kept for as long as the submission lives, in whichever lane it comes to be. */
+    bhi_submission_notify(event->submission);
+    return true;
+}
+
+void bhi_observer_withdraw(struct bhi_observer *observer) {
+    bhi_list_remove(&observer->link);
+}
+
+void bhi_event_tell(struct bh_event *event) {
+    while (!bhi_list_empty(&event->observers)) {
+        struct bhi_observer *observer =
+            BHI_CONTAINER(event->observers.next, struct bhi_observer, link);
+        bhi_list_remove(&observer->link);
+        observer->ended(observer);
+    }
+}
+
+/* -- descriptors ------------------------------------------------------------------------------- */
+
+struct descriptor {
+    struct bhi_observer observer;
+    struct bhi_doomed doomed;
+    bh_context *context; /* not referenced: the pending event has it */
+    int fd;              /* a duplicate of our own: the caller may close its one at any time */
+};
+
+/* Outside the lock: the write wakes whoever polls. */
+static void signal_descriptor(struct bhi_doomed *doomed) {
+    struct descriptor *descriptor = BHI_CONTAINER(doomed, struct descriptor, doomed);
+    uint64_t one = 1;
+    ssize_t ignored = write(descriptor->fd, &one, sizeof one);
+    (void)ignored; /* EAGAIN: the caller has written to it, so it is readable */
+    close(descriptor->fd);
+    free(descriptor);
+}
+
+static void descriptor_ended(struct bhi_observer *observer) {
+    struct descriptor *descriptor = BHI_CONTAINER(observer, struct descriptor, observer);
+    bhi_context_doom(descriptor->context, &descriptor->doomed);
+}
+
+BH_API bh_status bh_event_fd(bh_event *event, int *out_fd, bh_detail *detail) {
+    if (out_fd)
+        *out_fd = -1;
+    if (!event || !out_fd)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_event_fd: %s is NULL",
+                        event ? "out_fd" : "event");
+    bh_context *context = event->context;
+    if (bhi_context_forked(context))
+        return bhi_context_refuse(detail);
+    bool ended = bhi_event_state(event) != BH_EVENT_PENDING;
+    int fd = eventfd(ended, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0)
+        return bhi_fail(detail, BH_SYSTEM, errno, "bh_event_fd: eventfd");
+    if (ended) {
+        *out_fd = fd;
+        return BH_OK;
+    }
+    struct descriptor *descriptor = malloc(sizeof *descriptor);
+    if (!descriptor) {
+        close(fd);
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_event_fd");
+    }
+    descriptor->observer.ended = descriptor_ended;
+    descriptor->doomed.free = signal_descriptor;
+    descriptor->context = context;
+    bhi_list_init(&descriptor->doomed.link);
+    descriptor->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (descriptor->fd < 0) {
+        int error = errno;
+        free(descriptor);
+        close(fd);
+        return bhi_fail(detail, BH_SYSTEM, error, "bh_event_fd: fcntl");
+    }
+    bhi_context_lock(context);
+    ended = !bhi_event_observe(event, &descriptor->observer);
+    bhi_context_unlock(context);
+    if (ended)
+        signal_descriptor(&descriptor->doomed);
+    *out_fd = fd;
+    return BH_OK;
+}

@@ -1,0 +1,133 @@
+#include "ports.h"
+#include "buffer.h"
+#include "commands.h"
+#include "context.h"
+#include "event.h"
+#include "futex.h"
+#include "kernel.h"
+#include "reactor.h"
+#include "request.h"
+#include "stream.h"
+#include "worker_proc.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+
+static struct bh_context *context_of(struct bhi_core *core) {
+    return BHI_CONTAINER(core, struct bh_context, core);
+}
+
+static uint64_t now_ns(struct bhi_core *core) {
+    (void)core;
+    return bhi_now_ns();
+}
+
+static enum bhi_publish publish(struct bhi_crew *crew, struct bhi_submission *submission,
+                                uint64_t seq) {
+    return bhi_worker_publish(bhi_worker_of(crew), bhi_request_of(submission), seq);
+}
+
+/* The worker says that it starts a number, then looks whether that was withdrawn; here it is the
+ * other way round (Dekker). */
+static bool withdraw(struct bhi_crew *crew, uint64_t seq) {
+    struct bhi_worker *worker = bhi_worker_of(crew);
+    bhi_lane_withdraw(&worker->lane, seq, true);
+    atomic_thread_fence(memory_order_seq_cst);
+    return atomic_load(&worker->progress.header->started_seq) < seq;
+}
+
+static void withdrawn(struct bhi_crew *crew, uint64_t seq) {
+    bhi_lane_withdraw(&bhi_worker_of(crew)->lane, seq, false);
+}
+
+static void kill_worker(struct bhi_crew *crew) {
+    const struct bhi_worker *worker = bhi_worker_of(crew);
+    /* Without a pidfd it is not born yet: the reactor does it when it has one. */
+    if (worker->pidfd >= 0)
+        pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0);
+}
+
+static void notify(struct bhi_crew *crew) {
+    bhi_worker_notify(bhi_worker_of(crew));
+}
+
+static void arm(struct bhi_core *core, uint64_t when_ns) {
+    bhi_reactor_arm(context_of(core), when_ns);
+}
+
+static struct bh_kernel *kernel_of(const struct bhi_request *request, uint32_t command_index) {
+    if (command_index ==
+        BH_NO_COMMAND) /* with one kernel only there is no doubt which one it was */
+        return request->kernel_count == 1 ? request->kernels[0] : NULL;
+    const struct bhi_cmd_header *command = bhi_record_first(request->record);
+    for (uint32_t i = 0; command && i < command_index; i++)
+        command = bhi_record_next(request->record, command);
+    if (!command)
+        return NULL;
+    uint64_t id = 0;
+    if (command->type == BHI_CMD_DISPATCH)
+        id = ((const struct bhi_cmd_dispatch *)(const void *)command)->kernel;
+    else if (command->type == BHI_CMD_PREPARE)
+        id = ((const struct bhi_cmd_prepare *)(const void *)command)->kernel;
+    for (uint32_t i = 0; i < request->kernel_count; i++)
+        if (request->kernels[i]->id == id)
+            return request->kernels[i];
+    return NULL;
+}
+
+static void name_kernel(const struct bhi_submission *submission, uint32_t command_index,
+                        bh_verdict *verdict) {
+    const struct bh_kernel *kernel = kernel_of(bhi_request_of(submission), command_index);
+    if (!kernel)
+        return;
+    memcpy(verdict->kernel_name, kernel->name, sizeof verdict->kernel_name);
+    memcpy(verdict->kernel_hash, kernel->hash, sizeof verdict->kernel_hash);
+}
+
+static void free_submission(struct bhi_submission *submission) {
+    struct bhi_request *request = bhi_request_of(submission);
+    for (uint32_t i = 0; i < request->kernel_count; i++)
+        bhi_kernel_unref_locked(request->kernels[i]);
+    free(request->kernels);
+    free(request->record);
+    free(request);
+}
+
+static void unref_buffer(struct bhi_content *content) {
+    bhi_buffer_unref_locked(BHI_CONTAINER(content, struct bh_buffer, content));
+}
+
+static void ref_stream(struct bhi_core_stream *stream) {
+    bh_stream_retain(bhi_stream_of(stream));
+}
+
+static void unref_stream(struct bhi_core_stream *stream) {
+    bhi_stream_unref_locked(bhi_stream_of(stream));
+}
+
+static void stream_changed(struct bhi_core_stream *core) {
+    struct bh_stream *stream = bhi_stream_of(core);
+    stream->context->wake_reactor = true; /* it finds it another worker */
+    bhi_stream_changed(stream);
+}
+
+const struct bhi_ports bhi_supervisor_ports = {
+    .now_ns = now_ns,
+    .publish = publish,
+    .withdraw = withdraw,
+    .withdrawn = withdrawn,
+    .kill = kill_worker,
+    .notify = notify,
+    .arm = arm,
+    .turned = bhi_event_turned,
+    .ended = bhi_event_ended,
+    .free_event = bhi_event_free,
+    .name_kernel = name_kernel,
+    .free_submission = free_submission,
+    .unref_buffer = unref_buffer,
+    .unref_stream = unref_stream,
+    .ref_stream = ref_stream,
+    .stream_changed = stream_changed,
+};

@@ -1,0 +1,9 @@
+/* What the core wants done: lanes, processes, futexes, memory. */
+#ifndef BHI_PORTS_H
+#define BHI_PORTS_H
+
+#include "core/core.h"
+
+extern const struct bhi_ports bhi_supervisor_ports;
+
+#endif

@@ -1,0 +1,21 @@
+/* A submission as the supervisor carries it: what the core knows of it, the record for the lane,
+ * and the kernels that it keeps alive. */
+#ifndef BHI_REQUEST_H
+#define BHI_REQUEST_H
+
+#include "core/submission.h"
+#include "lane.h"
+
+struct bhi_request {
+    struct bhi_submission submission; /* first */
+    struct bh_kernel **kernels;       /* referenced, distinct */
+    uint32_t kernel_count, kernel_capacity;
+    struct bhi_lane_record *record;
+    uint64_t record_capacity;
+};
+
+static inline struct bhi_request *bhi_request_of(const struct bhi_submission *submission) {
+    return BHI_CONTAINER(submission, struct bhi_request, submission);
+}
+
+#endif

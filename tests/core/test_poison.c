@@ -1,0 +1,320 @@
+/* Poison in the core, by hand: schedules that real workers take too rarely to be a test. */
+#include "cmocka_all.h"
+#include "core/crew.h"
+#include "core/submission.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Workers that do as they are told: nothing ends but by result(). */
+static struct {
+    uint64_t now_ns;
+    bool late; /* a worker has always come to what is to be withdrawn */
+    int kills, ended, withdrawn, unrefs;
+    uint64_t next_id;
+} fake;
+
+static uint64_t now_ns(struct bhi_core *core) {
+    (void)core;
+    return ++fake.now_ns;
+}
+static enum bhi_publish publish(struct bhi_crew *crew, struct bhi_submission *submission,
+                                uint64_t seq) {
+    (void)crew, (void)submission, (void)seq;
+    return BHI_PUBLISHED;
+}
+static bool withdraw(struct bhi_crew *crew, uint64_t seq) {
+    (void)crew, (void)seq;
+    return !fake.late;
+}
+static void withdrawn(struct bhi_crew *crew, uint64_t seq) {
+    (void)crew, (void)seq;
+    fake.withdrawn++;
+}
+static void kill_worker(struct bhi_crew *crew) {
+    (void)crew;
+    fake.kills++;
+}
+static void notify(struct bhi_crew *crew) {
+    (void)crew;
+}
+static void arm(struct bhi_core *core, uint64_t when_ns) {
+    (void)core, (void)when_ns;
+}
+static void turned(struct bh_event *event) {
+    (void)event;
+}
+static void ended(struct bh_event *event) {
+    (void)event;
+    fake.ended++;
+}
+static void free_event(struct bh_event *event) {
+    free(event);
+}
+static void name_kernel(const struct bhi_submission *submission, uint32_t command_index,
+                        bh_verdict *verdict) {
+    (void)submission, (void)command_index, (void)verdict;
+}
+static void free_submission(struct bhi_submission *submission) {
+    free(submission);
+}
+static void unref_buffer(struct bhi_content *content) {
+    (void)content;
+    fake.unrefs++;
+}
+static void stream_port(struct bhi_core_stream *stream) {
+    (void)stream;
+}
+
+static const struct bhi_ports ports = {
+    .now_ns = now_ns,
+    .publish = publish,
+    .withdraw = withdraw,
+    .withdrawn = withdrawn,
+    .kill = kill_worker,
+    .notify = notify,
+    .arm = arm,
+    .turned = turned,
+    .ended = ended,
+    .free_event = free_event,
+    .name_kernel = name_kernel,
+    .free_submission = free_submission,
+    .unref_buffer = unref_buffer,
+    .unref_stream = stream_port,
+    .ref_stream = stream_port,
+    .stream_changed = stream_port,
+};
+
+struct line { /* a stream and its worker */
+    struct bhi_core_stream stream;
+    struct bhi_crew crew;
+};
+
+struct stage {
+    struct bhi_core core;
+    struct line a, b, c;
+};
+
+static void open_line(struct line *line, struct bhi_core *core, bool strict) {
+    bhi_stream_init(&line->stream, core, 16, 1000000);
+    line->stream.strict = strict;
+    bhi_crew_init(&line->crew, core);
+    bhi_stream_bind(&line->stream, &line->crew);
+    bhi_stream_served(&line->stream);
+}
+
+static void close_line(struct line *line) {
+    bhi_stream_fini(&line->stream);
+    bhi_crew_fini(&line->crew);
+}
+
+static void set_up(struct stage *s) {
+    memset(&fake, 0, sizeof fake);
+    bhi_core_init(&s->core, &ports);
+    open_line(&s->a, &s->core, false);
+    open_line(&s->b, &s->core, false);
+    open_line(&s->c, &s->core, false);
+}
+
+static void tear_down(struct stage *s) {
+    close_line(&s->a);
+    close_line(&s->b);
+    close_line(&s->c);
+}
+
+/* Submits to a line, waiting for up to two events. */
+static struct bh_event *submit(struct stage *s, struct line *line, struct bh_event *first,
+                               struct bh_event *second) {
+    struct bhi_submission *submission = malloc(sizeof *submission);
+    struct bh_event *event = calloc(1, sizeof *event);
+    bhi_event_init(event, &s->core);
+    event->id = ++fake.next_id;
+    bhi_submission_init(submission, &line->stream, event);
+    submission->deadline_ns = BH_FOREVER;
+    bhi_event_ref(event);
+    struct bh_event *waits[] = {first, second};
+    assert_true(bhi_submission_depend(submission, waits, !first ? 0 : !second ? 1 : 2));
+    bhi_submission_enqueue(submission);
+    bhi_core_pump(&s->core);
+    return event;
+}
+
+/* The worker says how its next one ended. */
+static void result(struct stage *s, struct line *line, bh_status status) {
+    while (bhi_crew_skip(&line->crew))
+        ;
+    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
+    outcome.status = status;
+    outcome.executed = BH_EXECUTED_YES;
+    assert_true(bhi_crew_result(&line->crew, &outcome));
+    bhi_crew_settle(&line->crew);
+    bhi_core_pump(&s->core);
+}
+
+/* E7: |middle| runs already when its producer is refused. Whoever waits for it and for something
+ * that fails later still learns of the older origin. */
+static void test_the_earliest_origin_through_a_running_one(void **state) {
+    (void)state;
+    struct stage s;
+    set_up(&s);
+    fake.late = true;
+    struct bh_event *first = submit(&s, &s.a, NULL, NULL);
+    struct bh_event *middle = submit(&s, &s.a, first, NULL);
+    struct bh_event *second = submit(&s, &s.b, NULL, NULL);
+    struct bh_event *last = submit(&s, &s.c, second, middle);
+    result(&s, &s.a, BH_VULKAN);
+    /* |middle| is with the worker still; |last| need not wait for that. */
+    assert_int_equal(bhi_event_state(middle), BH_EVENT_PENDING);
+    assert_int_equal(bhi_event_state(last), BH_EVENT_POISONED);
+    assert_int_equal(last->verdict.origin, first->id);
+    assert_int_equal(last->verdict.hops, 2);
+    assert_int_equal(last->verdict.executed, BH_EXECUTED_NO);
+    result(&s, &s.b, BH_DEVICE_LOST);
+    result(&s, &s.a, BH_OK);
+    assert_int_equal(bhi_event_state(middle), BH_EVENT_POISONED);
+    assert_int_equal(middle->verdict.status, BH_VULKAN);
+    assert_int_equal(middle->verdict.executed, BH_EXECUTED_YES);
+    assert_int_equal(last->verdict.origin, first->id);
+    struct bh_event *events[] = {first, middle, second, last};
+    for (int i = 0; i < 4; i++)
+        bhi_event_unref(events[i]);
+    assert_int_equal(fake.ended, 4);
+    tear_down(&s);
+}
+
+/* A doomed one that fails by itself keeps its verdict, and counts its own failure. */
+static void test_a_doomed_one_fails(void **state) {
+    (void)state;
+    struct stage s;
+    set_up(&s);
+    fake.late = true;
+    struct bh_event *first = submit(&s, &s.a, NULL, NULL);
+    struct bh_event *second = submit(&s, &s.a, first, NULL);
+    struct bh_event *third = submit(&s, &s.a, second, NULL);
+    result(&s, &s.a, BH_VULKAN);
+    result(&s, &s.a, BH_DEVICE_LOST);
+    result(&s, &s.a, BH_OK);
+    assert_int_equal(second->verdict.status, BH_VULKAN);
+    assert_int_equal(second->verdict.other_causes, 1);
+    assert_int_equal(third->verdict.origin, first->id);
+    assert_int_equal(third->verdict.hops, 2);
+    bhi_event_unref(first);
+    bhi_event_unref(second);
+    bhi_event_unref(third);
+    tear_down(&s);
+}
+
+/* What waits in a lane behind its refused producer is taken out of it. */
+static void test_a_doomed_one_is_withdrawn(void **state) {
+    (void)state;
+    struct stage s;
+    set_up(&s);
+    struct bh_event *first = submit(&s, &s.a, NULL, NULL);
+    struct bh_event *second = submit(&s, &s.a, first, NULL);
+    struct bh_event *third = submit(&s, &s.a, NULL, NULL);
+    result(&s, &s.a, BH_VULKAN);
+    assert_int_equal(bhi_event_state(second), BH_EVENT_POISONED);
+    assert_int_equal(second->verdict.executed, BH_EXECUTED_NO);
+    assert_int_equal(bhi_event_state(third), BH_EVENT_PENDING);
+    result(&s, &s.a, BH_OK);
+    assert_int_equal(fake.withdrawn, 1);
+    assert_int_equal(bhi_event_state(third), BH_EVENT_READY);
+    bhi_event_unref(first);
+    bhi_event_unref(second);
+    bhi_event_unref(third);
+    tear_down(&s);
+}
+
+/* The same cause by two ways is one cause; two origins are two. */
+static void test_causes_are_origins(void **state) {
+    (void)state;
+    struct stage s;
+    set_up(&s);
+    struct bh_event *first = submit(&s, &s.a, NULL, NULL);
+    struct bh_event *left = submit(&s, &s.b, first, NULL);
+    struct bh_event *right = submit(&s, &s.c, first, NULL);
+    result(&s, &s.a, BH_VULKAN);
+    struct bh_event *both = submit(&s, &s.a, right, left);
+    assert_int_equal(both->verdict.origin, first->id);
+    assert_int_equal(both->verdict.hops, 2);
+    assert_int_equal(both->verdict.other_causes, 0);
+    struct bh_event *later = submit(&s, &s.b, NULL, NULL);
+    result(&s, &s.b, BH_DEVICE_LOST);
+    struct bh_event *two = submit(&s, &s.a, later, left);
+    assert_int_equal(two->verdict.origin, first->id);
+    assert_int_equal(two->verdict.other_causes, 1);
+    struct bh_event *events[] = {first, left, right, both, later, two};
+    for (int i = 0; i < 6; i++)
+        bhi_event_unref(events[i]);
+    tear_down(&s);
+}
+
+/* A reset forgets a failure that is certain, though the failing one has still to end. */
+static void test_reset_before_the_end(void **state) {
+    (void)state;
+    struct stage s;
+    set_up(&s);
+    s.b.stream.strict = true;
+    struct bh_event *bad = submit(&s, &s.a, NULL, NULL);
+    struct bh_event *good = submit(&s, &s.b, NULL, NULL);
+    /* Both in one lane, so that the second runs when the first is refused. */
+    fake.late = true;
+    struct bh_event *first = submit(&s, &s.b, NULL, NULL);
+    struct bh_event *doomed = submit(&s, &s.b, first, NULL);
+    result(&s, &s.b, BH_OK);
+    result(&s, &s.b, BH_VULKAN);
+    assert_int_equal(bhi_event_state(doomed), BH_EVENT_PENDING);
+    assert_false(bhi_stream_reset(&s.b.stream));
+    struct bh_event *fresh = submit(&s, &s.b, NULL, NULL);
+    result(&s, &s.b, BH_OK);
+    assert_int_equal(doomed->verdict.status, BH_VULKAN);
+    result(&s, &s.b, BH_OK);
+    assert_int_equal(bhi_event_state(fresh), BH_EVENT_READY);
+    result(&s, &s.a, BH_OK);
+    struct bh_event *events[] = {bad, good, first, doomed, fresh};
+    for (int i = 0; i < 5; i++)
+        bhi_event_unref(events[i]);
+    tear_down(&s);
+}
+
+/* A worker that skips what nobody has withdrawn lies; one that skips what it came to too late to be
+ * promised does not. */
+static void test_skipping(void **state) {
+    (void)state;
+    struct stage s;
+    set_up(&s);
+    fake.late = true;
+    struct bh_event *first = submit(&s, &s.a, NULL, NULL);
+    bhi_submission_cancel(first->submission);
+    result(&s, &s.a, BH_CANCELLED);
+    assert_int_equal(first->verdict.status, BH_CANCELLED);
+    assert_int_equal(first->verdict.executed, BH_EXECUTED_NO);
+    struct bh_event *second = submit(&s, &s.a, NULL, NULL);
+    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
+    outcome.status = BH_CANCELLED;
+    assert_int_equal(fake.kills, 0);
+    assert_false(bhi_crew_result(&s.a.crew, &outcome));
+    assert_int_equal(fake.kills, 1);
+    assert_int_equal(s.a.crew.kill, BHI_KILL_PROTOCOL);
+    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .started = 2};
+    death.outcome.status = BH_PROTOCOL;
+    death.outcome.message = "it lied";
+    assert_true(bhi_crew_died(&s.a.crew, &death));
+    assert_int_equal(second->verdict.status, BH_PROTOCOL);
+    bhi_event_unref(first);
+    bhi_event_unref(second);
+    tear_down(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_earliest_origin_through_a_running_one),
+        cmocka_unit_test(test_a_doomed_one_fails),
+        cmocka_unit_test(test_a_doomed_one_is_withdrawn),
+        cmocka_unit_test(test_causes_are_origins),
+        cmocka_unit_test(test_reset_before_the_end),
+        cmocka_unit_test(test_skipping),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,453 @@
+/* Cases 43 to 49 of docs/semantics.md: what a worker's death does to the events that it owed. */
+#include "stage.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "tamper.h"
+
+static bool is_dead(pid_t pid) {
+    char state = bht_process_state(pid);
+    return state == 'X' || state == 'Z';
+}
+
+/* -- 43: many events, many waiters ---------------------------------------------------------------
+ */
+
+enum { OUTSTANDING = 50, WAITERS = 16 };
+
+struct waiter {
+    pthread_t thread;
+    bh_event *const *events; /* every 16th of them is its own */
+    size_t first;
+    uint64_t awake_ns;
+};
+
+static _Atomic int waiting;
+
+static void *wait_for_them(void *argument) {
+    struct waiter *waiter = argument;
+    atomic_fetch_add(&waiting, 1);
+    for (size_t i = waiter->first; i < OUTSTANDING; i += WAITERS)
+        BHT_EQ(bh_event_wait(waiter->events[i], FX_SECONDS), BH_WORKER_SIGNAL);
+    waiter->awake_ns = bht_now_ns();
+    return NULL;
+}
+
+/* Fifty: one running, 24 in the lane, 15 in its stream's queue, 10 in another's. */
+static void case_43_fifty_events_and_sixteen_waiters(void) {
+    struct stage s;
+    stage_open_with(&s, NULL, BH_FOREVER);
+    enum { EARLIER = 5, INNOCENT = 10 };
+    bh_event *earlier[EARLIER], *innocent[INNOCENT], *events[OUTSTANDING];
+    bh_buffer *buffers[EARLIER + INNOCENT], *outs[3];
+    for (int i = 0; i < EARLIER + INNOCENT; i++)
+        buffers[i] = fx_words(s.context, STAGE_FLOATS, 0);
+    for (int i = 0; i < 3; i++)
+        outs[i] = fx_words(s.context, STAGE_FLOATS, 0);
+    for (int i = 0; i < EARLIER; i++)
+        earlier[i] = ev_square(&s, s.a, s.x, buffers[i], NULL, 0);
+    WAIT_UNTIL(bh_event_query(earlier[EARLIER - 1]) == BH_EVENT_READY, 20000);
+    stage_gate(&s);
+    bh_buffer *gate_b = fx_words(s.context, STAGE_FLOATS, 0);
+    uint32_t *word_b = fx_pointer(gate_b);
+    bh_event *held_by = fx_gate(s.b, s.hang, gate_b);
+    fx_await_gate(gate_b);
+    int count = 0;
+    events[count++] = s.bad;
+    while (count < 25)
+        events[count++] = ev_square(&s, s.a, s.gate, outs[0], NULL, 0);
+    for (int i = 0; i < INNOCENT; i++)
+        innocent[i] = ev_square(&s, s.a, s.x, buffers[EARLIER + i], NULL, 0);
+    /* Held by b: it and all behind it stay in the queue of a. */
+    while (count < 40)
+        events[count++] = ev_square(&s, s.a, s.gate, outs[1], &held_by, 1);
+    while (count < OUTSTANDING)
+        events[count++] = ev_square(&s, s.b, s.gate, outs[2], NULL, 0);
+
+    struct waiter waiters[WAITERS];
+    for (size_t i = 0; i < WAITERS; i++) {
+        waiters[i] = (struct waiter){.events = events, .first = i};
+        BHT_EQ(pthread_create(&waiters[i].thread, NULL, wait_for_them, &waiters[i]), 0);
+    }
+    WAIT_UNTIL(atomic_load(&waiting) == WAITERS, 20000);
+    uint64_t killed_ns = bht_now_ns();
+    fx_kill(s.pid, SIGKILL);
+    for (size_t i = 0; i < WAITERS; i++) {
+        pthread_join(waiters[i].thread, NULL);
+        BHT_LT(waiters[i].awake_ns - killed_ns, 2 * BHT_SECOND_MS * FX_MS);
+    }
+    for (int i = 0; i < OUTSTANDING; i++) {
+        bh_verdict verdict = ev_poisoned(events[i], BH_WORKER_SIGNAL, s.bad, i ? 1 : 0,
+                                         i ? BH_EXECUTED_NO : BH_EXECUTED_UNKNOWN);
+        BHT_EQ(verdict.other_causes, 0);
+        BHT_EQ(verdict.worker_pid, s.pid);
+    }
+    for (int i = 0; i < EARLIER; i++) {
+        ev_ready(earlier[i]);
+        BHT_EQ(fx_verdict(earlier[i]).worker_pid, s.pid);
+        ev_squares(buffers[i], 1);
+        bh_event_release(earlier[i]);
+    }
+    for (int i = 0; i < INNOCENT; i++) {
+        ev_ready(innocent[i]);
+        ev_squares(buffers[EARLIER + i], 1);
+        bh_event_release(innocent[i]);
+    }
+    BHT_EQ(bh_event_query(held_by), BH_EVENT_PENDING);
+    *word_b = FX_GATE_OPEN;
+    ev_ready(held_by);
+    ev_well(&s);
+    for (int i = 1; i < OUTSTANDING; i++)
+        bh_event_release(events[i]);
+    for (int i = 0; i < EARLIER + INNOCENT; i++)
+        bh_buffer_release(buffers[i]);
+    for (int i = 0; i < 3; i++)
+        bh_buffer_release(outs[i]);
+    bh_event_release(held_by);
+    bh_buffer_release(gate_b);
+    stage_close(&s);
+}
+
+/* -- 44, 45: around the completion record --------------------------------------------------------
+ */
+
+static void case_44_death_between_data_and_record(void) {
+    struct stage s;
+    stage_open_with(&s, "1:before_record:1=kill", FX_SECONDS);
+    const float *y = (const float *)(const void *)fx_pointer(s.y);
+    bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
+    bh_event *dependent = ev_square(&s, s.b, s.y, s.z, NULL, 0);
+    bh_verdict verdict = ev_poisoned(event, BH_WORKER_SIGNAL, event, 0, BH_EXECUTED_UNKNOWN);
+    BHT_EQ(verdict.worker_pid, s.pid);
+    ev_poisoned(dependent, BH_WORKER_SIGNAL, event, 1, BH_EXECUTED_NO);
+    for (uint32_t i = 0; i < STAGE_FLOATS; i++)
+        BHT_TRUE(y[i] == (float)(i * i)); /* the data is there: that is what this case is about */
+    ev_content_poisoned(s.y, BH_WORKER_SIGNAL);
+    ev_content_poisoned(s.z, BH_WORKER_SIGNAL);
+    ev_squares(s.x, 0);
+    ev_well(&s);
+    bh_event_release(event);
+    bh_event_release(dependent);
+    stage_close(&s);
+}
+
+/* Nobody waits, and the worker dies before it has woken anybody: the obituary reads the record. */
+static void case_45_read_by_the_obituary(void) {
+    struct stage s;
+    stage_open_with(&s, "1:after_record:1=kill", FX_SECONDS);
+    bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
+    WAIT_UNTIL(bh_stream_worker_pid(s.a) != s.pid, 20000);
+    BHT_EQ(bh_event_query(event), BH_EVENT_READY);
+    ev_ready(event);
+    BHT_EQ(fx_verdict(event).worker_pid, s.pid);
+    ev_squares(s.y, 1);
+    BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, NULL), BH_OK);
+    ev_well(&s);
+    bh_event_release(event);
+    stage_close(&s);
+}
+
+/* A stopped zygote does not tell how its worker died: it is dead, and not yet buried. Who waits
+ * then reads the record himself. */
+static void case_45_read_before_the_burial(void) {
+    struct stage s;
+    stage_open_with(&s, "1:after_record:1=kill", FX_SECONDS);
+    pid_t zygote = fx_parent(s.pid);
+    BHT_GT(zygote, 1);
+    fx_kill(zygote, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(zygote) == 'T', 20000);
+    bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
+    WAIT_UNTIL(is_dead(s.pid), 20000);
+    ev_ready(event);
+    ev_squares(s.y, 1);
+    fx_kill(zygote, SIGCONT);
+    ev_well(&s);
+    ev_ready(event);
+    bh_event_release(event);
+    stage_close(&s);
+}
+
+/* With dependents: those go on, on the other stream and on the same. */
+static void case_45_dependents_of_the_recorded_one_run(void) {
+    struct stage s;
+    stage_open_with(&s, "1:after_record:1=kill", FX_SECONDS);
+    bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
+    bh_event *other = ev_square(&s, s.b, s.y, s.z, NULL, 0);
+    bh_event *same = ev_square(&s, s.a, s.z, s.w, NULL, 0);
+    ev_ready(same);
+    ev_ready(other);
+    ev_ready(event);
+    ev_squares(s.w, 3);
+    BHT_NE(fx_verdict(same).worker_pid, s.pid);
+    ev_well(&s);
+    bh_event_release(event);
+    bh_event_release(other);
+    bh_event_release(same);
+    stage_close(&s);
+}
+
+/* -- 46 to 48: after the death -------------------------------------------------------------------
+ */
+
+/* The dead worker's progress memory is still mapped here: it says now that its first submission
+ * has completed. Neither the old event nor the new worker's first one may believe it. */
+static void case_46_late_completion_of_a_dead_generation(void) {
+    struct stage s;
+    stage_open(&s);
+    struct bhi_progress late = fx_progress();
+    BHT_EQ(atomic_load(&late.header->started_seq), 1); /* it is the one of a's worker */
+    stage_fail_unseen(&s);
+    bh_verdict before = ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
+    fx_ready(s.a);
+    bh_buffer *gate = fx_words(s.context, STAGE_FLOATS, 0);
+    uint32_t *word = fx_pointer(gate);
+    bh_event *next = fx_gate(s.a, s.hang, gate); /* submission 1 of the new worker */
+    fx_await_gate(gate);
+    bh_event *behind = ev_square(&s, s.a, gate, s.y, NULL, 0);
+    fx_complete(&late, 1, 1 << 12);
+    atomic_store(&late.header->started_seq, 1000);
+    atomic_store(&late.header->step, UINT32_MAX);
+    for (int i = 0; i < 3; i++) {
+        fx_complete(&late, 2 + (uint64_t)i, UINT64_MAX); /* impossible ones, too */
+        fx_expect_healthy(s.context, s.b);               /* everybody has had a turn */
+        BHT_EQ(bh_event_wait(next, FX_MS), BH_TIMEOUT);
+        BHT_EQ(bh_event_query(behind), BH_EVENT_PENDING);
+        bh_verdict after = ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
+        ev_same_verdict(&before, &after);
+        ev_content_poisoned(s.gate, BH_WORKER_SIGNAL);
+    }
+    *word = FX_GATE_OPEN;
+    ev_ready(next);
+    ev_ready(behind);
+    BHT_NE(bh_stream_worker_pid(s.a), 0);
+    ev_well(&s);
+    bhi_progress_unmap(&late);
+    bh_event_release(next);
+    bh_event_release(behind);
+    bh_buffer_release(gate);
+    stage_close(&s);
+}
+
+/* It has said what the kernel binds, and dies before it records that it compiled it. */
+static void case_46_late_reflection_of_a_dead_generation(void) {
+    struct stage s;
+    stage_open_with(&s, "1:before_record:1=kill", FX_SECONDS);
+    static bh_kernel_info info;
+    bh_detail detail;
+    BHT_EQ(bh_kernel_reflect(s.square, s.a, FX_SECONDS, &info, &detail), BH_WORKER_SIGNAL);
+    BHT_EQ(bh_kernel_reflect(s.square, s.a, FX_SECONDS, &info, &detail), BH_OK);
+    BHT_EQ(info.binding_count, 2);
+    BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
+    ev_well(&s);
+    stage_close(&s);
+}
+
+static void case_47_old_verdicts_stand_and_new_work_succeeds(void) {
+    struct stage s;
+    stage_open(&s);
+    static const int signals[] = {SIGKILL, SIGSEGV, SIGABRT};
+    enum { LIVES = BHT_COUNT(signals) };
+    bh_event *events[LIVES];
+    bh_verdict verdicts[LIVES];
+    bh_buffer *gates[LIVES];
+    pid_t pids[LIVES];
+    for (int i = 0; i < LIVES; i++) {
+        gates[i] = fx_words(s.context, STAGE_FLOATS, 0);
+        events[i] = i ? fx_gate(s.a, s.hang, gates[i]) : s.bad;
+        if (i)
+            fx_await_gate(gates[i]);
+        pids[i] = fx_ready(s.a);
+        fx_kill(pids[i], signals[i]);
+        verdicts[i] = ev_poisoned(events[i], BH_WORKER_SIGNAL, events[i], 0, BH_EXECUTED_UNKNOWN);
+        BHT_EQ(verdicts[i].signal, signals[i]);
+        BHT_EQ(verdicts[i].worker_pid, pids[i]);
+        bh_event *work = ev_square(&s, s.a, s.x, s.y, NULL, 0);
+        ev_ready(work);
+        ev_squares(s.y, 1);
+        BHT_NE(fx_verdict(work).worker_pid, pids[i]);
+        bh_event_release(work);
+        for (int old = 0; old <= i; old++) {
+            bh_verdict now = ev_agree(events[old], BH_WORKER_SIGNAL);
+            ev_same_verdict(&verdicts[old], &now);
+        }
+    }
+    ev_well(&s);
+    for (int i = 0; i < LIVES; i++) {
+        if (i)
+            bh_event_release(events[i]);
+        bh_buffer_release(gates[i]);
+    }
+    stage_close(&s);
+}
+
+/* Waited for on a stream that has nothing to do with it, when its own stream is long gone. */
+static void case_48_an_event_carries_its_verdict_to_another_stream(void) {
+    struct stage s;
+    stage_open(&s);
+    bh_stream *c = fx_stream(s.context, "c", FX_SECONDS);
+    bh_event *early = ev_square(&s, s.b, s.x, s.y, &s.bad, 1);
+    stage_fail_unseen(&s);
+    bh_stream_release(s.a);
+    s.a = NULL;
+    bh_event *late = ev_square(&s, c, s.x, s.z, &s.bad, 1);
+    bh_event *next = ev_square(&s, c, s.x, s.w, &early, 1);
+    ev_poisoned(early, BH_WORKER_SIGNAL, s.bad, 1, BH_EXECUTED_NO);
+    ev_poisoned(late, BH_WORKER_SIGNAL, s.bad, 1, BH_EXECUTED_NO);
+    bh_verdict verdict = ev_poisoned(next, BH_WORKER_SIGNAL, s.bad, 2, BH_EXECUTED_NO);
+    BHT_EQ(verdict.signal, SIGKILL);
+    BHT_EQ(verdict.worker_pid, s.pid);
+    BHT_STR_EQ(verdict.stream_name, "c");
+    BHT_STR_EQ(verdict.kernel_name, "gate");
+    BHT_STR_HAS(verdict.message, "2 hops");
+    BHT_STR_HAS(verdict.message, "SIGKILL");
+    fx_expect_healthy(s.context, s.b);
+    fx_expect_healthy(s.context, c);
+    bh_event_release(early);
+    bh_event_release(late);
+    bh_event_release(next);
+    bh_stream_release(c);
+    stage_close(&s);
+}
+
+/* -- 49: in the middle of writing ----------------------------------------------------------------
+ */
+
+/* The two sides share no lock: a worker only reads the lane, and the host only reads progress. So
+ * what is left is a death, or a stop, between two stores. */
+
+/* Eight in one batch; the worker meets |action| at the |nth| time that it passes |point| in it. */
+static void dies_in_a_batch(const char *point, int nth, const char *action, uint64_t deadline_ns,
+                            bh_status cause) {
+    enum { WARM = 20, COUNT = 8 };
+    char faults[64];
+    snprintf(faults, sizeof faults, "1:%s:%d=%s", point, WARM + nth, action);
+    struct stage s;
+    stage_open_with(&s, faults, deadline_ns);
+    bh_buffer *outs[COUNT];
+    bh_event *events[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        outs[i] = fx_words(s.context, STAGE_FLOATS, 0);
+    for (int i = 0; i < WARM; i++) { /* so that it knows that these are short, and merges them */
+        bh_event *warm = ev_square(&s, s.a, s.x, s.y, NULL, 0);
+        fx_expect(warm, BH_OK);
+        bh_event_release(warm);
+    }
+    fx_kill(s.pid, SIGSTOP); /* until all are in the lane */
+    WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
+    for (int i = 0; i < COUNT; i++)
+        events[i] = ev_square(&s, s.a, s.x, outs[i], NULL, 0);
+    fx_kill(s.pid, SIGCONT);
+    bool recorded = strcmp(point, "after_record") == 0;
+    uint64_t culprit = 0;
+    int lost = 0;
+    for (int i = 0; i < COUNT; i++) {
+        bh_verdict verdict = fx_verdict(events[i]);
+        verdict = ev_agree(events[i], verdict.status);
+        if (verdict.status == BH_OK) {
+            ev_ready(events[i]);
+            ev_squares(outs[i], 1);
+        } else {
+            lost++;
+            BHT_EQ(verdict.executed, BH_EXECUTED_UNKNOWN);
+            BHT_EQ(verdict.hops, 0);
+            BHT_EQ(verdict.worker_pid, s.pid);
+            if (!culprit) {
+                culprit = verdict.origin;
+                BHT_EQ(verdict.event, culprit);
+            }
+            BHT_EQ(verdict.origin, culprit);
+            BHT_EQ(verdict.status, verdict.event == culprit ? cause : BH_WORKER_LOST);
+            ev_content_poisoned(outs[i], verdict.status);
+        }
+    }
+    /* Stopped after a record it never gets to the next one, if that was not in the same batch. */
+    if (recorded)
+        BHT_LE(lost, cause == BH_DEADLINE ? 1 : 0);
+    else
+        BHT_GE(lost, 1);
+    ev_squares(s.x, 0);
+    ev_well(&s);
+    for (int i = 0; i < COUNT; i++) {
+        bh_event_release(events[i]);
+        bh_buffer_release(outs[i]);
+    }
+    stage_close(&s);
+}
+
+static void case_49_killed_in_mid_batch(void) {
+    static const int nth[] = {1, 4, 8};
+    for (size_t i = 0; i < BHT_COUNT(nth); i++) {
+        dies_in_a_batch("started", nth[i], "kill", BH_FOREVER, BH_WORKER_SIGNAL);
+        dies_in_a_batch("before_record", nth[i], "kill", BH_FOREVER, BH_WORKER_SIGNAL);
+        dies_in_a_batch("after_record", nth[i], "kill", BH_FOREVER, BH_WORKER_SIGNAL);
+    }
+}
+
+static void case_49_stopped_in_mid_batch(void) {
+    dies_in_a_batch("started", 4, "stop", 300 * FX_MS, BH_DEADLINE);
+    dies_in_a_batch("before_record", 4, "stop", 300 * FX_MS, BH_DEADLINE);
+    dies_in_a_batch("after_record", 4, "stop", 300 * FX_MS, BH_DEADLINE);
+}
+
+/* Half a result is there, and nothing that says that it is whole. */
+static void case_49_killed_in_mid_record(void) {
+    struct stage s;
+    stage_open(&s);
+    struct bhi_progress progress = fx_progress();
+    fx_kill(s.pid, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
+    struct bhi_result half = {.seq = 1, .status = BH_OK, .executed = BH_EXECUTED_YES};
+    bhi_progress_result(&progress, &half, "half of a text");
+    BHT_EQ(bh_event_wait(s.bad, FX_MS), BH_TIMEOUT);
+    fx_kill(s.pid, SIGKILL);
+    bh_verdict verdict = ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
+    BHT_TRUE(strstr(verdict.message, "half") == NULL);
+    BHT_EQ(verdict.command_index, BH_NO_COMMAND);
+    ev_well(&s);
+    bhi_progress_unmap(&progress);
+    stage_close(&s);
+}
+
+/* Published, and torn all the same: no honest worker does that. */
+static void case_49_a_torn_record_is_no_data(void) {
+    struct stage s;
+    stage_open(&s);
+    bh_event *behind = ev_square(&s, s.a, s.x, s.y, NULL, 0);
+    struct bhi_progress progress = fx_progress();
+    fx_kill(s.pid, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
+    struct bhi_result torn = {.seq = 1, .status = 0x00FF00FF, .executed = 0x7F};
+    bhi_progress_result(&progress, &torn, "\x1b[31m torn \xff");
+    bhi_progress_publish(&progress, 1, atomic_load(&progress.header->tail));
+    bhi_progress_wake(&progress);
+    bh_verdict verdict = ev_poisoned(s.bad, BH_PROTOCOL, s.bad, 0, BH_EXECUTED_UNKNOWN);
+    BHT_STR_HAS(verdict.message, "malformed");
+    /* It may have run what was behind, whatever it says: that is lost, and does not run twice. */
+    verdict = ev_poisoned(behind, BH_WORKER_LOST, s.bad, 0, BH_EXECUTED_UNKNOWN);
+    BHT_STR_HAS(verdict.message, "malformed");
+    ev_well(&s);
+    bhi_progress_unmap(&progress);
+    bh_event_release(behind);
+    stage_close(&s);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(case_43_fifty_events_and_sixteen_waiters),
+        BHT_TEST(case_44_death_between_data_and_record),
+        BHT_TEST(case_45_read_by_the_obituary),
+        BHT_TEST(case_45_read_before_the_burial),
+        BHT_TEST(case_45_dependents_of_the_recorded_one_run),
+        BHT_TEST(case_46_late_completion_of_a_dead_generation),
+        BHT_TEST(case_46_late_reflection_of_a_dead_generation),
+        BHT_TEST(case_47_old_verdicts_stand_and_new_work_succeeds),
+        BHT_TEST(case_48_an_event_carries_its_verdict_to_another_stream),
+        BHT_TEST_WITH(case_49_killed_in_mid_batch, 90, 0),
+        BHT_TEST_WITH(case_49_stopped_in_mid_batch, 90, 0),
+        BHT_TEST(case_49_killed_in_mid_record),
+        BHT_TEST(case_49_a_torn_record_is_no_data),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

@@ -1,0 +1,464 @@
+/* Cases 50 to 54 of docs/semantics.md: crash loops, and the deaths of others than a worker in
+ * mid-job. */
+#include "stage.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tamper.h"
+
+/* -- 50: crash loops -----------------------------------------------------------------------------
+ */
+
+/* A healthy stream, whose worker is the first, and one whose workers meet |faults|. */
+struct loop {
+    bh_context *context;
+    bh_stream *healthy, *stream;
+    bh_kernel *square;
+    bh_buffer *x, *y;
+    uint64_t began_ns;
+};
+
+static struct loop loop_open(const char *faults, uint32_t budget, uint64_t window_ns) {
+    bh_context_options options = fx_options();
+    options.restart_budget = budget;
+    options.restart_window_ns = window_ns;
+    struct loop l = {.context = fx_context_with(options, faults)};
+    l.healthy = fx_stream(l.context, "healthy", FX_SECONDS);
+    fx_ready(l.healthy);
+    l.square = fx_kernel(l.context, "square");
+    l.x = fx_words(l.context, 64, 0);
+    l.y = fx_words(l.context, 64, 0);
+    l.began_ns = bht_now_ns();
+    l.stream = fx_stream(l.context, "loop", FX_SECONDS);
+    return l;
+}
+
+static void loop_close(struct loop *l) {
+    bh_kernel_release(l->square);
+    bh_buffer_release(l->x);
+    bh_buffer_release(l->y);
+    bh_stream_release(l->stream);
+    bh_stream_release(l->healthy);
+    bh_context_destroy(l->context);
+}
+
+static void expect_unavailable(struct loop *l) {
+    for (int i = 0; i < 2; i++) {
+        bh_detail detail;
+        BHT_EQ(bh_stream_wait_ready(l->stream, FX_SECONDS, &detail), BH_UNAVAILABLE);
+        BHT_EQ(detail.status, BH_UNAVAILABLE);
+        BHT_TRUE(detail.message[0]);
+    }
+    BHT_EQ(bh_stream_worker_pid(l->stream), 0);
+    BHT_EQ(bh_status_classify(BH_UNAVAILABLE), BH_CLASS_ENVIRON);
+}
+
+static void case_50_a_crash_loop_is_backed_off_then_unavailable_then_reset(void) {
+    struct loop l = loop_open("2:warm_up:1=segv,3:warm_up:1=segv,4:warm_up:1=segv,5:warm_up:1=segv,"
+                              "6:warm_up:1=segv",
+                              3, 60000 * FX_MS);
+    bh_event *early = fx_square(l.stream, l.square, l.x, l.y);
+    expect_unavailable(&l);
+    /* Three times again: at once, after 10 and after 20 ms. */
+    BHT_GE(bht_now_ns() - l.began_ns, 30 * FX_MS);
+    bh_detail detail;
+    BHT_EQ(bh_stream_wait_ready(l.stream, FX_SECONDS, &detail), BH_UNAVAILABLE);
+    BHT_STR_HAS(detail.message, "SIGSEGV");
+    BHT_STR_HAS(detail.message, "warm");
+    bh_verdict verdict = ev_poisoned(early, BH_UNAVAILABLE, early, 0, BH_EXECUTED_NO);
+    BHT_EQ(verdict.worker_pid, 0);
+    BHT_STR_HAS(verdict.message, "SIGSEGV");
+    /* What is submitted now has its answer at once. */
+    bh_event *late = fx_square(l.stream, l.square, l.x, l.y);
+    BHT_EQ(bh_event_query(late), BH_EVENT_POISONED);
+    ev_poisoned(late, BH_UNAVAILABLE, late, 0, BH_EXECUTED_NO);
+    fx_expect_healthy(l.context, l.healthy);
+    BHT_EQ(bh_stream_reset(l.stream, NULL), BH_OK);
+    /* A fresh budget: it pays for the sixth worker, the last one with the fault. */
+    fx_expect_healthy(l.context, l.stream);
+    BHT_EQ(bh_stream_synchronize(l.stream, FX_SECONDS, NULL), BH_OK);
+    ev_poisoned(early, BH_UNAVAILABLE, early, 0, BH_EXECUTED_NO);
+    bh_event_release(early);
+    bh_event_release(late);
+    loop_close(&l);
+}
+
+/* The budget is N in T: when T has passed the next submission gets a worker, and nobody had to
+ * reset anything. */
+static void case_50_it_heals_when_the_window_has_passed(void) {
+    const uint64_t window_ns = 2 * BHT_SECOND_MS * FX_MS;
+    struct loop l = loop_open("2:warm_up:1=segv,3:warm_up:1=segv", 1, window_ns);
+    expect_unavailable(&l);
+    uint64_t spent_ns = bht_now_ns();
+    bh_event *before = fx_square(l.stream, l.square, l.x, l.y);
+    ev_poisoned(before, BH_UNAVAILABLE, before, 0, BH_EXECUTED_NO);
+    WAIT_UNTIL(bht_now_ns() > spent_ns + window_ns, 20000);
+    bh_event *after = fx_square(l.stream, l.square, l.x, l.y);
+    ev_ready(after);
+    ev_poisoned(before, BH_UNAVAILABLE, before, 0, BH_EXECUTED_NO);
+    fx_expect_healthy(l.context, l.stream);
+    fx_expect_healthy(l.context, l.healthy);
+    bh_event_release(before);
+    bh_event_release(after);
+    loop_close(&l);
+}
+
+/* Kills the idle worker: the budget pays for it, unless it had completed something. */
+static void kill_idle(bh_stream *stream) {
+    pid_t pid = fx_ready(stream);
+    fx_kill(pid, SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(stream) != pid, 20000);
+}
+
+static void case_50_two_deaths_in_one_window_are_too_many_for_a_budget_of_one(void) {
+    struct loop l = loop_open(NULL, 1, 600000 * FX_MS);
+    kill_idle(l.stream);
+    kill_idle(l.stream);
+    expect_unavailable(&l);
+    fx_expect_healthy(l.context, l.healthy);
+    loop_close(&l);
+}
+
+/* Killed as often as one likes: no crash loop, as long as something gets done. */
+static void case_50_a_worker_that_got_something_done_is_no_crash_loop(void) {
+    struct loop l = loop_open(NULL, 1, 600000 * FX_MS);
+    for (int i = 0; i < 4; i++) {
+        fx_expect_healthy(l.context, l.stream);
+        kill_idle(l.stream);
+    }
+    fx_expect_healthy(l.context, l.stream);
+    loop_close(&l);
+}
+
+static void case_50_a_healthy_period_gives_the_budget_back(void) {
+    const uint64_t window_ns = BHT_SECOND_MS / 2 * FX_MS;
+    struct loop l = loop_open(NULL, 1, window_ns);
+    for (int i = 0; i < 3; i++) {
+        kill_idle(l.stream);
+        fx_ready(l.stream);
+        uint64_t healthy_ns = bht_now_ns();
+        WAIT_UNTIL(bht_now_ns() > healthy_ns + window_ns, 20000);
+    }
+    fx_expect_healthy(l.context, l.stream);
+    loop_close(&l);
+}
+
+/* -- 51: the host is killed ----------------------------------------------------------------------
+ */
+
+enum { MEMFDS = 256 };
+
+struct memfds {
+    ino_t ids[MEMFDS];
+    size_t count;
+};
+
+/* The library's memfds that |pid| has open. */
+static struct memfds memfds_of(pid_t pid) {
+    struct memfds found = {.count = 0};
+    char folder[64], target[128];
+    snprintf(folder, sizeof folder, "/proc/%d/fd", (int)pid);
+    DIR *dir = opendir(folder);
+    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
+        ssize_t length = readlinkat(dirfd(dir), entry->d_name, target, sizeof target - 1);
+        struct stat info;
+        if (length <= 0 || fstatat(dirfd(dir), entry->d_name, &info, 0) != 0)
+            continue;
+        target[length] = 0;
+        if (strstr(target, "memfd:bulkhead-") && found.count < MEMFDS)
+            found.ids[found.count++] = info.st_ino;
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+static bool has(const struct memfds *memfds, ino_t id) {
+    for (size_t i = 0; i < memfds->count; i++)
+        if (memfds->ids[i] == id)
+            return true;
+    return false;
+}
+
+/* Whether |pid| has one of them mapped. */
+static bool maps_any(pid_t pid, const struct memfds *memfds) {
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *file = fopen(path, "re");
+    bool found = false;
+    while (file && !found && fgets(line, sizeof line, file)) {
+        unsigned long long id;
+        found = strstr(line, "memfd:bulkhead-") && sscanf(line, "%*s %*s %*s %*s %llu", &id) == 1 &&
+                has(memfds, (ino_t)id);
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* Processes of the machine that have one of them open or mapped. */
+static size_t holders(const struct memfds *memfds) {
+    size_t count = 0;
+    DIR *dir = opendir("/proc");
+    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (pid <= 0)
+            continue;
+        struct memfds own = memfds_of(pid);
+        bool holds = maps_any(pid, memfds);
+        for (size_t i = 0; i < own.count && !holds; i++)
+            holds = has(memfds, own.ids[i]);
+        count += holds;
+    }
+    if (dir)
+        closedir(dir);
+    return count;
+}
+
+/* Lines of /proc/net/unix with a socket in one of the host's folders. */
+static size_t sockets_of(pid_t host) {
+    char prefix[64], line[512];
+    snprintf(prefix, sizeof prefix, "/bulkhead-%d-", (int)host);
+    size_t count = 0;
+    FILE *file = fopen("/proc/net/unix", "re");
+    while (file && fgets(line, sizeof line, file))
+        count += strstr(line, prefix) != NULL;
+    if (file)
+        fclose(file);
+    return count;
+}
+
+static size_t folders_of(pid_t host) {
+    char prefix[64];
+    snprintf(prefix, sizeof prefix, "bulkhead-%d-", (int)host);
+    size_t count = 0;
+    DIR *dir = opendir("/tmp");
+    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;)
+        count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+    if (dir)
+        closedir(dir);
+    return count;
+}
+
+/* What the host leaves behind becomes this process's child, and ends by itself. */
+static bool nobody_left(void) {
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+    return bht_count_children(getpid()) == 0;
+}
+
+/* Until the test lets go of its pipe. */
+static void outlive(int say, int held[2]) {
+    char byte;
+    close(say);
+    close(held[1]);
+    (void)!read(held[0], &byte, 1);
+    _exit(0);
+}
+
+/* |keep_child|: the host has forked a child that outlives it and holds all its descriptors. */
+static void host_is_killed(bool keep_child) {
+    unsetenv("XDG_RUNTIME_DIR");
+    int say[2], held[2];
+    BHT_EQ(pipe(say), 0);
+    BHT_EQ(pipe(held), 0);
+    pid_t host = fork();
+    if (host == 0) {
+        struct stage s;
+        stage_open(&s); /* a is in mid-job, b idle */
+        if (keep_child && fork() == 0)
+            outlive(say[1], held);
+        pid_t pids[2] = {s.pid, fx_ready(s.b)};
+        BHT_EQ(write(say[1], pids, sizeof pids), (ssize_t)sizeof pids);
+        for (;;)
+            pause();
+    }
+    pid_t pids[2], below[32];
+    BHT_EQ(read(say[0], pids, sizeof pids), (ssize_t)sizeof pids);
+    size_t count = bht_descendants(host, below, BHT_COUNT(below));
+    BHT_GE(count, 2 + 2 * PROCESSES_A_WORKER + keep_child);
+    BHT_LE(count, BHT_COUNT(below));
+    const struct memfds memfds = memfds_of(host);
+    BHT_GE(memfds.count, 2 * 2 + 5); /* lanes and progress, buffers; kernels */
+    BHT_LT(memfds.count, MEMFDS);
+    BHT_GE(holders(&memfds), 2);
+    BHT_GT(folders_of(host), 0);
+    BHT_GT(sockets_of(host), 0);
+    fx_kill(host, SIGKILL);
+    BHT_EQ(waitpid(host, NULL, 0), host);
+    for (int i = 0; i < 2; i++)
+        WAIT_UNTIL(bht_process_state(pids[i]) == 'X' || bht_process_state(pids[i]) == 'Z',
+                   BHT_SECOND_MS);
+    WAIT_UNTIL(folders_of(host) == 0, BHT_SECOND_MS);
+    close(held[0]);
+    close(held[1]); /* the child goes now, and with it what it held for the host */
+    WAIT_UNTIL(nobody_left(), BHT_SECOND_MS);
+    for (size_t i = 0; i < count; i++)
+        BHT_EQ(bht_process_state(below[i]), 'X');
+    WAIT_UNTIL(holders(&memfds) == 0, BHT_SECOND_MS);
+    WAIT_UNTIL(sockets_of(host) == 0, BHT_SECOND_MS);
+    close(say[0]);
+    close(say[1]);
+}
+
+static void case_51_the_host_is_killed(void) {
+    host_is_killed(false);
+}
+
+static void case_51_the_host_is_killed_and_a_forked_child_lives(void) {
+    host_is_killed(true);
+}
+
+/* -- 52: SIGSTOP ---------------------------------------------------------------------------------
+ */
+
+static void case_52_stopped_in_mid_job(void) {
+    struct stage s;
+    stage_open_with(&s, NULL, 300 * FX_MS);
+    stage_gate(&s);
+    fx_kill(s.pid, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
+    *s.word = FX_GATE_OPEN; /* it could end, if it ran */
+    bh_event *behind = ev_square(&s, s.a, s.x, s.y, NULL, 0);
+    fx_expect_healthy(s.context, s.b);
+    bh_verdict verdict = ev_poisoned(s.bad, BH_DEADLINE, s.bad, 0, BH_EXECUTED_UNKNOWN);
+    BHT_EQ(verdict.limit, 300 * FX_MS);
+    BHT_EQ(verdict.worker_pid, s.pid);
+    BHT_GE(verdict.ended_ns - verdict.started_ns, 300 * FX_MS);
+    ev_ready(behind);
+    ev_squares(s.y, 1);
+    ev_well(&s);
+    BHT_NE(bh_stream_worker_pid(s.a), s.pid);
+    bh_event_release(behind);
+    stage_close(&s);
+}
+
+/* While idle: nobody notices before there is work, and then the deadline does. */
+static void case_52_stopped_while_idle(void) {
+    struct stage s;
+    stage_open_with(&s, NULL, 300 * FX_MS);
+    fx_kill(s.pid, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
+    bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
+    BHT_EQ(ev_agree(event, BH_DEADLINE).origin, bh_event_id(event));
+    ev_content_poisoned(s.y, BH_DEADLINE);
+    ev_well(&s);
+    bh_event_release(event);
+    stage_close(&s);
+}
+
+/* -- 53: the zygote is killed --------------------------------------------------------------------
+ */
+
+static void case_53_the_zygote_is_killed(void) {
+    struct stage s;
+    stage_open(&s);
+    bh_stream *idle = fx_stream(s.context, "idle", FX_SECONDS);
+    pid_t idle_pid = fx_ready(idle), zygote = fx_parent(s.pid);
+    BHT_GT(zygote, 1);
+    BHT_EQ(fx_parent(idle_pid), zygote);
+    bh_buffer *gate_b = fx_words(s.context, STAGE_FLOATS, 0);
+    bh_event *on_b = fx_gate(s.b, s.hang, gate_b);
+    fx_await_gate(gate_b);
+    bh_event *dependent = ev_square(&s, s.a, s.gate, s.y, NULL, 0);
+    bh_event *innocent = ev_square(&s, s.a, s.x, s.z, NULL, 0);
+    fx_kill(zygote, SIGKILL);
+    bh_verdict verdict = ev_poisoned(s.bad, BH_ZYGOTE_LOST, s.bad, 0, BH_EXECUTED_UNKNOWN);
+    BHT_EQ(verdict.worker_pid, s.pid);
+    BHT_EQ(bh_status_classify(BH_ZYGOTE_LOST), BH_CLASS_VICTIM);
+    ev_poisoned(on_b, BH_ZYGOTE_LOST, on_b, 0, BH_EXECUTED_UNKNOWN);
+    ev_poisoned(dependent, BH_ZYGOTE_LOST, s.bad, 1, BH_EXECUTED_NO);
+    ev_ready(innocent); /* it had not begun: it runs with the new one (E13) */
+    ev_squares(s.z, 1);
+    ev_well(&s);
+    fx_expect_healthy(s.context, idle);
+    pid_t next = fx_parent(fx_ready(s.a));
+    BHT_NE(next, zygote);
+    BHT_EQ(fx_parent(fx_ready(s.b)), next);
+    BHT_EQ(fx_parent(fx_ready(idle)), next);
+    bh_event_release(on_b);
+    bh_event_release(dependent);
+    bh_event_release(innocent);
+    bh_buffer_release(gate_b);
+    bh_stream_release(idle);
+    stage_close(&s);
+}
+
+/* -- 54: what a compromised worker can do --------------------------------------------------------
+ */
+
+/* While a's worker does |fault| in mid-job b works on; then there is one poisoned stream, and the
+ * host has not grown. */
+static bh_verdict rogue(const char *fault, uint64_t deadline_ns, bh_status status) {
+    struct stage s;
+    stage_open_with(&s, fault, deadline_ns);
+    bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
+    bh_event *dependent = ev_square(&s, s.b, s.y, s.z, NULL, 0);
+    bh_stream *c = fx_stream(s.context, "c", FX_SECONDS);
+    uint64_t resident = bht_resident_bytes(getpid());
+    for (int i = 0; i < 20; i++)
+        fx_expect_healthy(s.context, c);
+    bh_verdict verdict = ev_poisoned(event, status, event, 0, BH_EXECUTED_UNKNOWN);
+    BHT_EQ(verdict.worker_pid, s.pid);
+    BHT_LT(verdict.ended_ns - verdict.submitted_ns, 10000 * FX_MS);
+    ev_poisoned(dependent, status, event, 1, BH_EXECUTED_NO);
+    ev_content_poisoned(s.y, status);
+    ev_squares(s.x, 0);
+    BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, NULL), status);
+    BHT_EQ(bh_stream_synchronize(c, FX_SECONDS, NULL), BH_OK);
+    WAIT_UNTIL(bht_process_state(s.pid) == 'X' || bht_process_state(s.pid) == 'Z', 20000);
+    ev_well(&s);
+    if (!BHT_ASAN && !BHT_TSAN)
+        BHT_LT(bht_resident_bytes(getpid()), resident + (32ull << 20));
+    bh_event_release(event);
+    bh_event_release(dependent);
+    bh_stream_release(c);
+    stage_close(&s);
+    return verdict;
+}
+
+static void case_54_a_flood_of_control_messages(void) {
+    BHT_STR_HAS(rogue("1:submitted:1=flood", FX_SECONDS, BH_PROTOCOL).message, "flood");
+}
+
+static void case_54_garbage_over_the_progress_page(void) {
+    BHT_EQ(rogue("1:submitted:1=garbage", FX_SECONDS, BH_PROTOCOL).exit_code, -1);
+}
+
+/* It is out of reach then, and does not end what it runs: the deadline does. */
+static void case_54_closed_sockets(void) {
+    const uint64_t deadline_ns = BHT_SECOND_MS * FX_MS;
+    BHT_EQ(rogue("1:submitted:1=close", deadline_ns, BH_DEADLINE).limit, deadline_ns);
+}
+
+static void case_54_exit_0_in_mid_job(void) {
+    bh_verdict verdict = rogue("1:submitted:1=exit0", FX_SECONDS, BH_WORKER_EXIT);
+    BHT_EQ(verdict.exit_code, 0);
+    BHT_EQ(verdict.signal, 0);
+    BHT_STR_HAS(verdict.message, "code 0");
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(case_50_a_crash_loop_is_backed_off_then_unavailable_then_reset),
+        BHT_TEST(case_50_it_heals_when_the_window_has_passed),
+        BHT_TEST(case_50_two_deaths_in_one_window_are_too_many_for_a_budget_of_one),
+        BHT_TEST(case_50_a_worker_that_got_something_done_is_no_crash_loop),
+        BHT_TEST(case_50_a_healthy_period_gives_the_budget_back),
+        BHT_TEST(case_51_the_host_is_killed),
+        BHT_TEST(case_51_the_host_is_killed_and_a_forked_child_lives),
+        BHT_TEST(case_52_stopped_in_mid_job),
+        BHT_TEST(case_52_stopped_while_idle),
+        BHT_TEST(case_53_the_zygote_is_killed),
+        BHT_TEST(case_54_a_flood_of_control_messages),
+        BHT_TEST(case_54_garbage_over_the_progress_page),
+        BHT_TEST(case_54_closed_sockets),
+        BHT_TEST(case_54_exit_0_in_mid_job),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

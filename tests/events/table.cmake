@@ -1,0 +1,33 @@
+# cmake -DDOCUMENT=docs/semantics.md -DPROGRAMS=a|b|c -P table.cmake
+# The table of cases names each test of theirs that there is, and no other; cases 1 to 20 and 43 to
+# 54 have at least one.
+cmake_policy(SET CMP0057 NEW) # IN_LIST
+string(REPLACE "|" ";" programs "${PROGRAMS}")
+set(tests "")
+foreach(program IN LISTS programs)
+    execute_process(COMMAND ${program} --list OUTPUT_VARIABLE list COMMAND_ERROR_IS_FATAL ANY)
+    string(REGEX MATCHALL "case_[0-9]+_[a-z0-9_]+" names "${list}")
+    list(APPEND tests ${names})
+endforeach()
+file(READ ${DOCUMENT} text)
+string(REGEX MATCHALL "case_[0-9]+_[a-z0-9_]+" cited "${text}")
+string(REGEX REPLACE "^.*\n## Cases\n" "" table "${text}")
+foreach(name IN LISTS cited)
+    if(NOT name IN_LIST tests)
+        message(SEND_ERROR "${DOCUMENT} cites ${name}, which there is not")
+    endif()
+endforeach()
+foreach(name IN LISTS tests)
+    string(REGEX MATCH "case_0*([0-9]+)_" unused ${name})
+    if(NOT table MATCHES "\n\\| ${CMAKE_MATCH_1} \\|[^\n]*${name}[^a-z0-9_]")
+        message(SEND_ERROR "${name} is not in the row of its case in ${DOCUMENT}")
+    endif()
+endforeach()
+foreach(number RANGE 1 54)
+    if(NOT table MATCHES "\n\\| ${number} \\|")
+        message(SEND_ERROR "case ${number} has no row in ${DOCUMENT}")
+    elseif((number LESS 21 OR number GREATER 42) AND
+           NOT table MATCHES "\n\\| ${number} \\|[^\n]*case_0*${number}_")
+        message(SEND_ERROR "case ${number} has no test in ${DOCUMENT}")
+    endif()
+endforeach()

@@ -1,0 +1,313 @@
+/* What the core asks for, and whether it may. */
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct model_event {
+    struct bh_event core;
+    int work;
+};
+
+struct model_submission {
+    struct bhi_submission core;
+    int work;
+};
+
+int work_of_event(const struct bh_event *event) {
+    return BHI_CONTAINER(event, struct model_event, core)->work;
+}
+
+int work_of_submission(const struct bhi_submission *submission) {
+    return BHI_CONTAINER(submission, struct model_submission, core)->work;
+}
+
+struct bh_event *ports_new_event(struct world *world, int work) {
+    struct model_event *event = calloc(1, sizeof *event);
+    if (!event)
+        abort();
+    event->work = work;
+    bhi_event_init(&event->core, &world->core);
+    world->live_events++;
+    return &event->core;
+}
+
+struct bhi_submission *ports_new_submission(struct world *world, int work) {
+    struct model_submission *submission = calloc(1, sizeof *submission);
+    if (!submission)
+        abort();
+    submission->work = work;
+    world->live_submissions++;
+    return &submission->core;
+}
+
+static uint64_t now_ns(struct bhi_core *core) {
+    return world_of(core)->now_ns;
+}
+
+static enum bhi_publish publish(struct bhi_crew *crew, struct bhi_submission *submission,
+                                uint64_t seq) {
+    struct world *world = world_of(crew->core);
+    struct worker *worker = worker_of(crew);
+    int work = work_of_submission(submission), obstacle;
+    struct life *life = &world->lives[work];
+    int stream = worker->stream;
+    if (stream == NOBODY || !worker->ready || worker->crew.kill != BHI_KILL_NONE) {
+        world_fail(world, "E16", "#%d is given to a worker that takes nothing", work);
+        return BHI_LANE_FULL;
+    }
+    if (world->no_memory[stream]) {
+        world->no_memory[stream] = false;
+        world_trace(world, "  no memory to publish #%d", work);
+        oracle_expect(
+            world, work,
+            &(struct due){.status = BH_OUT_OF_HOST_MEMORY, .origin = NOBODY, .anyhow = true});
+        return BHI_PUBLISH_NO_MEMORY;
+    }
+    if (worker->published - worker->crew.harvested >= world->program->lane)
+        return BHI_LANE_FULL;
+    if (seq != worker->published + 1 || seq >= RECORDS)
+        world_fail(world, "order", "#%d is published as number %llu after %llu", work,
+                   (unsigned long long)seq, (unsigned long long)worker->published);
+    if (life->ended || world->oracle.works[work].doomed)
+        world_fail(world, "E9", "#%d goes into a lane although it %s", work,
+                   life->ended ? "has ended" : "is doomed");
+    if (!oracle_may_release(world, work, &obstacle))
+        world_fail(world, "E15", "#%d goes into a lane although #%d on another stream is not READY",
+                   work, obstacle);
+    for (int other = 0; other < work; other++)
+        if (world->program->works[other].stream == stream && world->lives[other].submitted &&
+            !world->lives[other].ended && world->lives[other].worker != worker)
+            world_fail(world, "order", "#%d goes into the lane before #%d", work, other);
+    if (world->failed)
+        return BHI_LANE_FULL;
+    worker->published = seq;
+    worker->records[seq] = (struct record){.work = (int8_t)work, .published_ns = world->now_ns};
+    worker->notify |= submission->notify;
+    life->worker = worker;
+    life->seq = seq;
+    life->published_ns = world->now_ns;
+    world_trace(world, "  #%d is number %llu in the lane of worker %d", work,
+                (unsigned long long)seq, crew->pid);
+    return BHI_PUBLISHED;
+}
+
+static bool withdraw(struct bhi_crew *crew, uint64_t seq) {
+    struct world *world = world_of(crew->core);
+    struct worker *worker = worker_of(crew);
+    struct record *record = &worker->records[seq];
+    const struct opinion *opinion = &world->oracle.works[record->work];
+    if (!opinion->doomed && !opinion->asked)
+        world_fail(world, "E5", "#%d is withdrawn for no reason", record->work);
+    record->withdrawn = true;
+    record->certain = seq > worker->started;
+    if (record->certain)
+        record->computed_ns = world->now_ns; /* the next one's turn may come */
+    world_trace(world, "  #%d is withdrawn%s", record->work, record->certain ? "" : ", too late");
+    return record->certain;
+}
+
+static void withdrawn(struct bhi_crew *crew, uint64_t seq) {
+    (void)crew, (void)seq; /* numbers are not reused here */
+}
+
+/* Nothing before it is left that will run. */
+static bool its_turn(const struct worker *worker, uint64_t seq) {
+    for (uint64_t before = worker->computed + 1; before < seq; before++)
+        if (!worker->records[before].certain)
+            return false;
+    return true;
+}
+
+static void check_deadline(struct world *world, const struct worker *worker) {
+    uint64_t event = worker->crew.kill_event;
+    if (!event) {
+        if (worker->taken == worker->published ||
+            world->now_ns - worker->records[worker->taken + 1].published_ns < SKIP_MS * MS)
+            world_fail(world, "E16", "worker %d is killed, but does take what was withdrawn",
+                       worker->crew.pid);
+        return;
+    }
+    int work = world->work_of_id[event];
+    const struct life *life = &world->lives[work];
+    uint64_t turn = life->published_ns;
+    if (life->worker != worker) {
+        world_fail(world, "E16", "worker %d is killed for #%d, which it does not have",
+                   worker->crew.pid, work);
+        return;
+    }
+    if (!its_turn(worker, life->seq)) {
+        world_fail(world, "E16", "worker %d is killed for #%d, whose turn has not come",
+                   worker->crew.pid, work);
+        return;
+    }
+    for (uint64_t before = 1; before < life->seq; before++)
+        if (worker->records[before].computed_ns > turn)
+            turn = worker->records[before].computed_ns;
+    uint32_t limit_ms = world->program->works[work].deadline_ms;
+    if (limit_ms == NO_DEADLINE || world->now_ns - turn < limit_ms * MS)
+        world_fail(world, "E16", "worker %d is killed for the deadline of #%d, which is not over",
+                   worker->crew.pid, work);
+}
+
+static void kill_worker(struct bhi_crew *crew) {
+    struct world *world = world_of(crew->core);
+    struct worker *worker = worker_of(crew);
+    if (worker->kill_asked)
+        return;
+    worker->kill_asked = true;
+    worker->kill_ns = world->now_ns;
+    world_trace(world, "  worker %d is killed: %s", crew->pid, crew->kill_text);
+    switch (crew->kill) {
+    case BHI_KILL_DEADLINE:
+        check_deadline(world, worker);
+        break;
+    case BHI_KILL_CANCEL: {
+        int work = world->work_of_id[crew->kill_event];
+        if (!world->oracle.works[work].asked || world->lives[work].worker != worker ||
+            !its_turn(worker, world->lives[work].seq))
+            world_fail(world, "E16", "worker %d is killed to cancel #%d", crew->pid, work);
+        break;
+    }
+    case BHI_KILL_PROTOCOL:
+        if (!worker->lied)
+            world_fail(world, "E16", "worker %d is called a liar", crew->pid);
+        break;
+    case BHI_KILL_RETIRED:
+        if (worker->stream != NOBODY)
+            world_fail(world, "E16", "worker %d is retired while its stream lives", crew->pid);
+        break;
+    default:
+        world_fail(world, "E16", "worker %d is killed for no reason", crew->pid);
+    }
+}
+
+static void notify(struct bhi_crew *crew) {
+    worker_of(crew)->notify = true;
+}
+
+static void arm(struct bhi_core *core, uint64_t when_ns) {
+    struct world *world = world_of(core);
+    if (when_ns < world->armed_ns)
+        world->armed_ns = when_ns;
+}
+
+/* Who waits for it learns where it is now. */
+static void turned(struct bh_event *event) {
+    struct world *world = world_of(event->core);
+    struct life *life = &world->lives[work_of_event(event)];
+    const struct bhi_submission *submission = event->submission;
+    if (submission->state == BHI_RELEASED) {
+        life->watched = worker_of(submission->crew);
+        return;
+    }
+    world_trace(world, "  #%d is back in its queue", work_of_event(event));
+    life->watched = life->worker = NULL;
+}
+
+static void ended(struct bh_event *event) {
+    struct world *world = world_of(event->core);
+    int work = work_of_event(event);
+    struct life *life = &world->lives[work];
+    if (life->ended) {
+        world_fail(world, "E1", "#%d ends twice", work);
+        return;
+    }
+    const struct worker *worker = life->worker;
+    world_trace(world, "  #%d ends: %s (status %d, executed %d, origin #%d, %u hops)", work,
+                event->verdict.status ? "POISONED" : "READY", event->verdict.status,
+                event->verdict.executed,
+                event->verdict.origin && event->verdict.origin <= world->ids
+                    ? world->work_of_id[event->verdict.origin]
+                    : NOBODY,
+                event->verdict.hops);
+    if (worker && !worker->dead && life->seq > worker->completed &&
+        !worker->records[life->seq].certain)
+        world_fail(world, "B2", "#%d ends while its worker may still touch its buffers", work);
+    bh_event_state state = bhi_event_state(event);
+    if (state == BH_EVENT_PENDING || (state == BH_EVENT_READY) != (event->verdict.status == BH_OK))
+        world_fail(world, "E3", "#%d: state %d with status %d", work, state, event->verdict.status);
+    life->ended = true;
+    life->verdict = event->verdict;
+    oracle_ended(world, work, &event->verdict);
+    life->worker = life->watched = NULL;
+}
+
+static void free_event(struct bh_event *event) {
+    struct world *world = world_of(event->core);
+    int work = work_of_event(event);
+    if (!world->lives[work].ended && world->lives[work].submitted)
+        world_fail(world, "E1", "the event of #%d is freed before it has ended", work);
+    world->live_events--;
+    free(BHI_CONTAINER(event, struct model_event, core));
+}
+
+static void name_kernel(const struct bhi_submission *submission, uint32_t command_index,
+                        bh_verdict *verdict) {
+    (void)submission, (void)command_index, (void)verdict;
+}
+
+static void free_submission(struct bhi_submission *submission) {
+    struct world *world = world_of(submission->stream->core);
+    int work = work_of_submission(submission);
+    struct life *life = &world->lives[work];
+    if (life->core != submission)
+        world_fail(world, "B2", "#%d is freed twice", work);
+    if (life->submitted && !life->ended)
+        world_fail(world, "B2", "#%d is freed before it has ended", work);
+    life->core = NULL;
+    life->buffers = 0;
+    world->live_submissions--;
+    free(BHI_CONTAINER(submission, struct model_submission, core));
+}
+
+static void unref_buffer(struct bhi_content *content) {
+    struct world_buffer *buffer = BHI_CONTAINER(content, struct world_buffer, content);
+    if (!buffer->refs--)
+        abort();
+}
+
+void world_unref_stream(struct bhi_core_stream *core) {
+    struct world_stream *stream = BHI_CONTAINER(core, struct world_stream, core);
+    struct world *world = world_of(core->core);
+    if (--stream->refs)
+        return;
+    int index = stream->index;
+    struct worker *worker = world->serving[index];
+    world_trace(world, "  stream %d is gone", index);
+    bhi_stream_fini(core);
+    world->streams[index] = NULL;
+    free(stream);
+    if (worker) {
+        world->serving[index] = NULL;
+        worker->stream = NOBODY;
+        bhi_crew_kill(&worker->crew, BHI_KILL_RETIRED, 0, "its stream was released");
+    }
+}
+
+static void ref_stream(struct bhi_core_stream *core) {
+    BHI_CONTAINER(core, struct world_stream, core)->refs++;
+}
+
+static void stream_changed(struct bhi_core_stream *stream) {
+    (void)stream; /* who staffs looks at the states */
+}
+
+const struct bhi_ports world_ports = {
+    .now_ns = now_ns,
+    .publish = publish,
+    .withdraw = withdraw,
+    .withdrawn = withdrawn,
+    .kill = kill_worker,
+    .notify = notify,
+    .arm = arm,
+    .turned = turned,
+    .ended = ended,
+    .free_event = free_event,
+    .name_kernel = name_kernel,
+    .free_submission = free_submission,
+    .unref_buffer = unref_buffer,
+    .unref_stream = world_unref_stream,
+    .ref_stream = ref_stream,
+    .stream_changed = stream_changed,
+};

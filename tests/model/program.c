@@ -1,0 +1,281 @@
+#include "program.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const char *const ACCESS_NAMES[] = {"reads", "overwrites", "patches", "updates"};
+static const char *const OP_NAMES[] = {
+#define X(op, name, targets) name,
+    MODEL_OPS(X)
+#undef X
+};
+static const uint8_t OP_TARGETS[] = {
+#define X(op, name, targets) targets,
+    MODEL_OPS(X)
+#undef X
+};
+
+const char *program_op_name(enum op op) {
+    return OP_NAMES[op];
+}
+
+/* -- drawing one from a seed ---------------------------------------------------------------------
+ */
+
+struct draw {
+    uint64_t state;
+};
+
+static uint32_t below(struct draw *draw, uint32_t n) {
+    draw->state += 0x9e3779b97f4a7c15ull;
+    return (uint32_t)(((model_mix(draw->state) >> 32) * n) >> 32);
+}
+
+static bool chance(struct draw *draw, uint32_t percent) {
+    return below(draw, 100) < percent;
+}
+
+/* What a history is mainly about, so that rare things meet each other in some of them. */
+struct mood {
+    uint16_t weights[OP_COUNT];
+    uint32_t percent_waits, percent_uses, percent_strict, percent_forever;
+};
+
+static struct mood draw_mood(struct draw *draw) {
+    struct mood mood = {
+        .weights = {[OP_WORK] = 40,
+                    [OP_HARVEST] = 14,
+                    [OP_BURY] = 6,
+                    [OP_STAFF] = 8,
+                    [OP_READY] = 8,
+                    [OP_LOOK] = 3,
+                    [OP_TIME] = 4,
+                    [OP_MAP] = 2},
+        .percent_waits = below(draw, 60),
+        .percent_uses = 20 + below(draw, 80),
+        .percent_strict = chance(draw, 30) ? 60 : 0,
+        .percent_forever = below(draw, 40),
+    };
+    static const struct {
+        enum op op;
+        uint8_t percent, weight;
+    } SPICE[] = {
+        {OP_DIE, 60, 4},     {OP_CANCEL, 40, 8}, {OP_FAIL, 40, 8},      {OP_HANG, 30, 4},
+        {OP_LIE, 15, 2},     {OP_ZYGOTE, 8, 1},  {OP_RESET, 25, 3},     {OP_RELEASE, 20, 2},
+        {OP_DISCARD, 30, 4}, {OP_PATCH, 20, 3},  {OP_NO_MEMORY, 10, 2}, {OP_LOOK, 30, 8},
+        {OP_TIME, 30, 8},    {OP_DIE, 10, 12},
+    };
+    for (size_t i = 0; i < sizeof SPICE / sizeof SPICE[0]; i++)
+        if (chance(draw, SPICE[i].percent))
+            mood.weights[SPICE[i].op] += SPICE[i].weight;
+    return mood;
+}
+
+static uint8_t draw_access(struct draw *draw) {
+    uint32_t r = below(draw, 100);
+    return r < 45 ? READ : r < 70 ? OVERWRITE : r < 85 ? PARTIAL : INOUT;
+}
+
+static void draw_work(struct draw *draw, const struct mood *mood, const struct program *program,
+                      uint32_t number, struct work *work) {
+    static const uint32_t DEADLINES[] = {3, 10, 10, 50};
+    *work = (struct work){
+        .stream = (uint8_t)below(draw, program->stream_count),
+        .deadline_ms = chance(draw, mood->percent_forever) ? NO_DEADLINE
+                       : chance(draw, 50)                  ? program->streams[0].deadline_ms
+                                                           : DEADLINES[below(draw, 4)],
+        .compiles = chance(draw, 5),
+        .abandoned = chance(draw, 2),
+    };
+    for (uint32_t i = 0; i < USES - 1 && !work->compiles; i++)
+        if (chance(draw, mood->percent_uses)) {
+            work->uses[work->use_count].buffer = (uint8_t)below(draw, program->buffer_count);
+            work->uses[work->use_count++].access = draw_access(draw);
+        }
+    for (uint32_t i = 0; i < WAITS && number; i++)
+        if (chance(draw, mood->percent_waits)) {
+            uint32_t back = below(draw, number < 8 ? number : 8);
+            work->waits[work->wait_count++] = (uint8_t)(number - 1 - back);
+        }
+}
+
+static enum op draw_op(struct draw *draw, const struct mood *mood) {
+    uint32_t sum = 0;
+    for (int op = 0; op < OP_COUNT; op++)
+        sum += mood->weights[op];
+    uint32_t r = below(draw, sum);
+    int op = 0;
+    while (r >= mood->weights[op])
+        r -= mood->weights[op++];
+    return (enum op)op;
+}
+
+static uint8_t draw_target(struct draw *draw, const struct program *program, enum op op,
+                           uint32_t submitted) {
+    switch (OP_TARGETS[op]) {
+    case WORKS:
+        return submitted ? (uint8_t)(submitted - 1 - below(draw, submitted < 8 ? submitted : 8))
+                         : 0;
+    case STREAMS:
+        return (uint8_t)below(draw, program->stream_count);
+    case BUFFERS:
+        return (uint8_t)below(draw, program->buffer_count);
+    default:
+        return 0;
+    }
+}
+
+void program_generate(struct program *program, uint64_t seed) {
+    struct draw draw = {seed};
+    memset(program, 0, offsetof(struct program, works));
+    program->seed = seed;
+    program->stream_count = (uint8_t)(1 + below(&draw, STREAMS));
+    program->buffer_count = (uint8_t)(1 + below(&draw, BUFFERS));
+    program->lane = (uint8_t)(1 + below(&draw, 6));
+    program->batch = (uint8_t)(1 + below(&draw, 5));
+    struct mood mood = draw_mood(&draw);
+    for (uint32_t s = 0; s < program->stream_count; s++) {
+        program->streams[s].strict = chance(&draw, mood.percent_strict);
+        program->streams[s].deadline_ms = 5 + below(&draw, 20);
+        program->streams[s].budget = (uint8_t)(1 + below(&draw, chance(&draw, 30) ? 3 : 16));
+        program->streams[s].window_ms = chance(&draw, 50) ? 60000 : 50;
+    }
+    uint32_t works = 1 + below(&draw, chance(&draw, 15) ? WORKS : 12);
+    bool closes = chance(&draw, 15);
+    /* Submissions come in bursts: sometimes all at first, sometimes one by one. */
+    uint32_t burst = 1 + below(&draw, 10);
+    uint32_t between = 1 + below(&draw, 12);
+    for (uint32_t done = 0; done < works;) {
+        for (uint32_t i = 0; i < burst && done < works; i++) {
+            draw_work(&draw, &mood, program, done, &program->works[done]);
+            program->steps[program->step_count++] =
+                (struct step){.op = OP_SUBMIT, .target = (uint8_t)done++};
+        }
+        uint32_t steps = done < works ? between * burst : 4 * works;
+        for (uint32_t i = 0; i < steps && program->step_count < STEPS - WORKS - 1; i++) {
+            enum op op = draw_op(&draw, &mood);
+            program->steps[program->step_count++] =
+                (struct step){.op = (uint8_t)op,
+                              .target = draw_target(&draw, program, op, done),
+                              .arg = (uint16_t)below(&draw, 1u << 16)};
+        }
+    }
+    program->work_count = works;
+    if (closes)
+        program->steps[program->step_count++] = (struct step){.op = OP_CLOSE};
+}
+
+/* -- as text --------------------------------------------------------------------------------- */
+
+void program_print(const struct program *program, FILE *file) {
+    fprintf(file, "history %llu\nbuffers %u\nlane %u\nbatch %u\n",
+            (unsigned long long)program->seed, program->buffer_count, program->lane,
+            program->batch);
+    for (uint32_t s = 0; s < program->stream_count; s++)
+        fprintf(file, "stream %s deadline %u budget %u window %u\n",
+                program->streams[s].strict ? "strict" : "plain", program->streams[s].deadline_ms,
+                program->streams[s].budget, program->streams[s].window_ms);
+    for (uint32_t i = 0; i < program->work_count; i++) {
+        const struct work *work = &program->works[i];
+        fprintf(file, "submission %u stream %u deadline %u", i, work->stream, work->deadline_ms);
+        for (uint32_t u = 0; u < work->use_count; u++)
+            fprintf(file, " %s %u", ACCESS_NAMES[work->uses[u].access], work->uses[u].buffer);
+        for (uint32_t w = 0; w < work->wait_count; w++)
+            fprintf(file, " waits %u", work->waits[w]);
+        fprintf(file, "%s%s\n", work->compiles ? " compiles 1" : "",
+                work->abandoned ? " abandoned 1" : "");
+    }
+    for (uint32_t i = 0; i < program->step_count; i++)
+        fprintf(file, "%s %u %u\n", OP_NAMES[program->steps[i].op], program->steps[i].target,
+                program->steps[i].arg);
+}
+
+static bool parse_work(struct program *program, char *words) {
+    unsigned number, value;
+    int used = 0;
+    char word[24];
+    if (sscanf(words, " %u%n", &number, &used) != 1 || number >= WORKS)
+        return false;
+    struct work *work = &program->works[number];
+    *work = (struct work){.deadline_ms = NO_DEADLINE};
+    if (program->work_count <= number)
+        program->work_count = number + 1;
+    for (words += used; sscanf(words, " %23s %u%n", word, &value, &used) == 2; words += used) {
+        int access = 0;
+        while (access < ACCESS_COUNT && strcmp(word, ACCESS_NAMES[access]) != 0)
+            access++;
+        if (access < ACCESS_COUNT && work->use_count < USES && value < BUFFERS) {
+            work->uses[work->use_count].buffer = (uint8_t)value;
+            work->uses[work->use_count++].access = (uint8_t)access;
+        } else if (strcmp(word, "waits") == 0 && work->wait_count < WAITS && value < number) {
+            work->waits[work->wait_count++] = (uint8_t)value;
+        } else if (strcmp(word, "stream") == 0 && value < STREAMS) {
+            work->stream = (uint8_t)value;
+        } else if (strcmp(word, "deadline") == 0) {
+            work->deadline_ms = value;
+        } else if (strcmp(word, "compiles") == 0) {
+            work->compiles = value != 0; /* and uses nothing */
+        } else if (strcmp(word, "abandoned") == 0) {
+            work->abandoned = value != 0;
+        } else {
+            return false;
+        }
+    }
+    return !work->compiles || !work->use_count;
+}
+
+static bool parse_line(struct program *program, char *line) {
+    char word[24], kind[24];
+    unsigned a = 0, b = 0, c = 0;
+    int used = 0;
+    unsigned long long seed;
+    if (sscanf(line, " %23s%n", word, &used) != 1 || word[0] == '#')
+        return true;
+    char *rest = line + used;
+    if (strcmp(word, "history") == 0 && sscanf(rest, "%llu", &seed) == 1)
+        return program->seed = seed, true;
+    if (strcmp(word, "submission") == 0)
+        return parse_work(program, rest);
+    if (strcmp(word, "stream") == 0) {
+        uint32_t s = program->stream_count;
+        if (s == STREAMS ||
+            sscanf(rest, " %23s deadline %u budget %u window %u", kind, &a, &b, &c) != 4 || b < 1 ||
+            b > 255)
+            return false;
+        program->streams[s].strict = strcmp(kind, "strict") == 0;
+        program->streams[s].deadline_ms = a;
+        program->streams[s].budget = (uint8_t)b;
+        program->streams[s].window_ms = c;
+        program->stream_count++;
+        return true;
+    }
+    if (sscanf(rest, "%u %u", &a, &b) < 1 || a > 255 || b > UINT16_MAX)
+        return false;
+    if (strcmp(word, "buffers") == 0 && a >= 1 && a <= BUFFERS)
+        return program->buffer_count = (uint8_t)a, true;
+    if (strcmp(word, "lane") == 0 && a >= 1)
+        return program->lane = (uint8_t)a, true;
+    if (strcmp(word, "batch") == 0 && a >= 1)
+        return program->batch = (uint8_t)a, true;
+    for (int op = 0; op < OP_COUNT; op++) {
+        if (strcmp(word, OP_NAMES[op]) != 0)
+            continue;
+        if (program->step_count == STEPS || a >= OP_TARGETS[op])
+            return false;
+        program->steps[program->step_count++] =
+            (struct step){.op = (uint8_t)op, .target = (uint8_t)a, .arg = (uint16_t)b};
+        return true;
+    }
+    return false;
+}
+
+bool program_parse(struct program *program, FILE *file) {
+    char line[512];
+    *program = (struct program){.lane = 4, .batch = 1, .buffer_count = 1};
+    while (fgets(line, sizeof line, file))
+        if (!parse_line(program, line)) {
+            fprintf(stderr, "model_check: cannot read: %s", line);
+            return false;
+        }
+    return program->stream_count > 0;
+}

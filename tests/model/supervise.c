@@ -1,0 +1,369 @@
+/* The supervisor's duties, as the reactor and the threads that wait have them. */
+#include "world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- results -------------------------------------------------------------------------------------
+ */
+
+/* Tells the oracle, then the core. False: it lied. */
+static bool take_result(struct world *world, struct worker *worker) {
+    struct record *record = &worker->records[worker->crew.harvested + 1];
+    struct opinion *opinion = &world->oracle.works[record->work];
+    struct bhi_outcome outcome = record->result;
+    outcome.worker_pid = worker->crew.pid;
+    bool skipped = outcome.status == BH_CANCELLED;
+    bool lie = skipped && !record->withdrawn;
+    if (skipped && !lie && !opinion->asked && !opinion->doomed)
+        world_fail(world, "E5", "#%d was withdrawn for no reason", record->work);
+    if (!lie) {
+        oracle_expect(world, record->work,
+                      &(struct due){.status = outcome.status,
+                                    .executed = outcome.executed,
+                                    .origin = NOBODY,
+                                    .anyhow = true});
+        world->lives[record->work].recorded_ok = outcome.status == BH_OK;
+        worker->productive |= !skipped;
+    }
+    bool taken = bhi_crew_result(&worker->crew, &outcome);
+    if (taken == lie)
+        world_fail(world, "E12", "the result of #%d is %s", record->work,
+                   lie ? "a lie, and taken" : "not taken");
+    return taken;
+}
+
+bool supervise_harvest(struct world *world, struct worker *worker) {
+    struct bhi_crew *crew = &worker->crew;
+    if (crew->lied || crew->harvested == crew->published)
+        return false;
+    if (worker->lie_pending) {
+        bhi_crew_liar(crew, "its progress is impossible");
+        return true;
+    }
+    if (worker->completed == crew->harvested)
+        return false;
+    world_trace(world, "  harvest of worker %d", crew->pid);
+    struct bhi_core_stream *stream = crew->stream;
+    if (stream)
+        world_ports.ref_stream(stream);
+    while (!world->failed && crew->harvested < worker->completed) {
+        struct record *record = &worker->records[crew->harvested + 1];
+        uint64_t before = crew->harvested;
+        if (bhi_crew_skip(crew)) {
+            worker->skipped_ns = world->now_ns;
+            if (!record->certain)
+                world_fail(world, "E12", "the result of #%d is passed over", record->work);
+        } else if (record->certain) {
+            world_fail(world, "E1", "#%d has ended and its result is asked for", record->work);
+        } else if (!take_result(world, worker)) {
+            break;
+        }
+        if (crew->harvested != before + 1)
+            world_fail(world, "order", "after number %llu comes %llu", (unsigned long long)before,
+                       (unsigned long long)crew->harvested);
+    }
+    bhi_crew_settle(crew);
+    worker->notify = crew->backlog;
+    BHI_LIST_EACH(node, &crew->inflight)
+    worker->notify |= BHI_CONTAINER(node, struct bhi_submission, link)->notify;
+    if (stream)
+        world_unref_stream(stream);
+    return true;
+}
+
+/* -- deadlines -----------------------------------------------------------------------------------
+ */
+
+/* What runs has been over its deadline at this look, and was at an earlier one seen to run. */
+static void check_overdue(struct world *world, const struct worker *worker) {
+    if (worker->crew.kill != BHI_KILL_NONE || !worker->current || worker->phase == PHASE_BEFORE ||
+        worker->current <= worker->crew.harvested)
+        return;
+    const struct record *record = &worker->records[worker->current];
+    uint32_t limit_ms = world->program->works[record->work].deadline_ms;
+    bool first = worker->current == worker->crew.harvested + 1;
+    uint64_t since_ns = first ? worker->begun_ns : worker->seen_ns;
+    /* Without markers nobody can know which of those that it has taken runs. */
+    if (!first && (!worker->merged || worker->seen_of != worker->current))
+        return;
+    if (worker->skipped_ns > since_ns)
+        since_ns = worker->skipped_ns;
+    if (limit_ms != NO_DEADLINE && world->now_ns - since_ns >= limit_ms * MS)
+        world_fail(world, "E9", "#%d is over its deadline, and is not ended", record->work);
+    else if (world->oracle.works[record->work].asked && !world->lives[record->work].ended)
+        world_fail(world, "E9", "#%d was cancelled and runs on", record->work);
+}
+
+bool supervise_look(struct world *world) {
+    world->armed_ns = BH_FOREVER;
+    world_trace(world, "  look at %llu us", (unsigned long long)(world->now_ns / 1000));
+    for (struct worker *worker = world->workers; worker && !world->failed; worker = worker->next) {
+        supervise_harvest(world, worker);
+        world_settle(world);
+        uint64_t when = bhi_crew_deadline(&worker->crew, world->now_ns, worker_started(worker),
+                                          worker->marker_completed);
+        world_ports.arm(&world->core, when);
+        check_overdue(world, worker);
+        if (worker->merged && worker->current && worker->seen_of != worker->current &&
+            worker->phase != PHASE_BEFORE) {
+            worker->seen_of = worker->current;
+            worker->seen_ns = world->now_ns;
+        }
+        world_settle(world);
+    }
+    return true;
+}
+
+/* -- deaths --------------------------------------------------------------------------------------
+ */
+
+/* What a death comes to for each that was in the lane, from what physically happened. */
+static bool judge(struct world *world, const struct worker *worker, bool closing) {
+    const struct bhi_crew *crew = &worker->crew;
+    uint64_t started = worker_started(worker), culprit = 0, first = 0, target = 0;
+    /* The device says that it has done one when it begins the next. */
+    uint64_t running = worker->merged ? worker->current : 0;
+    if (running && worker->phase == PHASE_BEFORE)
+        running = running > worker->batch_first ? running - 1 : 0;
+    bool lost = false;
+    for (uint64_t seq = crew->harvested + 1; seq <= worker->published; seq++) {
+        int work = worker->records[seq].work;
+        if (world->lives[work].ended)
+            continue;
+        first = first ? first : seq;
+        if (crew->kill_event && world->lives[work].id == crew->kill_event)
+            target = seq;
+        if (seq == running && seq <= started)
+            culprit = seq;
+    }
+    if (!first)
+        return false;
+    /* Who it was killed for is to blame, unless that has ended before the signal came. */
+    if (crew->kill_event)
+        culprit = target;
+    else if (!culprit || crew->lied)
+        culprit = first;
+    /* A liar may have run whatever was in its lane. */
+    if (closing || crew->lied)
+        started = worker->published;
+    else if (crew->kill == BHI_KILL_DEADLINE || crew->kill == BHI_KILL_CANCEL)
+        started = started < culprit ? culprit : started;
+    bh_status status = worker->death.status;
+    for (uint64_t seq = crew->harvested + 1; seq <= worker->published; seq++) {
+        int work = worker->records[seq].work;
+        if (world->lives[work].ended)
+            continue;
+        struct due due = {.status = status, .origin = NOBODY, .anyhow = true};
+        const struct opinion *opinion = &world->oracle.works[work];
+        if (seq <= started) {
+            lost = due.death = true;
+            due.executed =
+                world->program->works[work].compiles ? BH_EXECUTED_NO : BH_EXECUTED_UNKNOWN;
+            if (seq != culprit && status != BH_CONTEXT_CLOSED && status != BH_ZYGOTE_LOST) {
+                due.status = BH_WORKER_LOST;
+                due.origin = culprit ? worker->records[culprit].work : NOBODY;
+            }
+        } else if (opinion->doomed || opinion->asked) {
+            due.status = BH_CANCELLED;
+        } else {
+            continue; /* it never started: it runs elsewhere (E13) */
+        }
+        oracle_expect(world, work, &due);
+    }
+    return lost;
+}
+
+static void cause_of_death(struct world *world, struct worker *worker, char text[64]) {
+    struct bhi_outcome *death = &worker->death;
+    bool killed = death->signal == 9 || worker->zygote_lost;
+    death->status = worker->crew.lied                                  ? BH_PROTOCOL
+                    : worker->crew.kill == BHI_KILL_DEADLINE && killed ? BH_DEADLINE
+                    : worker->crew.kill == BHI_KILL_CANCEL && killed   ? BH_CANCELLED
+                    : world->closed                                    ? BH_CONTEXT_CLOSED
+                    : worker->zygote_lost                              ? BH_ZYGOTE_LOST
+                    : death->signal == 31                              ? BH_SECCOMP
+                    : death->signal                                    ? BH_WORKER_SIGNAL
+                                                                       : BH_WORKER_EXIT;
+    snprintf(text, 64, "worker %d died", worker->crew.pid);
+    death->message = text;
+}
+
+/* A stream has lost a worker for nothing, or could not get one: may it give up? Must it (case 50)?
+ */
+static void check_budget(struct world *world, int index, bool productive) {
+    struct world_stream *stream = world->streams[index];
+    uint64_t window_ns = world->program->streams[index].window_ms * MS;
+    uint32_t budget = world->program->streams[index].budget;
+    uint64_t now_ns = world->now_ns, cost_ns = window_ns / budget;
+    bool gave_up = stream->core.state == BHI_STREAM_UNAVAILABLE;
+    if (productive) {
+        if (gave_up)
+            world_fail(world, "budget", "stream %d gives up after a death that is free", index);
+        return;
+    }
+    uint32_t recent = oracle_deaths_since(world, index, now_ns - window_ns);
+    uint32_t at_once = oracle_deaths_since(world, index, now_ns - cost_ns);
+    if (gave_up && recent < budget)
+        world_fail(world, "budget", "stream %d gives up after %u deaths of %u", index, recent,
+                   budget);
+    if (!gave_up && at_once >= budget)
+        world_fail(world, "budget", "stream %d goes on after %u deaths of %u", index, at_once,
+                   budget);
+    oracle_lost_worker(world, index, now_ns);
+}
+
+#define UNAVAILABLE oracle_status_bit(BH_UNAVAILABLE)
+#define NO_DEVICE   oracle_status_bit(BH_NO_DEVICE)
+
+/* Around a call that may make a stream UNAVAILABLE. */
+static void before_loss(struct world *world, int index, uint64_t statuses) {
+    world->oracle.gives_up[index] = statuses;
+    world_ports.ref_stream(&world->streams[index]->core);
+}
+
+static void after_loss(struct world *world, int index) {
+    struct world_stream *stream = world->streams[index];
+    if (stream->core.state != BHI_STREAM_UNAVAILABLE) {
+        world->oracle.gives_up[index] = 0;
+    } else {
+        world_trace(world, "  stream %d is UNAVAILABLE", index);
+        stream->heals = stream->core.trouble.status == BH_UNAVAILABLE;
+        stream->gave_up_ns = world->now_ns;
+        for (int work = 0; work < WORKS; work++)
+            if (world->lives[work].submitted && !world->lives[work].ended &&
+                world->program->works[work].stream == index)
+                world_fail(world, "E9", "#%d waits for a stream that is UNAVAILABLE", work);
+    }
+    world_unref_stream(&stream->core);
+}
+
+bool supervise_bury(struct world *world, struct worker *worker) {
+    if (!worker || !worker->dead)
+        return false;
+    supervise_harvest(world, worker);
+    world_settle(world);
+    if (world->failed)
+        return true;
+    int index = worker->stream;
+    struct bhi_crew *crew = &worker->crew;
+    char text[64];
+    cause_of_death(world, worker, text);
+    struct bhi_death death = {
+        .outcome = worker->death,
+        .started = worker_started(worker),
+        .marker = worker->marker_completed,
+        .closing = world->closed,
+        .excused = worker->ready && worker->zygote_lost,
+        .final = !worker->ready && worker->death.exit_code == 1,
+        .why = {.status = BH_UNAVAILABLE, .message = "it died"},
+    };
+    if (death.final)
+        death.why.status = BH_NO_DEVICE;
+    world_trace(world, "  worker %d is dead: status %d, started %llu, marker %u", crew->pid,
+                death.outcome.status, (unsigned long long)death.started, death.marker);
+    bool lost = judge(world, worker, world->closed);
+    bool productive = lost || death.excused || worker->productive;
+    for (struct worker **at = &world->workers; *at; at = &(*at)->next)
+        if (*at == worker) {
+            *at = worker->next;
+            break;
+        }
+    if (index != NOBODY) {
+        world->serving[index] = NULL;
+        before_loss(world, index, (death.final ? NO_DEVICE : 0) | (productive ? 0 : UNAVAILABLE));
+    }
+    if (bhi_crew_died(crew, &death) != lost)
+        world_fail(world, "E13", "worker %d: blame is %sput on one of its submissions", crew->pid,
+                   lost ? "not " : "");
+    if (index != NOBODY && !world->failed) {
+        if (!death.final)
+            check_budget(world, index, productive);
+        after_loss(world, index);
+    }
+    for (int work = 0; work < WORKS; work++) {
+        struct life *life = &world->lives[work];
+        if (life->worker == worker)
+            world_fail(world, "E9", "#%d stays with a dead worker", work);
+        if (life->watched == worker)
+            life->watched = NULL;
+    }
+    if (world->failed)
+        return true;
+    bhi_crew_fini(crew);
+    free(worker);
+    world_settle(world);
+    return true;
+}
+
+/* -- staffing ------------------------------------------------------------------------------------
+ */
+
+bool supervise_staff(struct world *world, uint32_t index, uint32_t arg) {
+    struct world_stream *stream = world->streams[index];
+    if (!stream || world->closed || stream->core.state != BHI_STREAM_WANTING || stream->core.crew ||
+        stream->core.restart.not_before_ns > world->now_ns)
+        return false;
+    bh_detail why = {.status = BH_UNAVAILABLE, .message = "no worker to be had"};
+    if (arg % 64 == 1) {
+        why.status = BH_NO_DEVICE;
+        world_trace(world, "  stream %u: no device", index);
+        before_loss(world, (int)index, NO_DEVICE);
+        bhi_stream_unavailable(&stream->core, &why, false);
+        after_loss(world, (int)index);
+        return true;
+    }
+    if (arg % 8 == 2) {
+        world_trace(world, "  stream %u: no worker to be had", index);
+        before_loss(world, (int)index, UNAVAILABLE);
+        bhi_stream_lost_worker(&stream->core, false, &why);
+        check_budget(world, (int)index, false);
+        after_loss(world, (int)index);
+        return true;
+    }
+    struct worker *worker = calloc(1, sizeof *worker);
+    if (!worker)
+        abort();
+    bhi_crew_init(&worker->crew, &world->core);
+    worker->crew.pid = (int32_t)(100 + ++world->pids);
+    worker->stream = (int)index;
+    worker->next = world->workers;
+    world->workers = world->serving[index] = worker;
+    world_trace(world, "  stream %u gets worker %d", index, worker->crew.pid);
+    bhi_stream_bind(&stream->core, &worker->crew);
+    return arg % 2 || supervise_ready(world, index);
+}
+
+bool supervise_ready(struct world *world, uint32_t index) {
+    struct worker *worker = world->serving[index];
+    if (!worker || worker->ready || worker->dead || worker->stopped ||
+        worker->crew.kill != BHI_KILL_NONE)
+        return false;
+    worker->ready = true;
+    world_trace(world, "  worker %d is ready", worker->crew.pid);
+    bhi_stream_served(&world->streams[index]->core);
+    return true;
+}
+
+/* -- the end -------------------------------------------------------------------------------------
+ */
+
+bool supervise_close(struct world *world) {
+    if (world->closed)
+        return false;
+    world->closed = true;
+    while (world->workers && !world->failed) {
+        worker_die(world, world->workers, 1);
+        supervise_bury(world, world->workers);
+    }
+    for (int index = 0; index < STREAMS && !world->failed; index++) {
+        struct world_stream *stream = world->streams[index];
+        if (!stream)
+            continue;
+        before_loss(world, index, oracle_status_bit(BH_CONTEXT_CLOSED));
+        bhi_stream_drain(&stream->core, BH_CONTEXT_CLOSED, "the context was destroyed");
+        world_unref_stream(&stream->core);
+    }
+    return true;
+}

@@ -1,0 +1,155 @@
+/* The world around the core in which a history is played: a supervisor reduced to its duties,
+ * workers that are structs, memory that is a number for each buffer, and a clock that moves only
+ * with the steps. It says what physically happens; what should come of it, the oracle says. */
+#ifndef MODEL_WORLD_H
+#define MODEL_WORLD_H
+
+#include "core/crew.h"
+#include "oracle.h"
+#include "program.h"
+
+#define NOBODY  -1
+#define RECORDS (WORKS + 1) /* that one worker ever gets: each submission once */
+#define MS      1000000ull
+#define SKIP_MS 5000u /* how long a worker may leave a full lane of withdrawn ones alone */
+
+/* One in a worker's lane, and what it made of it. */
+struct record {
+    int8_t work;
+    bool withdrawn; /* the lane says: skip it */
+    bool certain;   /* it had not come to it when it was told */
+    bool skipped;
+    uint64_t published_ns, computed_ns;
+    struct bhi_outcome result; /* once computed */
+};
+
+enum phase { PHASE_BEFORE, PHASE_BEGUN, PHASE_HALF };
+
+/*   started: it has said that it may start all up to that one, and taken them, or only the first;
+ *   batch: taken from the lane together, first to last; running: current; computed: before current;
+ *   published: up to completed; taken in by the supervisor: up to crew.harvested */
+struct worker {
+    struct worker *next;
+    struct bhi_crew crew;
+    int stream; /* NOBODY once it is retired */
+    bool ready, dead, stopped, hung, lied, zygote_lost, productive;
+    bool lie_pending; /* to be found at the next harvest */
+    bool kill_asked;
+    bool notify;
+    uint64_t published, started, taken, completed, computed;
+    uint64_t current; /* 0: idle */
+    uint64_t batch_first, batch_last;
+    bool merged;
+    enum phase phase;
+    uint64_t seen; /* hash of what the current one has read at its beginning */
+    uint64_t begun_ns;
+    uint32_t marker_started, marker_completed;
+    uint64_t seen_of, seen_ns; /* the merged one that a look found running, and when */
+    uint64_t kill_ns, skipped_ns;
+    struct bhi_outcome death;
+    struct record records[RECORDS];
+};
+
+struct world_stream {
+    struct bhi_core_stream core;
+    uint32_t refs;
+    uint8_t index;
+    bool held;  /* by the host */
+    bool heals; /* UNAVAILABLE: once the window has passed since */
+    uint64_t gave_up_ns;
+};
+
+struct world_buffer {
+    struct bhi_content content;
+    uint32_t refs; /* of submissions */
+    uint64_t value;
+};
+
+/* A submission as it is now. */
+struct life {
+    struct bhi_submission *core; /* NULL: not there, or freed */
+    bh_event *event;             /* referenced by the host until the end */
+    bool submitted, ended;       /* ended: the core has said so */
+    struct worker *worker;       /* in whose lane it is */
+    struct worker *watched;      /* where one who waits for it looks, as far as he was told */
+    uint64_t seq;
+    uint64_t id; /* of its event */
+    uint64_t published_ns;
+    bool begun, done; /* physically, ever */
+    bool recorded_ok; /* its completion record was taken in, and is a good one */
+    uint8_t runs;
+    uint64_t old[BUFFERS], out[BUFFERS]; /* memory before its run, and what a whole run left */
+    uint32_t buffers;                    /* bit mask: references that it holds */
+    struct bh_verdict verdict;           /* as it was when it ended */
+};
+
+struct world {
+    const struct program *program;
+    struct bhi_core core;
+    struct oracle oracle;
+    struct world_stream *streams[STREAMS];
+    struct world_buffer buffers[BUFFERS];
+    struct life lives[WORKS];
+    struct worker *workers; /* that are not buried yet */
+    struct worker *serving[STREAMS];
+    int last_begun[STREAMS], submitted; /* submitted: the next number, at least */
+    uint64_t now_ns, armed_ns, ids;
+    int8_t work_of_id[2 * WORKS];
+    uint32_t pids, live_events, live_submissions, host_writes, checked;
+    bool closed, no_memory[STREAMS];
+    FILE *trace;
+    bool failed;
+    char failure[400]; /* "E5: …" */
+};
+
+void world_init(struct world *world, const struct program *program, FILE *trace);
+/* Plays one step. False: it was not possible, nothing has happened. */
+bool world_step(struct world *world, const struct step *step);
+/* Goes on fairly until nothing is left to be done, then checks what must hold at the end, and frees
+ * everything. After a failure nothing is freed: the core cannot be trusted any more. */
+void world_finish(struct world *world);
+
+/* The first failure is kept. |rule|: what is broken. */
+void world_fail(struct world *world, const char *rule, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void world_trace(struct world *world, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* After each call into the core: pumps, and checks what must hold between steps. */
+void world_settle(struct world *world);
+
+/* worker.c: true: something happened. */
+bool worker_work(struct world *world, struct worker *worker, uint32_t arg);
+bool worker_fail(struct world *world, struct worker *worker, uint32_t arg);
+bool worker_hang(struct world *world, struct worker *worker);
+bool worker_lie(struct world *world, struct worker *worker, uint32_t arg);
+bool worker_die(struct world *world, struct worker *worker, uint32_t arg);
+uint64_t worker_started(const struct worker *worker);
+/* Which one it works on, as far as anybody can see; 0: none. */
+uint64_t worker_turn(const struct worker *worker);
+/* Whether it still may do something by itself. */
+bool worker_busy(const struct worker *worker);
+
+/* supervise.c */
+bool supervise_harvest(struct world *world, struct worker *worker);
+bool supervise_bury(struct world *world, struct worker *worker);
+bool supervise_staff(struct world *world, uint32_t stream, uint32_t arg);
+bool supervise_ready(struct world *world, uint32_t stream);
+bool supervise_look(struct world *world);
+bool supervise_close(struct world *world);
+
+/* ports.c */
+extern const struct bhi_ports world_ports;
+void world_unref_stream(struct bhi_core_stream *stream);
+struct bh_event *ports_new_event(struct world *world, int work);
+struct bhi_submission *ports_new_submission(struct world *world, int work);
+
+static inline struct world *world_of(struct bhi_core *core) {
+    return BHI_CONTAINER(core, struct world, core);
+}
+static inline struct worker *worker_of(struct bhi_crew *crew) {
+    return BHI_CONTAINER(crew, struct worker, crew);
+}
+int work_of_event(const struct bh_event *event);
+int work_of_submission(const struct bhi_submission *submission);
+
+#endif

@@ -1,0 +1,68 @@
+/* What the tests of waiting share: two streams with a gate on the first, and work that waits. */
+#ifndef BHT_STAGE_H
+#define BHT_STAGE_H
+
+#include "fixture.h"
+
+struct stage {
+    bh_context *context;
+    bh_stream *a, *b;
+    bh_kernel *kernel;
+    bh_buffer *gate;
+    volatile uint32_t *word; /* FX_GATE_OPEN opens it */
+    bh_event *running;       /* the gate, on a */
+    pid_t pid;               /* of a's worker */
+};
+
+/* |buffer| filled on |stream| once |waits| have ended. */
+static inline bh_event *fill(bh_stream *stream, bh_buffer *buffer, bh_event *const *waits,
+                             uint32_t count) {
+    const bh_command command = {
+        .type = BH_COMMAND_FILL, .dst = buffer, .size = bh_buffer_size(buffer), .fill_value = 7};
+    const bh_submit_info info = {
+        .commands = &command, .command_count = 1, .waits = waits, .wait_count = count};
+    bh_event *event = NULL;
+    bh_detail detail;
+    if (bh_submit(stream, &info, &event, &detail) != BH_OK)
+        BHT_FAIL("bh_submit: %s", detail.message);
+    return event;
+}
+
+/* The same with a buffer of its own. */
+static inline bh_event *work(bh_context *context, bh_stream *stream, bh_event *const *waits,
+                             uint32_t count) {
+    bh_buffer *buffer = fx_buffer(context, 64);
+    bh_event *event = fill(stream, buffer, waits, count);
+    bh_buffer_release(buffer);
+    return event;
+}
+
+static inline struct stage stage_set_up(void) {
+    struct stage s = {.context = fx_context(NULL)};
+    s.a = fx_stream(s.context, "a", BH_FOREVER);
+    s.b = fx_stream(s.context, "b", FX_SECONDS);
+    s.pid = fx_ready(s.a);
+    fx_ready(s.b);
+    s.kernel = fx_kernel(s.context, "gate");
+    s.gate = fx_words(s.context, 64, 0);
+    s.word = fx_pointer(s.gate);
+    s.running = fx_gate(s.a, s.kernel, s.gate);
+    fx_await_gate(s.gate);
+    return s;
+}
+
+/* All but the context. */
+static inline void stage_let_go(struct stage *s) {
+    bh_event_release(s->running);
+    bh_kernel_release(s->kernel);
+    bh_buffer_release(s->gate);
+    bh_stream_release(s->a);
+    bh_stream_release(s->b);
+}
+
+static inline void stage_tear_down(struct stage *s) {
+    stage_let_go(s);
+    BHT_EQ(bh_context_destroy(s->context), BH_OK);
+}
+
+#endif

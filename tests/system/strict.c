@@ -1,0 +1,189 @@
+/* Strict streams (E4): once a submission is poisoned, so is all that was submitted after it, until
+ * the stream is reset; nobody else is. */
+#include "fixture.h"
+
+struct stage {
+    bh_context *context;
+    bh_stream *strict, *other;
+    bh_kernel *gate_kernel, *square;
+    bh_buffer *gate, *x, *y, *z;
+    uint32_t *word; /* opens the gate */
+};
+
+static struct stage set_up(void) {
+    struct stage s = {.context = fx_context(NULL)};
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    BHT_TRUE(!options.strict);
+    options.name = "strict";
+    options.deadline_ns = BH_FOREVER;
+    options.strict = true;
+    BHT_EQ(bh_stream_create(s.context, &options, &s.strict, NULL), BH_OK);
+    s.other = fx_stream(s.context, "other", FX_SECONDS);
+    fx_ready(s.strict);
+    fx_ready(s.other);
+    s.gate_kernel = fx_kernel(s.context, "gate");
+    s.square = fx_kernel(s.context, "square");
+    s.gate = fx_words(s.context, 64, 0);
+    s.word = fx_pointer(s.gate);
+    s.x = fx_words(s.context, 64, 0);
+    s.y = fx_words(s.context, 64, 0);
+    s.z = fx_words(s.context, 64, 0);
+    return s;
+}
+
+static void tear_down(struct stage *s) {
+    bh_kernel_release(s->gate_kernel);
+    bh_kernel_release(s->square);
+    bh_buffer_release(s->gate);
+    bh_buffer_release(s->x);
+    bh_buffer_release(s->y);
+    bh_buffer_release(s->z);
+    bh_stream_release(s->strict);
+    bh_stream_release(s->other);
+    bh_context_destroy(s->context);
+}
+
+/* A worker refuses it: the kernel has a binding that it is not given. */
+static bh_event *refused(bh_stream *stream, struct stage *s) {
+    return fx_run(stream, s->square, s->z);
+}
+
+static void expect_strict(bh_event *event, const bh_event *origin, bh_executed executed) {
+    fx_expect(event, BH_STREAM_FAILED);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.origin, bh_event_id(origin));
+    BHT_EQ(verdict.hops, 1);
+    BHT_EQ(verdict.executed, executed);
+    BHT_STR_HAS(verdict.message, "strict");
+    BHT_STR_EQ(verdict.stream_name, "strict");
+    bh_event_release(event);
+}
+
+/* What is in the lane behind a failure, what is queued behind that, and what is submitted later. */
+static void a_strict_stream_stays_failed(void) {
+    struct stage s = set_up();
+    bh_event *before = fx_square(s.strict, s.square, s.x, s.y);
+    bh_event *gate = fx_gate(s.strict, s.gate_kernel, s.gate);
+    fx_await_gate(s.gate);
+    bh_event *in_lane = fx_square(s.strict, s.square, s.x, s.y);
+    bh_event *beside = fx_square(s.other, s.square, s.x, s.z);
+    fx_kill(bh_stream_worker_pid(s.strict), SIGKILL);
+    fx_expect(gate, BH_WORKER_SIGNAL);
+    expect_strict(in_lane, gate, BH_EXECUTED_NO);
+    fx_expect(before, BH_OK);
+    fx_expect(beside, BH_OK);
+    fx_ready(s.strict);
+    /* Submitting is not an error (E8); what was submitted is, for as long as it takes. */
+    for (int i = 0; i < 3; i++)
+        expect_strict(fx_square(s.strict, s.square, s.x, s.y), gate, BH_EXECUTED_NO);
+    BHT_EQ(bh_stream_synchronize(s.strict, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
+    /* Poison by data is told as such, also there. */
+    bh_event *dependent = fx_square(s.strict, s.square, s.gate, s.y);
+    fx_expect(dependent, BH_WORKER_SIGNAL);
+    bh_event_release(dependent);
+    fx_expect_healthy(s.context, s.other);
+
+    BHT_EQ(bh_stream_reset(s.strict, NULL), BH_OK);
+    BHT_EQ(bh_stream_synchronize(s.strict, FX_SECONDS, NULL), BH_OK);
+    fx_expect_healthy(s.context, s.strict);
+    fx_expect(gate, BH_WORKER_SIGNAL);
+    bh_event_release(before);
+    bh_event_release(gate);
+    bh_event_release(beside);
+    tear_down(&s);
+}
+
+/* The same program on a stream that is not strict: only what depends on the failure fails. */
+static void others_are_not_strict(void) {
+    struct stage s = set_up();
+    bh_event *bad = refused(s.other, &s);
+    bh_event *after = fx_square(s.other, s.square, s.x, s.y);
+    fx_expect(after, BH_OK);
+    fx_expect(bad, BH_BINDING_MISMATCH);
+    bh_event_release(bad);
+    bh_event_release(after);
+    tear_down(&s);
+}
+
+/* The worker goes on after a refused submission, and would run what comes next. */
+static void a_refusal_fails_a_strict_stream(void) {
+    struct stage s = set_up();
+    bh_event *gate = fx_gate(s.strict, s.gate_kernel, s.gate);
+    fx_await_gate(s.gate);
+    bh_event *bad = refused(s.strict, &s);
+    bh_event *after[20];
+    for (int i = 0; i < 20; i++)
+        after[i] = fx_square(s.strict, s.square, s.x, s.y);
+    *s.word = FX_GATE_OPEN;
+    fx_expect(gate, BH_OK);
+    fx_expect(bad, BH_BINDING_MISMATCH);
+    for (int i = 0; i < 20; i++) {
+        fx_expect(after[i], BH_STREAM_FAILED);
+        BHT_EQ(fx_verdict(after[i]).origin, bh_event_id(bad));
+        bh_event_release(after[i]);
+    }
+    BHT_EQ(bh_stream_reset(s.strict, NULL), BH_OK);
+    fx_expect_healthy(s.context, s.strict);
+    bh_event_release(gate);
+    bh_event_release(bad);
+    tear_down(&s);
+}
+
+/* "After" is the order of submission: what came before a cancelled one is none of its business. */
+static void what_came_before_is_spared(void) {
+    struct stage s = set_up();
+    bh_event *gate = fx_gate(s.strict, s.gate_kernel, s.gate);
+    fx_await_gate(s.gate);
+    bh_event *before = fx_square(s.strict, s.square, s.x, s.y);
+    bh_event *cancelled = fx_square(s.strict, s.square, s.x, s.y);
+    bh_event *after = fx_square(s.strict, s.square, s.x, s.y);
+    BHT_EQ(bh_event_cancel(cancelled), BH_OK);
+    fx_expect(cancelled, BH_CANCELLED);
+    expect_strict(after, cancelled, BH_EXECUTED_NO);
+    BHT_EQ(bh_event_query(gate), BH_EVENT_PENDING);
+    *s.word = FX_GATE_OPEN;
+    fx_expect(gate, BH_OK);
+    fx_expect(before, BH_OK);
+    bh_event_release(gate);
+    bh_event_release(before);
+    bh_event_release(cancelled);
+    tear_down(&s);
+}
+
+/* Poison that comes from another stream fails a strict one, too. */
+static void a_dependent_fails_its_strict_stream(void) {
+    struct stage s = set_up();
+    bh_event *bad = refused(s.other, &s);
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.binding = 1, .buffer = s.y, .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+    };
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .kernel = s.square,
+                                .groups = {1, 1, 1},
+                                .bindings = bindings,
+                                .binding_count = 2};
+    const bh_submit_info info = {
+        .commands = &command, .command_count = 1, .waits = &bad, .wait_count = 1};
+    bh_event *dependent = NULL;
+    BHT_EQ(bh_submit(s.strict, &info, &dependent, NULL), BH_OK);
+    bh_event *later = fx_square(s.strict, s.square, s.x, s.z);
+    fx_expect(dependent, BH_BINDING_MISMATCH);
+    fx_expect(later, BH_STREAM_FAILED);
+    BHT_EQ(fx_verdict(later).origin, bh_event_id(bad));
+    BHT_EQ(fx_verdict(later).hops, 2);
+    bh_event_release(bad);
+    bh_event_release(dependent);
+    bh_event_release(later);
+    tear_down(&s);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(a_strict_stream_stays_failed),        BHT_TEST(others_are_not_strict),
+        BHT_TEST(a_refusal_fails_a_strict_stream),     BHT_TEST(what_came_before_is_spared),
+        BHT_TEST(a_dependent_fails_its_strict_stream),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
