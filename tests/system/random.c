@@ -52,7 +52,14 @@ static void open_group(uint64_t seed) {
         char name[16];
         snprintf(name, sizeof name, "s%u", i);
         group.deadlines_ns[i] = deadlines_ms[i] * FX_MS * (BHT_ASAN || BHT_TSAN ? 4 : 1);
-        group.streams[i] = fx_stream(group.context, name, group.deadlines_ns[i]);
+        /* In every third group one is strict: what fails there fails all that comes after. */
+        group.strict[i] = i == 1 && seed % 3 == 0;
+        bh_stream_options of_stream;
+        bh_stream_options_init(&of_stream);
+        of_stream.name = name;
+        of_stream.deadline_ns = group.deadlines_ns[i];
+        of_stream.strict = group.strict[i];
+        BHT_EQ(bh_stream_create(group.context, &of_stream, &group.streams[i], NULL), BH_OK);
     }
     for (unsigned i = 0; i < RP_BUFFERS; i++) {
         group.buffers[i] = fx_buffer(group.context, 4 * RP_WORDS);
