@@ -101,6 +101,8 @@ void bhi_crew_fill(struct bhi_core_stream *stream) {
         if (result == BHI_LANE_FULL) {
             crew->backlog = true;
             ports->notify(crew);
+            if (bhi_list_empty(&crew->inflight)) /* all of it is withdrawn: see check_idle */
+                ports->arm(crew->core, crew->running_since_ns + SKIP_NS);
             break;
         }
         if (result == BHI_PUBLISH_NO_MEMORY)
@@ -150,15 +152,15 @@ bool bhi_crew_result(struct bhi_crew *crew, struct bhi_outcome *outcome) {
         return false;
     }
     crew->harvested++;
-    if (outcome->status == BH_CANCELLED) {
-        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, crew->pid);
-        return true;
-    }
     if (outcome->started_ns < submission->released_ns)
         outcome->started_ns = submission->released_ns;
     if (outcome->ended_ns < outcome->started_ns)
         outcome->ended_ns = outcome->started_ns;
     crew->running_since_ns = outcome->ended_ns;
+    if (outcome->status == BH_CANCELLED) {
+        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, crew->pid);
+        return true;
+    }
     if (crew->stream)
         crew->stream->restart.productive = true;
     bhi_submission_end(submission, outcome);

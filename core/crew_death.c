@@ -58,8 +58,8 @@ static void judge(struct bhi_crew *crew, struct bhi_submission *submission,
     char message[512];
     /* Compiling runs nothing of the kernel. */
     outcome.executed = submission->runs_kernel ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
-    outcome.tick = tick;
     if (submission->seq == culprit) {
+        outcome.tick = tick;
         if (outcome.status == BH_DEADLINE)
             outcome.limit = submission->deadline_ns;
     } else if (outcome.status != BH_CONTEXT_CLOSED && outcome.status != BH_ZYGOTE_LOST) {
@@ -68,6 +68,7 @@ static void judge(struct bhi_crew *crew, struct bhi_submission *submission,
                  (unsigned long long)(origin ? origin : crew->kill_event), outcome.message);
         outcome.status = BH_WORKER_LOST;
         outcome.origin = origin;
+        outcome.tick = origin ? tick : 0; /* without a culprit each is an origin of its own */
         outcome.message = message;
     }
     outcome.started_ns = crew->running_since_ns;

@@ -10,12 +10,13 @@
 #include "explore.h"
 #include "program.h"
 #include "shrink.h"
+#include "tally.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define DEFAULT_COUNT 50000ull
+#define DEFAULT_COUNT 100000ull
 #define NIGHTLY_COUNT 1000000ull
 
 static double seconds(void) {
@@ -44,6 +45,27 @@ static int fail(struct program *program, const char *failure, unsigned long long
     return 1;
 }
 
+uint64_t model_tallies[TALLY_COUNT];
+
+static const char *const TALLY_TEXTS[] = {
+#define X(name, text) text,
+    MODEL_TALLIES(X)
+#undef X
+};
+
+/* Everything must have happened now and then, if there were enough histories for it. */
+static int sum_up(uint64_t count) {
+    int result = 0;
+    for (int i = 0; i < TALLY_COUNT; i++) {
+        printf("  %10llu %s\n", (unsigned long long)model_tallies[i], TALLY_TEXTS[i]);
+        if (!model_tallies[i] && count >= 2000) {
+            printf("FAILED: that has never happened\n");
+            result = 1;
+        }
+    }
+    return result;
+}
+
 static int check(uint64_t seed, uint64_t count) {
     static struct program program;
     char failure[400];
@@ -55,7 +77,7 @@ static int check(uint64_t seed, uint64_t count) {
     }
     printf("%llu histories from seed %llu, %.1f s: nothing is wrong\n", (unsigned long long)count,
            (unsigned long long)seed, seconds() - start);
-    return 0;
+    return sum_up(count);
 }
 
 static int explore(uint64_t limit) {
@@ -122,6 +144,6 @@ int main(int argc, char **argv) {
         return show(&program);
     }
     if (exhaustive)
-        return explore(count ? count : nightly ? 5000000 : 100000);
+        return explore(count ? count : nightly ? 5000000 : 300000);
     return check(seed, count ? count : nightly ? NIGHTLY_COUNT : DEFAULT_COUNT);
 }

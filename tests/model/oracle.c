@@ -60,7 +60,8 @@ uint64_t oracle_writers(const struct world *world, int buffer, uint64_t *out_use
     return deciding;
 }
 
-static void spread(struct world *world);
+static bool find_cause(const struct world *world, int work, struct opinion *out);
+static void spread(struct world *world, int first);
 
 void oracle_submit(struct world *world, int number) {
     struct oracle *oracle = &world->oracle;
@@ -85,8 +86,19 @@ void oracle_submit(struct world *world, int number) {
     }
     oracle->log[oracle->log_count].kind = LOG_WORK;
     oracle->log[oracle->log_count++].work = number;
+    struct opinion cause;
+    bool doomed = find_cause(world, number, &cause);
+    if (doomed) {
+        opinion->tick = cause.tick;
+        opinion->hops = cause.hops + 1;
+        opinion->origin = cause.origin;
+        opinion->statuses = cause.statuses;
+        opinion->cause = cause.cause;
+        opinion->either = cause.either;
+        opinion->doomed = true;
+    }
     oracle->sweep_due[work->stream] = ++oracle->sweeps;
-    spread(world);
+    spread(world, doomed ? number : NOBODY);
 }
 
 void oracle_host_wrote(struct world *world, int buffer, uint64_t value, bool whole) {
@@ -181,24 +193,21 @@ uint64_t oracle_value(struct world *world, int buffer, bool *out_known) {
 
 /* What dooms |work|: among those it needs the one with the earliest origin, then with the shortest
  * way to it. */
-static bool find_cause(const struct world *world, int work, uint64_t doomed, struct opinion *out) {
+static bool find_cause(const struct world *world, int work, struct opinion *out) {
     const struct oracle *oracle = &world->oracle;
     bool found = false;
     for (int other = 0; other < work; other++) {
-        if (!(oracle->works[work].data & doomed & BIT(other)))
+        if (!(oracle->works[work].data >> other & 1) || !oracle->works[other].doomed)
             continue;
         const struct opinion *cause = &oracle->works[other];
-        if (!found || cause->tick < out->tick ||
-            (cause->tick == out->tick && cause->hops + 1 < out->hops)) {
-            out->tick = cause->tick;
-            out->hops = cause->hops + 1;
-            out->origin = cause->origin;
-            out->statuses =
-                cause->statuses | (found && cause->tick == out->tick ? out->statuses : 0);
-            found = true;
-        } else if (cause->tick == out->tick) {
-            out->statuses |= cause->statuses;
-        }
+        bool earlier = !found || cause->tick < out->tick ||
+                       (cause->tick == out->tick && cause->hops < out->hops);
+        bool tied = found && cause->tick == out->tick && cause->hops == out->hops;
+        if (earlier)
+            *out = *cause;
+        out->statuses |= tied ? cause->statuses : 0;
+        out->either |= tied;
+        found = true;
     }
     return found;
 }
@@ -206,44 +215,34 @@ static bool find_cause(const struct world *world, int work, uint64_t doomed, str
 static void note_failure(struct world *world, int work) {
     struct oracle *oracle = &world->oracle;
     int stream = stream_of(world, work);
-    if (oracle->failure[stream] != NOBODY && oracle->failure[stream] < work)
+    if (oracle->failure[stream] != NOBODY && oracle->failure[stream] <= work)
         return;
-    if (oracle->failure[stream] != work && !oracle->sweep_due[stream])
-        oracle->sweep_due[stream] = ++oracle->sweeps;
     oracle->failure[stream] = work;
+    if (!oracle->sweep_due[stream])
+        oracle->sweep_due[stream] = ++oracle->sweeps;
 }
 
-static void doom(struct world *world, int work, const struct opinion *cause) {
+/* Whom the poison has reached, and has not been followed on from. */
+struct wave {
+    int works[WORKS];
+    int count;
+};
+
+static void doom(struct world *world, int work, const struct opinion *cause, struct wave *wave) {
     struct opinion *opinion = &world->oracle.works[work];
     opinion->tick = cause->tick;
-    opinion->hops = cause->hops;
+    opinion->hops = cause->hops + 1;
     opinion->origin = cause->origin;
     opinion->statuses = cause->statuses;
+    opinion->cause = cause->cause;
+    opinion->either = cause->either;
     opinion->doomed = true;
-    note_failure(world, work);
+    wave->works[wave->count++] = work;
 }
 
-/* Along what they need, in rounds, so that the number of hops is that of the shortest way. */
-static bool spread_once(struct world *world) {
-    struct oracle *oracle = &world->oracle;
-    uint64_t doomed = 0;
-    bool any = false;
-    for (int work = 0; work < WORKS; work++)
-        if (world->lives[work].submitted && oracle->works[work].doomed)
-            doomed |= BIT(work);
-    for (int work = 0; work < WORKS; work++) {
-        struct opinion cause;
-        if (!pending(world, work) || doomed >> work & 1 || !find_cause(world, work, doomed, &cause))
-            continue;
-        doom(world, work, &cause);
-        any = true;
-    }
-    return any;
-}
-
-/* What is left on a strict stream after a failure goes with it; the stream that failed first is
- * looked at first. */
-static bool sweep_once(struct world *world) {
+/* What is left on a strict stream after a failure goes with it, once nothing more is poisoned by
+ * what it needs; the stream that failed first is looked at first. */
+static bool sweep(struct world *world, struct wave *wave) {
     struct oracle *oracle = &world->oracle;
     int next = NOBODY;
     for (int s = 0; s < STREAMS; s++)
@@ -256,20 +255,32 @@ static bool sweep_once(struct world *world) {
     int failure = oracle->failure[next];
     if (!world->program->streams[next].strict || failure == NOBODY)
         return true;
-    for (int work = failure + 1; work < WORKS; work++) {
-        if (!pending(world, work) || stream_of(world, work) != next || oracle->works[work].doomed)
-            continue;
-        struct opinion cause = oracle->works[failure];
-        cause.hops++;
-        cause.statuses = oracle_status_bit(BH_STREAM_FAILED);
-        doom(world, work, &cause);
-    }
+    struct opinion cause = oracle->works[failure];
+    cause.statuses = oracle_status_bit(BH_STREAM_FAILED);
+    for (int work = failure + 1; work < WORKS; work++)
+        if (pending(world, work) && stream_of(world, work) == next && !oracle->works[work].doomed)
+            doom(world, work, &cause, wave);
     return true;
 }
 
-static void spread(struct world *world) {
-    while (spread_once(world) || sweep_once(world))
-        ;
+/* From |first|, which is doomed, to all who need it, and on, the nearest first; NOBODY: only what
+ * the streams are due. */
+static void spread(struct world *world, int first) {
+    struct oracle *oracle = &world->oracle;
+    struct wave wave = {.count = 0};
+    if (first != NOBODY)
+        wave.works[wave.count++] = first;
+    int next = 0;
+    do {
+        for (; next < wave.count; next++) {
+            int from = wave.works[next];
+            note_failure(world, from);
+            for (int work = from + 1; work < WORKS; work++)
+                if (pending(world, work) && !oracle->works[work].doomed &&
+                    oracle->works[work].data >> from & 1)
+                    doom(world, work, &oracle->works[from], &wave);
+        }
+    } while (sweep(world, &wave));
 }
 
 void oracle_reset(struct world *world, int stream) {
@@ -288,6 +299,23 @@ static const char *rule_of(bh_status status) {
     return status == BH_OK ? "E3" : "E14";
 }
 
+static void check_cause(struct world *world, int work, const bh_verdict *verdict) {
+    const struct cause *cause = &world->oracle.works[work].cause;
+    if (world->oracle.works[work].either)
+        return;
+    if (verdict->signal != cause->signal || verdict->exit_code != cause->exit_code ||
+        verdict->vk_result != cause->vk_result || verdict->worker_pid != cause->worker_pid ||
+        verdict->command_index != cause->command_index || verdict->limit != cause->limit)
+        world_fail(world, "E14",
+                   "#%d: signal %d, exit code %d, VkResult %d, worker %d, command %d, limit %llu, "
+                   "not %d, %d, %d, %d, %d, %llu",
+                   work, verdict->signal, verdict->exit_code, verdict->vk_result,
+                   verdict->worker_pid, (int)verdict->command_index,
+                   (unsigned long long)verdict->limit, cause->signal, cause->exit_code,
+                   cause->vk_result, cause->worker_pid, (int)cause->command_index,
+                   (unsigned long long)cause->limit);
+}
+
 static void check_doomed(struct world *world, int work, const bh_verdict *verdict) {
     const struct oracle *oracle = &world->oracle;
     const struct opinion *opinion = &oracle->works[work];
@@ -299,16 +327,15 @@ static void check_doomed(struct world *world, int work, const bh_verdict *verdic
     int origin = verdict->origin && verdict->origin <= world->ids
                      ? world->work_of_id[verdict->origin]
                      : NOBODY;
-    bool tied = origin != NOBODY && origin != opinion->origin &&
-                oracle->works[origin].fault_tick == opinion->tick;
-    if (origin != opinion->origin && !tied)
+    if (origin != opinion->origin)
         world_fail(world, "E7", "#%d names #%d as its origin, not #%d, which was earlier", work,
                    origin, opinion->origin);
-    else if (origin == opinion->origin && verdict->hops != opinion->hops)
+    else if (verdict->hops != opinion->hops)
         world_fail(world, "E7", "#%d: %u hops, not %u", work, verdict->hops, opinion->hops);
-    else if (!tied && !(opinion->statuses & oracle_status_bit(verdict->status)))
+    else if (!(opinion->statuses & oracle_status_bit(verdict->status)))
         world_fail(world, "E14", "#%d has status %d, which nothing upstream has", work,
                    verdict->status);
+    check_cause(world, work, verdict);
     bh_executed executed = due->set ? due->executed : BH_EXECUTED_NO;
     if (verdict->executed != executed)
         world_fail(world, "E13", "#%d: executed %d, not %d", work, verdict->executed, executed);
@@ -324,8 +351,15 @@ static void check_doomed(struct world *world, int work, const bh_verdict *verdic
         others |= BIT(due->origin == NOBODY ? work : due->origin);
     others &= ~BIT(opinion->origin);
     uint32_t count = (uint32_t)__builtin_popcountll(others);
+    if (count)
+        tally(TALLY_OTHER_CAUSES);
+    if (opinion->statuses & oracle_status_bit(BH_STREAM_FAILED))
+        tally(TALLY_POISONED_STRICT);
+    if (due->set && due->executed != BH_EXECUTED_NO)
+        tally(TALLY_POISONED_RUNNING);
+    tally(opinion->hops > 1 ? TALLY_POISONED_FAR : TALLY_POISONED_DIRECT);
     /* Of the poisoned writers of one buffer only so many are remembered. */
-    if (!tied && partials < 8 && verdict->other_causes != count)
+    if (partials < 8 && verdict->other_causes != count)
         world_fail(world, "E7", "#%d: %u other causes, not %u", work, verdict->other_causes, count);
 }
 
@@ -344,10 +378,12 @@ static void check_own(struct world *world, int work, const bh_verdict *verdict) 
                    due->executed);
     if (due->status == BH_OK) {
         opinion->ready = true;
+        tally(TALLY_READY);
         return;
     }
+    tally(due->origin == NOBODY ? TALLY_POISONED_ALONE : TALLY_WORKER_LOST);
     opinion->origin = due->origin == NOBODY ? work : due->origin;
-    opinion->tick = opinion->origin == work ? opinion->fault_tick : oracle->fault_tick;
+    opinion->tick = opinion->fault_tick;
     opinion->hops = 0;
     opinion->statuses = oracle_status_bit(due->status);
     if (verdict->origin != world->lives[opinion->origin].id || verdict->hops)
@@ -355,6 +391,8 @@ static void check_own(struct world *world, int work, const bh_verdict *verdict) 
                    (unsigned long long)verdict->origin, verdict->hops, opinion->origin);
     if (verdict->other_causes)
         world_fail(world, "E7", "#%d: other causes, but there is none", work);
+    opinion->cause = due->cause;
+    check_cause(world, work, verdict);
 }
 
 void oracle_ended(struct world *world, int work, const bh_verdict *verdict) {
@@ -366,7 +404,9 @@ void oracle_ended(struct world *world, int work, const bh_verdict *verdict) {
         /* Only a stream without a worker ends what nobody has a reason to end. */
         bool gives_up = oracle->gives_up[stream] & oracle_status_bit(verdict->status);
         if (gives_up && !world->lives[work].worker)
-            oracle_expect(world, work, &(struct due){.status = verdict->status, .origin = NOBODY});
+            oracle_expect(
+                world, work,
+                &(struct due){.status = verdict->status, .origin = NOBODY, .cause = NO_CAUSE});
         else {
             world_fail(world, "E5", "#%d has ended with status %d for no reason", work,
                        verdict->status);
@@ -374,9 +414,9 @@ void oracle_ended(struct world *world, int work, const bh_verdict *verdict) {
         }
     }
     if (due->status != BH_OK && due->set) {
-        if (due->death && !oracle->fault_tick)
-            oracle->fault_tick = ++oracle->ticks;
-        opinion->fault_tick = due->death ? oracle->fault_tick : ++oracle->ticks;
+        /* One lost with a culprit that has ended before it shares its fault. */
+        opinion->fault_tick =
+            due->origin == NOBODY ? ++oracle->ticks : oracle->works[due->origin].fault_tick;
     }
     if (verdict->event != world->lives[work].id)
         world_fail(world, "E1", "#%d has the verdict of event %llu", work,
@@ -389,8 +429,7 @@ void oracle_ended(struct world *world, int work, const bh_verdict *verdict) {
     if (opinion->ready)
         return;
     opinion->doomed = true;
-    note_failure(world, work);
-    spread(world);
+    spread(world, work);
 }
 
 static void check_left(struct world *world, int work) {
@@ -417,7 +456,6 @@ void oracle_settled(struct world *world) {
         check_left(world, work);
         oracle->works[work].due.set = oracle->works[work].due.anyhow = false;
     }
-    oracle->fault_tick = 0;
 }
 
 /* -- giving up a stream (case 50) ----------------------------------------------------------------

@@ -15,14 +15,23 @@ struct world;
 #define LOG    (WORKS + STEPS)
 #define DEATHS 128
 
+/* What the verdict says of the cause (E14). */
+struct cause {
+    int32_t signal, exit_code, vk_result, worker_pid;
+    uint32_t command_index;
+    uint64_t limit;
+};
+#define NO_CAUSE                                                                                   \
+    { .exit_code = -1, .command_index = BH_NO_COMMAND }
+
 /* A reason for a submission to end by itself. */
 struct due {
     bool set;
     bh_status status;
     bh_executed executed;
     int origin;  /* whose fault; NOBODY: its own */
-    bool death;  /* through a death: they are all learnt of at once */
     bool anyhow; /* it must have ended once the call is over */
+    struct cause cause;
 };
 
 struct opinion {
@@ -36,6 +45,8 @@ struct opinion {
     uint32_t hops;
     uint64_t statuses;   /* what its status may be, as a bit mask */
     uint64_t fault_tick; /* of its own fault, whatever it is doomed with */
+    struct cause cause;
+    bool either; /* two of the same origin, equally far away, say different things of it */
     struct due due;
 };
 
@@ -47,7 +58,7 @@ struct oracle {
         uint64_t value;
     } log[LOG];
     uint32_t log_count;
-    uint64_t ticks, fault_tick, sweeps;
+    uint64_t ticks, sweeps;
     int failure[STREAMS];             /* the earliest doomed one since reset, or NOBODY */
     uint64_t sweep_due[STREAMS];      /* strict: what is left on it must go; their order; 0: no */
     uint64_t gives_up[STREAMS];       /* what it answers while it can have no worker: bit mask */

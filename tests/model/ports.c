@@ -58,14 +58,19 @@ static enum bhi_publish publish(struct bhi_crew *crew, struct bhi_submission *su
     }
     if (world->no_memory[stream]) {
         world->no_memory[stream] = false;
+        tally(TALLY_NO_MEMORY);
         world_trace(world, "  no memory to publish #%d", work);
-        oracle_expect(
-            world, work,
-            &(struct due){.status = BH_OUT_OF_HOST_MEMORY, .origin = NOBODY, .anyhow = true});
+        oracle_expect(world, work,
+                      &(struct due){.status = BH_OUT_OF_HOST_MEMORY,
+                                    .origin = NOBODY,
+                                    .anyhow = true,
+                                    .cause = NO_CAUSE});
         return BHI_PUBLISH_NO_MEMORY;
     }
-    if (worker->published - worker->crew.harvested >= world->program->lane)
+    if (worker->published - worker->crew.harvested >= world->program->lane) {
+        tally(TALLY_LANE_FULL);
         return BHI_LANE_FULL;
+    }
     if (seq != worker->published + 1 || seq >= RECORDS)
         world_fail(world, "order", "#%d is published as number %llu after %llu", work,
                    (unsigned long long)seq, (unsigned long long)worker->published);
@@ -101,8 +106,13 @@ static bool withdraw(struct bhi_crew *crew, uint64_t seq) {
         world_fail(world, "E5", "#%d is withdrawn for no reason", record->work);
     record->withdrawn = true;
     record->certain = seq > worker->started;
-    if (record->certain)
-        record->computed_ns = world->now_ns; /* the next one's turn may come */
+    /* If it was its turn, as far as the supervisor can see, it is the next one's turn now. */
+    uint64_t before = crew->harvested + 1;
+    while (before < seq && worker->records[before].certain)
+        before++;
+    if (record->certain && before == seq)
+        record->computed_ns = world->now_ns;
+    tally(record->certain ? TALLY_WITHDRAWN : TALLY_WITHDRAWN_LATE);
     world_trace(world, "  #%d is withdrawn%s", record->work, record->certain ? "" : ", too late");
     return record->certain;
 }
@@ -122,8 +132,9 @@ static bool its_turn(const struct worker *worker, uint64_t seq) {
 static void check_deadline(struct world *world, const struct worker *worker) {
     uint64_t event = worker->crew.kill_event;
     if (!event) {
-        if (worker->taken == worker->published ||
-            world->now_ns - worker->records[worker->taken + 1].published_ns < SKIP_MS * MS)
+        const struct record *next = &worker->records[worker->completed + 1];
+        if (worker->completed == worker->published || !next->certain ||
+            world->now_ns - next->published_ns < SKIP_MS * MS)
             world_fail(world, "E16", "worker %d is killed, but does take what was withdrawn",
                        worker->crew.pid);
         return;
@@ -160,9 +171,11 @@ static void kill_worker(struct bhi_crew *crew) {
     world_trace(world, "  worker %d is killed: %s", crew->pid, crew->kill_text);
     switch (crew->kill) {
     case BHI_KILL_DEADLINE:
+        tally(TALLY_KILLED_DEADLINE);
         check_deadline(world, worker);
         break;
     case BHI_KILL_CANCEL: {
+        tally(TALLY_KILLED_CANCEL);
         int work = world->work_of_id[crew->kill_event];
         if (!world->oracle.works[work].asked || world->lives[work].worker != worker ||
             !its_turn(worker, world->lives[work].seq))
@@ -170,6 +183,7 @@ static void kill_worker(struct bhi_crew *crew) {
         break;
     }
     case BHI_KILL_PROTOCOL:
+        tally(TALLY_KILLED_LIE);
         if (!worker->lied)
             world_fail(world, "E16", "worker %d is called a liar", crew->pid);
         break;
@@ -201,6 +215,7 @@ static void turned(struct bh_event *event) {
         life->watched = worker_of(submission->crew);
         return;
     }
+    tally(TALLY_PUT_BACK);
     world_trace(world, "  #%d is back in its queue", work_of_event(event));
     life->watched = life->worker = NULL;
 }
@@ -275,6 +290,8 @@ void world_unref_stream(struct bhi_core_stream *core) {
     int index = stream->index;
     struct worker *worker = world->serving[index];
     world_trace(world, "  stream %d is gone", index);
+    if (!world->finished)
+        tally(TALLY_STREAM_GONE);
     bhi_stream_fini(core);
     world->streams[index] = NULL;
     free(stream);

@@ -32,7 +32,8 @@ static void install(void) {
         sigaction(SIGNALS[i], &action, NULL);
 }
 
-bool model_play(const struct program *program, FILE *trace, char *failure, size_t size) {
+bool model_drive(const struct program *program, void (*drive)(struct world *world, void *state),
+                 void *state, FILE *trace, char *failure, size_t size) {
     install();
     alarm(SECONDS);
     int signal = sigsetjmp(escape, 1);
@@ -48,12 +49,21 @@ bool model_play(const struct program *program, FILE *trace, char *failure, size_
     }
     playing = 1;
     world_init(&world, program, trace);
-    for (uint32_t i = 0; i < program->step_count && !world.failed; i++)
-        world_step(&world, &program->steps[i]);
+    drive(&world, state);
     world_finish(&world);
     playing = 0;
     snprintf(failure, size, "%s", world.failure);
     return !world.failed;
+}
+
+static void all_steps(struct world *played, void *state) {
+    (void)state;
+    for (uint32_t i = 0; i < played->program->step_count && !played->failed; i++)
+        world_step(played, &played->program->steps[i]);
+}
+
+bool model_play(const struct program *program, FILE *trace, char *failure, size_t size) {
+    return model_drive(program, all_steps, NULL, trace, failure, size);
 }
 
 /* -- smaller -------------------------------------------------------------------------------------

@@ -5,6 +5,11 @@
 #include "program.h"
 #include <stddef.h>
 
+struct world;
+
+/* Plays what |drive| does with the world, and goes on to the end. The rest as below. */
+bool model_drive(const struct program *program, void (*drive)(struct world *world, void *state),
+                 void *state, FILE *trace, char *failure, size_t size);
 /* True: nothing is wrong. Otherwise |failure| says what, also where the core aborts, crashes or
  * does not come back. */
 bool model_play(const struct program *program, FILE *trace, char *failure, size_t size);

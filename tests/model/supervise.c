@@ -23,11 +23,16 @@ static bool take_result(struct world *world, struct worker *worker) {
                       &(struct due){.status = outcome.status,
                                     .executed = outcome.executed,
                                     .origin = NOBODY,
-                                    .anyhow = true});
+                                    .anyhow = true,
+                                    .cause = {.exit_code = -1,
+                                              .vk_result = outcome.vk_result,
+                                              .worker_pid = worker->crew.pid,
+                                              .command_index = outcome.command_index}});
         world->lives[record->work].recorded_ok = outcome.status == BH_OK;
         worker->productive |= !skipped;
     }
     bool taken = bhi_crew_result(&worker->crew, &outcome);
+    worker->caught |= lie;
     if (taken == lie)
         world_fail(world, "E12", "the result of #%d is %s", record->work,
                    lie ? "a lie, and taken" : "not taken");
@@ -36,9 +41,13 @@ static bool take_result(struct world *world, struct worker *worker) {
 
 bool supervise_harvest(struct world *world, struct worker *worker) {
     struct bhi_crew *crew = &worker->crew;
+    if (crew->lied != worker->caught)
+        world_fail(world, "E12", "worker %d %s a liar", crew->pid,
+                   worker->caught ? "is no longer" : "is");
     if (crew->lied || crew->harvested == crew->published)
         return false;
     if (worker->lie_pending) {
+        worker->caught = true;
         bhi_crew_liar(crew, "its progress is impossible");
         return true;
     }
@@ -143,10 +152,10 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
     /* Who it was killed for is to blame, unless that has ended before the signal came. */
     if (crew->kill_event)
         culprit = target;
-    else if (!culprit || crew->lied)
+    else if (!culprit || worker->caught)
         culprit = first;
     /* A liar may have run whatever was in its lane. */
-    if (closing || crew->lied)
+    if (closing || worker->caught)
         started = worker->published;
     else if (crew->kill == BHI_KILL_DEADLINE || crew->kill == BHI_KILL_CANCEL)
         started = started < culprit ? culprit : started;
@@ -155,10 +164,15 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
         int work = worker->records[seq].work;
         if (world->lives[work].ended)
             continue;
-        struct due due = {.status = status, .origin = NOBODY, .anyhow = true};
+        struct due due = {.status = status, .origin = NOBODY, .anyhow = true, .cause = NO_CAUSE};
         const struct opinion *opinion = &world->oracle.works[work];
         if (seq <= started) {
-            lost = due.death = true;
+            lost = true;
+            due.cause.signal = worker->death.signal;
+            due.cause.exit_code = worker->death.exit_code;
+            due.cause.worker_pid = crew->pid;
+            if (seq == culprit && status == BH_DEADLINE)
+                due.cause.limit = world->program->works[work].deadline_ms * MS;
             due.executed =
                 world->program->works[work].compiles ? BH_EXECUTED_NO : BH_EXECUTED_UNKNOWN;
             if (seq != culprit && status != BH_CONTEXT_CLOSED && status != BH_ZYGOTE_LOST) {
@@ -178,7 +192,7 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
 static void cause_of_death(struct world *world, struct worker *worker, char text[64]) {
     struct bhi_outcome *death = &worker->death;
     bool killed = death->signal == 9 || worker->zygote_lost;
-    death->status = worker->crew.lied                                  ? BH_PROTOCOL
+    death->status = worker->caught                                     ? BH_PROTOCOL
                     : worker->crew.kill == BHI_KILL_DEADLINE && killed ? BH_DEADLINE
                     : worker->crew.kill == BHI_KILL_CANCEL && killed   ? BH_CANCELLED
                     : world->closed                                    ? BH_CONTEXT_CLOSED
@@ -188,6 +202,7 @@ static void cause_of_death(struct world *world, struct worker *worker, char text
                                                                        : BH_WORKER_EXIT;
     snprintf(text, 64, "worker %d died", worker->crew.pid);
     death->message = text;
+    death->worker_pid = worker->crew.pid;
 }
 
 /* A stream has lost a worker for nothing, or could not get one: may it give up? Must it (case 50)?
@@ -229,6 +244,7 @@ static void after_loss(struct world *world, int index) {
         world->oracle.gives_up[index] = 0;
     } else {
         world_trace(world, "  stream %d is UNAVAILABLE", index);
+        tally(TALLY_UNAVAILABLE);
         stream->heals = stream->core.trouble.status == BH_UNAVAILABLE;
         stream->gave_up_ns = world->now_ns;
         for (int work = 0; work < WORKS; work++)
@@ -239,10 +255,26 @@ static void after_loss(struct world *world, int index) {
     world_unref_stream(&stream->core);
 }
 
+static void count_death(const struct world *world, const struct worker *worker, bool lost) {
+    if (worker->zygote_lost)
+        tally(TALLY_ZYGOTE_LOST);
+    if (!worker->ready)
+        tally(TALLY_DIED_STARTING);
+    else if (!lost && worker->stream != NOBODY)
+        tally(TALLY_DIED_IDLE);
+    if (worker->completed < worker->computed)
+        tally(TALLY_DONE_UNRECORDED);
+    if (worker->current && worker->phase == PHASE_HALF)
+        tally(TALLY_HALF_WRITTEN);
+    if (worker->crew.kill_event && world->lives[world->work_of_id[worker->crew.kill_event]].ended)
+        tally(TALLY_OUTLIVED_KILL);
+}
+
 bool supervise_bury(struct world *world, struct worker *worker) {
     if (!worker || !worker->dead)
         return false;
-    supervise_harvest(world, worker);
+    if (supervise_harvest(world, worker))
+        tally(TALLY_RECORDED_BEFORE_DEATH);
     world_settle(world);
     if (world->failed)
         return true;
@@ -265,6 +297,7 @@ bool supervise_bury(struct world *world, struct worker *worker) {
                 death.outcome.status, (unsigned long long)death.started, death.marker);
     bool lost = judge(world, worker, world->closed);
     bool productive = lost || death.excused || worker->productive;
+    count_death(world, worker, lost);
     for (struct worker **at = &world->workers; *at; at = &(*at)->next)
         if (*at == worker) {
             *at = worker->next;

@@ -107,6 +107,8 @@ static void skip(struct world *world, struct worker *worker) {
     struct record *record = &worker->records[worker->current];
     world_trace(world, "  worker %d skips #%d", worker->crew.pid, record->work);
     record->skipped = true;
+    if (record->withdrawn && !record->certain)
+        tally(TALLY_SKIPPED_LATE);
     record->result = (struct bhi_outcome)BHI_OUTCOME_INIT;
     record->result.status = BH_CANCELLED;
     record->result.started_ns = record->result.ended_ns = world->now_ns;
@@ -128,6 +130,8 @@ static bool take(struct world *world, struct worker *worker, uint32_t arg) {
     worker->batch_last = worker->taken = worker->taken + count;
     worker->phase = PHASE_BEFORE;
     worker->merged = count > 1;
+    if (worker->merged)
+        tally(TALLY_MERGED);
     world_trace(world, "  worker %d takes %llu%s", worker->crew.pid, (unsigned long long)count,
                 worker->merged ? ", merged" : "");
     return true;
@@ -200,6 +204,7 @@ bool worker_fail(struct world *world, struct worker *worker, uint32_t arg) {
     record->result.status = begun ? FAILED[arg % 2] : REFUSED[arg % 2];
     record->result.executed = begun ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
     record->result.command_index = arg / 2 % 4;
+    record->result.vk_result = begun ? -(int32_t)(arg / 8 % 5) : 0;
     record->result.message = "it failed";
     record->result.started_ns = begun ? worker->begun_ns : world->now_ns;
     record->result.ended_ns = world->now_ns;

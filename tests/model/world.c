@@ -78,6 +78,7 @@ static void check_streams(struct world *world) {
             if (!life->submitted || life->ended || life->worker ||
                 world->program->works[work].stream != s)
                 continue;
+            tally(TALLY_HELD_BACK);
             if (oracle_may_release(world, work, &obstacle))
                 world_fail(world, "E16", "#%d is held back, although nothing stands in its way",
                            work);
@@ -185,7 +186,7 @@ static bool submit(struct world *world, int number) {
     life->submitted = true;
     if (world->oracle.gives_up[work->stream] != 0 && stream->heals &&
         world->now_ns - stream->gave_up_ns >= world->program->streams[work->stream].window_ms * MS)
-        oracle_healed(world, work->stream);
+        oracle_healed(world, work->stream), tally(TALLY_HEALED);
     oracle_submit(world, number);
     bhi_submission_enqueue(life->core);
     stream = world->streams[work->stream];
@@ -201,7 +202,9 @@ static bool cancel(struct world *world, int work) {
     if (!life->submitted || life->ended)
         return false;
     world->oracle.works[work].asked = true;
-    oracle_expect(world, work, &(struct due){.status = BH_CANCELLED, .origin = NOBODY});
+    struct due due = {.status = BH_CANCELLED, .origin = NOBODY, .cause = NO_CAUSE};
+    due.cause.worker_pid = life->worker ? life->worker->crew.pid : 0;
+    oracle_expect(world, work, &due);
     bhi_submission_cancel(life->core);
     return true;
 }
@@ -227,6 +230,8 @@ static bool access_buffer(struct world *world, int b, bool writes, struct bh_eve
     if ((pending == NOBODY) != (obstacle == NOBODY) ||
         (pending != NOBODY && !(relevant >> pending & 1 && !world->lives[pending].ended)))
         world_fail(world, "B5", "the host has to wait for #%d, not #%d", pending, obstacle);
+    if (found)
+        tally(TALLY_MAP_PENDING);
     if (found || world->failed)
         return false;
     *out_poison = bhi_content_poison(content);
@@ -241,8 +246,11 @@ static bool access_buffer(struct world *world, int b, bool writes, struct bh_eve
 
 static bool map(struct world *world, int b) {
     struct bh_event *poison;
-    if (!access_buffer(world, b, false, &poison) || poison)
+    if (!access_buffer(world, b, false, &poison))
         return false;
+    tally(poison ? TALLY_MAP_POISONED : TALLY_MAP_CLEAN);
+    if (poison)
+        return true;
     bool known;
     uint64_t expected = oracle_value(world, b, &known);
     if (!known || expected != world->buffers[b].value)
@@ -256,6 +264,8 @@ static bool host_write(struct world *world, int b, bool whole) {
     if (!access_buffer(world, b, true, &poison) || (poison && !whole))
         return false;
     uint64_t value = model_mix(0x40057 + ++world->host_writes);
+    if (poison)
+        tally(TALLY_CLEANED);
     if (whole)
         bhi_content_clean(&world->buffers[b].content);
     world->buffers[b].value = whole ? value : model_mix(world->buffers[b].value ^ value);
@@ -270,6 +280,8 @@ static bool reset(struct world *world, int s) {
     if (!stream || world->closed)
         return false;
     bool was = stream->core.state == BHI_STREAM_UNAVAILABLE;
+    if (world->oracle.failure[s] != NOBODY)
+        tally(TALLY_RESET);
     oracle_reset(world, s);
     oracle_healed(world, s);
     if (bhi_stream_reset(&stream->core) != was || stream->core.state == BHI_STREAM_UNAVAILABLE)
@@ -298,6 +310,13 @@ static bool lose_zygote(struct world *world) {
     return any;
 }
 
+static int oldest_pending(const struct world *world) {
+    for (int work = 0; work < WORKS; work++)
+        if (world->lives[work].submitted && !world->lives[work].ended)
+            return work;
+    return NOBODY;
+}
+
 /* -- one step ------------------------------------------------------------------------------------
  */
 
@@ -320,6 +339,8 @@ static bool play(struct world *world, const struct step *step) {
     case OP_RELEASE:
         return release(world, target);
     case OP_CLOSE:
+        if (oldest_pending(world) != NOBODY)
+            tally(TALLY_CLOSED);
         return supervise_close(world);
     case OP_WORK:
         return worker_work(world, worker, step->arg);
@@ -370,13 +391,6 @@ bool world_step(struct world *world, const struct step *step) {
 
 /* -- the end -------------------------------------------------------------------------------------
  */
-
-static int oldest_pending(const struct world *world) {
-    for (int work = 0; work < WORKS; work++)
-        if (world->lives[work].submitted && !world->lives[work].ended)
-            return work;
-    return NOBODY;
-}
 
 /* Everybody who can do something without waiting for the clock does it. The host waits for one
  * event, and follows the worker that it was told of, nobody else. */
@@ -433,6 +447,8 @@ static bool wake_one(struct world *world) {
             continue;
         uint64_t seq = worker_turn(worker);
         int work = worker->records[seq].work;
+        if (!seq && worker->crew.backlog)
+            return false; /* what it does not skip stands in the way of others */
         if (seq && (world->program->works[work].deadline_ms != NO_DEADLINE ||
                     world->oracle.works[work].asked))
             return false;
@@ -460,6 +476,7 @@ void world_finish(struct world *world) {
     if (world->failed)
         return;
     oracle_final(world);
+    world->finished = true;
     for (int s = 0; s < STREAMS; s++)
         release(world, s);
     world_settle(world);

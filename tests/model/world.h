@@ -7,6 +7,7 @@
 #include "core/crew.h"
 #include "oracle.h"
 #include "program.h"
+#include "tally.h"
 
 #define NOBODY  -1
 #define RECORDS (WORKS + 1) /* that one worker ever gets: each submission once */
@@ -34,6 +35,7 @@ struct worker {
     int stream; /* NOBODY once it is retired */
     bool ready, dead, stopped, hung, lied, zygote_lost, productive;
     bool lie_pending; /* to be found at the next harvest */
+    bool caught;      /* it was found; nothing of it counts any more */
     bool kill_asked;
     bool notify;
     uint64_t published, started, taken, completed, computed;
@@ -96,7 +98,7 @@ struct world {
     uint64_t now_ns, armed_ns, ids;
     int8_t work_of_id[2 * WORKS];
     uint32_t pids, live_events, live_submissions, host_writes, checked;
-    bool closed, no_memory[STREAMS];
+    bool closed, finished, no_memory[STREAMS];
     FILE *trace;
     bool failed;
     char failure[400]; /* "E5: …" */

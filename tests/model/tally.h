@@ -1,0 +1,58 @@
+/* How often what a history is meant to contain has happened, over all of a run: a checker that no
+ * longer gets anywhere must not pass. */
+#ifndef MODEL_TALLY_H
+#define MODEL_TALLY_H
+
+#include <stdint.h>
+
+#define MODEL_TALLIES(X)                                                                           \
+    X(READY, "READY")                                                                              \
+    X(POISONED_ALONE, "POISONED by itself")                                                        \
+    X(POISONED_DIRECT, "POISONED one hop away")                                                    \
+    X(POISONED_FAR, "POISONED further away")                                                       \
+    X(POISONED_RUNNING, "POISONED while it ran")                                                   \
+    X(POISONED_STRICT, "POISONED by its strict stream")                                            \
+    X(OTHER_CAUSES, "POISONED for several reasons")                                                \
+    X(WORKER_LOST, "lost with another one's worker")                                               \
+    X(WITHDRAWN, "withdrawn in time")                                                              \
+    X(WITHDRAWN_LATE, "withdrawn too late")                                                        \
+    X(SKIPPED_LATE, "withdrawn too late, and skipped all the same")                                \
+    X(LANE_FULL, "found its lane full")                                                            \
+    X(HELD_BACK, "held back by another stream")                                                    \
+    X(NO_MEMORY, "found no memory")                                                                \
+    X(MERGED, "ran merged with others")                                                            \
+    X(PUT_BACK, "put back after a death")                                                          \
+    X(RECORDED_BEFORE_DEATH, "recorded, and taken in after the death")                             \
+    X(DONE_UNRECORDED, "all written, but not recorded before the death")                           \
+    X(HALF_WRITTEN, "half written at the death")                                                   \
+    X(DIED_IDLE, "worker died idle")                                                               \
+    X(DIED_STARTING, "worker died while it started")                                               \
+    X(KILLED_DEADLINE, "worker killed for a deadline")                                             \
+    X(KILLED_CANCEL, "worker killed for a cancel")                                                 \
+    X(KILLED_LIE, "worker killed for a lie")                                                       \
+    X(OUTLIVED_KILL, "killed for one that ended before the signal")                                \
+    X(ZYGOTE_LOST, "worker lost with its zygote")                                                  \
+    X(UNAVAILABLE, "stream became UNAVAILABLE")                                                    \
+    X(HEALED, "stream healed")                                                                     \
+    X(RESET, "stream with a failure was reset")                                                    \
+    X(STREAM_GONE, "stream went in flight")                                                        \
+    X(CLOSED, "context closed with submissions pending")                                           \
+    X(MAP_CLEAN, "host read a CLEAN buffer")                                                       \
+    X(MAP_POISONED, "host was refused a POISONED buffer")                                          \
+    X(MAP_PENDING, "host had to wait")                                                             \
+    X(CLEANED, "host cleaned a POISONED buffer")
+
+enum tally {
+#define X(name, text) TALLY_##name,
+    MODEL_TALLIES(X)
+#undef X
+        TALLY_COUNT
+};
+
+extern uint64_t model_tallies[TALLY_COUNT];
+
+static inline void tally(enum tally what) {
+    model_tallies[what]++;
+}
+
+#endif
