@@ -6,6 +6,7 @@
 #ifndef BHI_CORE_EVENT_H
 #define BHI_CORE_EVENT_H
 
+#include "handle.h"
 #include "list.h"
 #include <bulkhead/bulkhead.h>
 #include <stdatomic.h>
@@ -29,6 +30,7 @@ struct bh_event {
     struct bh_verdict verdict; /* immutable once the state is not PENDING */
 
     /* The supervisor's. */
+    struct bhi_handle handle;     /* the caller's references: one of refs while there are any */
     bh_context *context;          /* referenced */
     _Atomic uint32_t sleepers;    /* threads that sleep on word, or are about to */
     struct bhi_list observers;    /* lock; bhi_observer.link, empty once ended */

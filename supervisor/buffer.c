@@ -4,6 +4,7 @@
 #include "event.h"
 #include "futex.h"
 #include "memfd.h"
+#include "slab.h"
 #include "worker_proc.h"
 
 #include <errno.h>
@@ -17,13 +18,15 @@
 #define MAX_BUFFER   (1ull << 40)
 #define LARGE_BUFFER (256ull << 20)
 
+static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_buffer);
+
 static void free_buffer(struct bhi_doomed *doomed) {
     struct bh_buffer *buffer = BHI_CONTAINER(doomed, struct bh_buffer, doomed);
     bh_context *context = buffer->context;
     bhi_content_fini(&buffer->content);
     munmap(buffer->pointer, buffer->mapped);
     close(buffer->fd);
-    free(buffer);
+    bhi_slab_give(&slab, buffer);
     bhi_context_unref(context);
 }
 
@@ -59,15 +62,16 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
         return bhi_fail(detail, BH_NO_MEMORY, 0,
                         "bh_buffer_create: %llu bytes are more than the machine has available",
                         (unsigned long long)size);
-    struct bh_buffer *buffer = calloc(1, sizeof *buffer);
+    struct bh_buffer *buffer = bhi_slab_take(&slab);
     if (!buffer)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_buffer_create");
+    *buffer = (struct bh_buffer){0};
     buffer->size = size;
     buffer->mapped = bhi_page_round(size);
     buffer->fd = bhi_memfd_create("bulkhead-buffer", size, 0);
     if (buffer->fd < 0) {
         status = bhi_fail(detail, BH_SYSTEM, -buffer->fd, "bh_buffer_create: memfd");
-        free(buffer);
+        bhi_slab_give(&slab, buffer);
         return status;
     }
     /* Reserved now: running out of memory is an error here, not a SIGBUS at the first touch, and
@@ -85,7 +89,7 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
     if (buffer->pointer == MAP_FAILED) {
         error = error ? error : errno;
         close(buffer->fd);
-        free(buffer);
+        bhi_slab_give(&slab, buffer);
         return bhi_fail(detail, error == ENOMEM || error == ENOSPC ? BH_NO_MEMORY : BH_SYSTEM,
                         error, "bh_buffer_create: %llu bytes", (unsigned long long)size);
     }
@@ -96,6 +100,7 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
     bhi_context_lock(context);
     buffer->id = bhi_context_new_id(context);
     bhi_context_unlock(context);
+    atomic_init(&buffer->handle.count, 1);
     *out_buffer = buffer;
     return BH_OK;
 }
@@ -108,24 +113,31 @@ void bhi_buffer_unref_locked(struct bh_buffer *buffer) {
     bhi_context_doom(buffer->context, &buffer->doomed);
 }
 
-BH_API void bh_buffer_retain(bh_buffer *buffer) {
-    if (buffer)
-        atomic_fetch_add_explicit(&buffer->refs, 1, memory_order_relaxed);
+BH_API bh_status bh_buffer_retain(bh_buffer *buffer) {
+    return !buffer || bhi_handle_retain(&buffer->handle) ? BH_OK : BH_INVALID_ARGUMENT;
 }
 
-BH_API void bh_buffer_release(bh_buffer *buffer) {
-    if (!buffer || bhi_context_forked(buffer->context))
-        return;
+BH_API bh_status bh_buffer_release(bh_buffer *buffer) {
+    if (!buffer)
+        return BH_OK;
+    if (!bhi_handle_live(&buffer->handle))
+        return BH_INVALID_ARGUMENT;
     bh_context *context = buffer->context;
-    bhi_context_retain(context);
-    bhi_context_lock(context);
-    bhi_buffer_unref_locked(buffer);
-    bhi_context_unlock(context);
-    bhi_context_unref(context);
+    if (bhi_context_forked(context))
+        return BH_FORKED;
+    enum bhi_drop drop = bhi_handle_drop(&buffer->handle);
+    if (drop == BHI_DROPPED_LAST) {
+        bhi_context_retain(context);
+        bhi_context_lock(context);
+        bhi_buffer_unref_locked(buffer);
+        bhi_context_unlock(context);
+        bhi_context_unref(context);
+    }
+    return drop == BHI_DROP_NONE ? BH_INVALID_ARGUMENT : BH_OK;
 }
 
 BH_API uint64_t bh_buffer_size(const bh_buffer *buffer) {
-    return buffer ? buffer->size : 0;
+    return BHI_LIVE(buffer) ? buffer->size : 0;
 }
 
 /* Waits for device users, then says whether the content may be used. |discard|: it need not be
@@ -155,7 +167,7 @@ static bh_status acquire(struct bh_buffer *buffer, bool host_writes, bool discar
         bhi_event_ref(pending);
         bhi_context_unlock(context);
         bh_status status = bhi_event_await(pending, deadline_ns);
-        bh_event_release(pending);
+        bhi_event_unref(pending);
         if (status != BH_OK)
             return bhi_fail(detail, status, 0, "%s: the buffer is still in use by a submission",
                             what);
@@ -164,9 +176,10 @@ static bh_status acquire(struct bh_buffer *buffer, bool host_writes, bool discar
 
 BH_API bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent, uint64_t timeout_ns,
                                void **out_pointer, bh_detail *detail) {
-    if (!buffer || !out_pointer)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_map: %s is NULL",
-                        buffer ? "out_pointer" : "buffer");
+    if (!BHI_LIVE(buffer) || !out_pointer)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_map: %s",
+                        BHI_LIVE(buffer) ? "out_pointer is NULL"
+                                         : "buffer is NULL or was released");
     *out_pointer = NULL;
     if (intent != BH_MAP_READ && intent != BH_MAP_READ_WRITE && intent != BH_MAP_DISCARD)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_map: intent %d is none", intent);
@@ -179,9 +192,9 @@ BH_API bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent, uint64_t
 
 static bh_status check_range(const struct bh_buffer *buffer, uint64_t offset, const void *bytes,
                              uint64_t size, const char *what, bh_detail *detail) {
-    if (!buffer || (!bytes && size))
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL", what,
-                        buffer ? "bytes" : "buffer");
+    if (!BHI_LIVE(buffer) || (!bytes && size))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s", what,
+                        BHI_LIVE(buffer) ? "bytes is NULL" : "buffer is NULL or was released");
     if (offset > buffer->size || size > buffer->size - offset)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "%s: offset %llu and size %llu leave the buffer of %llu bytes", what,

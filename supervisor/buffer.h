@@ -5,10 +5,12 @@
 
 #include "context.h"
 #include "core/content.h"
+#include "core/handle.h"
 
 struct bh_buffer {
     struct bhi_doomed doomed;   /* first */
     struct bhi_content content; /* lock */
+    struct bhi_handle handle;   /* the caller's references: one of refs while there are any */
     _Atomic uint32_t refs;
     bh_context *context; /* referenced */
     uint64_t id;
@@ -18,6 +20,9 @@ struct bh_buffer {
     void *pointer;
 };
 
+static inline void bhi_buffer_ref(struct bh_buffer *buffer) {
+    atomic_fetch_add_explicit(&buffer->refs, 1, memory_order_relaxed);
+}
 void bhi_buffer_unref_locked(struct bh_buffer *buffer); /* lock held */
 
 #endif

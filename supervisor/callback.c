@@ -79,7 +79,8 @@ static void *run(void *argument) {
         running = context;
         callback->call(callback->event, callback->user);
         running = NULL;
-        bh_event_release(callback->event);
+        (void)bh_event_release(callback->event); /* its handle, for the call */
+        bhi_event_unref(callback->event);
         free(callback);
     }
     return NULL;
@@ -110,9 +111,9 @@ static bh_status start(bh_context *context, bh_detail *detail) {
 
 BH_API bh_status bh_event_on_end(bh_event *event, bh_event_callback callback, void *user,
                                  bh_detail *detail) {
-    if (!event || !callback)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_event_on_end: %s is NULL",
-                        event ? "callback" : "event");
+    if (!BHI_LIVE(event) || !callback)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_event_on_end: %s",
+                        BHI_LIVE(event) ? "callback is NULL" : "event is NULL or was released");
     bh_context *context = event->context;
     if (bhi_context_forked(context))
         return bhi_context_refuse(detail);
@@ -125,7 +126,12 @@ BH_API bh_status bh_event_on_end(bh_event *event, bh_event_callback callback, vo
     *registration = (struct callback){
         .observer.ended = callback_ended, .event = event, .call = callback, .user = user};
     bhi_list_init(&registration->link);
-    bh_event_retain(event);
+    /* The callback is given a live one, whatever the caller has released by then. */
+    if (!bhi_handle_retain(&event->handle)) {
+        free(registration);
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_event_on_end: event was released");
+    }
+    bhi_event_ref(event);
     bhi_context_lock(context);
     bool closed = context->closed;
     if (!closed && !bhi_event_observe(event, &registration->observer))
@@ -133,7 +139,8 @@ BH_API bh_status bh_event_on_end(bh_event *event, bh_event_callback callback, vo
     bhi_context_unlock(context);
     if (!closed)
         return BH_OK;
-    bh_event_release(event);
+    (void)bh_event_release(event);
+    bhi_event_unref(event);
     free(registration);
     return bhi_fail(detail, BH_CLOSED, 0, "bh_event_on_end: the context is closed");
 }

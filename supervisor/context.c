@@ -6,6 +6,7 @@
 #include "launch.h"
 #include "ports.h"
 #include "reactor.h"
+#include "slab.h"
 #include "stream.h"
 #include "worker_proc.h"
 
@@ -33,6 +34,8 @@ BH_API void bh_context_options_init(bh_context_options *options) {
         };
 }
 
+static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_context);
+
 bool bhi_context_forked(const bh_context *context) {
     return atomic_load_explicit(context->fork_guard, memory_order_relaxed) != GUARD;
 }
@@ -44,6 +47,8 @@ bh_status bhi_context_refuse(bh_detail *detail) {
 bh_status bhi_context_check(const bh_context *context, bh_detail *detail) {
     if (!context)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "context is NULL");
+    if (!bhi_handle_live(&context->handle))
+        return bhi_fail(detail, BH_CLOSED, 0, "the context was destroyed");
     if (bhi_context_forked(context))
         return bhi_context_refuse(detail);
     bh_context *mutable = (bh_context *)(uintptr_t)context;
@@ -67,7 +72,7 @@ void bhi_context_unref(bh_context *context) {
     munmap((void *)context->fork_guard, (size_t)sysconf(_SC_PAGESIZE));
     free(context->settings.worker_path);
     free(context->settings.runtime_parent);
-    free(context);
+    bhi_slab_give(&slab, context);
 }
 
 void bhi_context_lock(bh_context *context) {
@@ -161,9 +166,10 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
     if (sodium_init() < 0)
         return bhi_fail(detail, BH_SYSTEM, 0, "bh_context_create: libsodium has no random source");
 
-    struct bh_context *context = calloc(1, sizeof *context);
+    struct bh_context *context = bhi_slab_take(&slab);
     if (!context)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");
+    *context = (struct bh_context){0};
     atomic_init(&context->refs, 1);
     bhi_list_init(&context->streams);
     bhi_list_init(&context->workers);
@@ -185,7 +191,7 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
                         CPU_COUNT(&processors) >= SPIN_PROCESSORS;
     context->fork_guard = make_guard();
     if (!context->fork_guard) {
-        free(context);
+        bhi_slab_give(&slab, context);
         return bhi_fail(detail, BH_NO_MEMORY, errno, "bh_context_create");
     }
     pthread_mutex_init(&context->lock, NULL);
@@ -200,6 +206,7 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
         bhi_context_unref(context);
         return status;
     }
+    atomic_init(&context->handle.count, 1);
     *out_context = context;
     return BH_OK;
 }
@@ -207,15 +214,17 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
 BH_API bh_status bh_context_destroy(bh_context *context) {
     if (!context)
         return BH_OK;
+    if (!bhi_handle_live(&context->handle))
+        return BH_CLOSED;
     if (bhi_context_forked(context))
         return BH_FORKED;
     if (bhi_in_callback())
         return BH_IN_CALLBACK;
+    if (bhi_handle_drop(&context->handle) == BHI_DROP_NONE)
+        return BH_CLOSED; /* another thread was faster */
     bhi_context_lock(context);
-    bool again = context->closed;
     context->closed = true;
     bhi_context_unlock(context);
-    BHI_CHECK(!again);
     bhi_reactor_stop(context);
     bhi_callbacks_stop(context);
     bhi_drain_forget(context);

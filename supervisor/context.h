@@ -9,6 +9,7 @@
 
 #include "callback.h"
 #include "core/core.h"
+#include "core/handle.h"
 #include "core/list.h"
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>
@@ -29,7 +30,8 @@ struct bhi_context_settings {
 };
 
 struct bh_context {
-    _Atomic uint32_t refs; /* the owner's and one for each object */
+    struct bhi_handle handle; /* dead once it is destroyed */
+    _Atomic uint32_t refs;    /* the owner's and one for each object */
     /* One page, wiped in a forked child: reads 0 there, and the child is refused. */
     _Atomic uint32_t *fork_guard;
     struct bhi_context_settings settings;

@@ -226,6 +226,8 @@ BH_API size_t bh_context_describe(bh_context *context, char *text, size_t size) 
     struct out out = {text, text ? size : 0, 0};
     if (!context) {
         say(&out, "no context\n");
+    } else if (!bhi_handle_live(&context->handle)) {
+        say(&out, "the context was destroyed\n");
     } else if (bhi_context_forked(context)) {
         say(&out, "the context belongs to the parent process\n");
     } else if (!try_lock(context)) {

@@ -19,7 +19,7 @@ void bhi_drain_inherit(bh_context *context, struct bh_event *failure) {
         dropped = context->inherited_failure;
         context->inherited_failure = failure;
     }
-    bh_event_release(dropped);
+    bhi_event_unref(dropped);
 }
 
 void bhi_drain_forget(bh_context *context) {
@@ -27,7 +27,7 @@ void bhi_drain_forget(bh_context *context) {
     struct bh_event *failure = context->inherited_failure;
     context->inherited_failure = NULL;
     bhi_context_unlock(context);
-    bh_event_release(failure);
+    bhi_event_unref(failure);
 }
 
 /* The oldest event that is pending, referenced; NULL: all up to |last| have ended. */
@@ -37,7 +37,7 @@ static struct bh_event *oldest(bh_context *context, uint64_t last) {
     struct bh_event *event = BHI_CONTAINER(context->pending.next, struct bh_event, pending_link);
     if (event->id > last)
         return NULL;
-    bh_event_retain(event);
+    bhi_event_ref(event);
     return event;
 }
 
@@ -60,7 +60,7 @@ static bh_status drain(bh_context *context, uint64_t deadline_ns, bh_detail *det
         bhi_context_unlock(context);
         bh_status status = bhi_event_await(event, deadline_ns);
         uint64_t id = event->id;
-        bh_event_release(event);
+        bhi_event_unref(event);
         if (status != BH_OK)
             return bhi_fail(detail, status, 0,
                             "bh_context_synchronize: not all has ended (event %llu)",
@@ -81,6 +81,8 @@ BH_API bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns
                                         bh_detail *detail) {
     if (!context)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_context_synchronize: context is NULL");
+    if (!bhi_handle_live(&context->handle))
+        return bhi_fail(detail, BH_CLOSED, 0, "bh_context_synchronize: the context was destroyed");
     if (bhi_context_forked(context))
         return bhi_context_refuse(detail);
     /* It may be destroyed meanwhile, by another thread. */

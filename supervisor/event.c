@@ -4,17 +4,20 @@
 #include "core/submission.h"
 #include "futex.h"
 #include "observer.h"
+#include "slab.h"
 #include "worker_proc.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
+
+static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_event);
 
 struct bh_event *bhi_event_create(bh_context *context) {
-    struct bh_event *event = malloc(sizeof *event);
+    struct bh_event *event = bhi_slab_take(&slab);
     if (!event)
         return NULL;
     bhi_event_init(event, &context->core);
+    atomic_init(&event->handle.count, 0);
     atomic_init(&event->sleepers, 0);
     bhi_list_init(&event->observers);
     bhi_list_init(&event->pending_link);
@@ -25,7 +28,7 @@ struct bh_event *bhi_event_create(bh_context *context) {
 
 void bhi_event_free(struct bh_event *event) {
     bh_context *context = event->context;
-    free(event);
+    bhi_slab_give(&slab, event);
     bhi_context_unref(context);
 }
 
@@ -130,7 +133,7 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
 }
 
 BH_API bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
-    if (!event)
+    if (!BHI_LIVE(event))
         return BH_INVALID_ARGUMENT;
     if (bhi_event_state(event) == BH_EVENT_PENDING) {
         if (bhi_context_forked(event->context))
@@ -143,7 +146,7 @@ BH_API bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
 }
 
 BH_API bh_event_state bh_event_query(bh_event *event) {
-    if (!event)
+    if (!BHI_LIVE(event))
         return BH_EVENT_PENDING;
     bh_event_state state = bhi_event_state(event);
     if (state != BH_EVENT_PENDING || bhi_context_forked(event->context))
@@ -156,7 +159,7 @@ BH_API bh_event_state bh_event_query(bh_event *event) {
 }
 
 BH_API bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict) {
-    if (!event || !out_verdict)
+    if (!BHI_LIVE(event) || !out_verdict)
         return BH_INVALID_ARGUMENT;
     if (bh_event_query(event) == BH_EVENT_PENDING)
         return bhi_context_forked(event->context) ? BH_FORKED : BH_PENDING;
@@ -165,7 +168,7 @@ BH_API bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict) {
 }
 
 BH_API bh_status bh_event_cancel(bh_event *event) {
-    if (!event)
+    if (!BHI_LIVE(event))
         return BH_INVALID_ARGUMENT;
     if (bhi_event_state(event) != BH_EVENT_PENDING)
         return BH_OK;
@@ -180,16 +183,22 @@ BH_API bh_status bh_event_cancel(bh_event *event) {
 }
 
 BH_API uint64_t bh_event_id(const bh_event *event) {
-    return event ? event->id : 0;
+    return BHI_LIVE(event) ? event->id : 0;
 }
 
-BH_API void bh_event_retain(bh_event *event) {
-    if (event)
-        bhi_event_ref(event);
+BH_API bh_status bh_event_retain(bh_event *event) {
+    return !event || bhi_handle_retain(&event->handle) ? BH_OK : BH_INVALID_ARGUMENT;
 }
 
-BH_API void bh_event_release(bh_event *event) {
-    if (!event || bhi_context_forked(event->context))
-        return;
-    bhi_event_unref(event);
+BH_API bh_status bh_event_release(bh_event *event) {
+    if (!event)
+        return BH_OK;
+    if (!bhi_handle_live(&event->handle))
+        return BH_INVALID_ARGUMENT;
+    if (bhi_context_forked(event->context))
+        return BH_FORKED;
+    enum bhi_drop drop = bhi_handle_drop(&event->handle);
+    if (drop == BHI_DROPPED_LAST)
+        bhi_event_unref(event);
+    return drop == BHI_DROP_NONE ? BH_INVALID_ARGUMENT : BH_OK;
 }

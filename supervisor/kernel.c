@@ -1,6 +1,7 @@
 #include "kernel.h"
 #include "core/detail.h"
 #include "memfd.h"
+#include "slab.h"
 #include "stream.h"
 #include "worker_proc.h"
 
@@ -21,13 +22,15 @@ BH_API void bh_kernel_options_init(bh_kernel_options *options) {
         *options = (bh_kernel_options){.struct_size = sizeof *options};
 }
 
+static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_kernel);
+
 static void free_kernel(struct bhi_doomed *doomed) {
     struct bh_kernel *kernel = BHI_CONTAINER(doomed, struct bh_kernel, doomed);
     bh_context *context = kernel->context;
     if (kernel->fd >= 0)
         close(kernel->fd);
     free(kernel->specializations);
-    free(kernel);
+    bhi_slab_give(&slab, kernel);
     bhi_context_unref(context);
 }
 
@@ -139,9 +142,10 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
     bh_status status = bhi_context_check(context, detail);
     if (status != BH_OK || (status = check_options(code, code_size, options, detail)) != BH_OK)
         return status;
-    struct bh_kernel *kernel = calloc(1, sizeof *kernel);
+    struct bh_kernel *kernel = bhi_slab_take(&slab);
     if (!kernel)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_kernel_create_spirv");
+    *kernel = (struct bh_kernel){0};
     kernel->fd = -1;
     atomic_init(&kernel->refs, 1);
     kernel->doomed.free = free_kernel;
@@ -181,6 +185,7 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
     bhi_context_lock(context);
     kernel->id = bhi_context_new_id(context);
     bhi_context_unlock(context);
+    atomic_init(&kernel->handle.count, 1);
     *out_kernel = kernel;
     return BH_OK;
 }
@@ -194,26 +199,33 @@ void bhi_kernel_unref_locked(struct bh_kernel *kernel) {
 }
 
 BH_API void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]) {
-    if (kernel && out_hash)
+    if (BHI_LIVE(kernel) && out_hash)
         memcpy(out_hash, kernel->hash, sizeof kernel->hash);
 }
 
 BH_API const char *bh_kernel_name(const bh_kernel *kernel) {
-    return kernel ? kernel->name : "";
+    return BHI_LIVE(kernel) ? kernel->name : "";
 }
 
-BH_API void bh_kernel_retain(bh_kernel *kernel) {
-    if (kernel)
-        atomic_fetch_add_explicit(&kernel->refs, 1, memory_order_relaxed);
+BH_API bh_status bh_kernel_retain(bh_kernel *kernel) {
+    return !kernel || bhi_handle_retain(&kernel->handle) ? BH_OK : BH_INVALID_ARGUMENT;
 }
 
-BH_API void bh_kernel_release(bh_kernel *kernel) {
-    if (!kernel || bhi_context_forked(kernel->context))
-        return;
+BH_API bh_status bh_kernel_release(bh_kernel *kernel) {
+    if (!kernel)
+        return BH_OK;
+    if (!bhi_handle_live(&kernel->handle))
+        return BH_INVALID_ARGUMENT;
     bh_context *context = kernel->context;
-    bhi_context_retain(context);
-    bhi_context_lock(context);
-    bhi_kernel_unref_locked(kernel);
-    bhi_context_unlock(context);
-    bhi_context_unref(context);
+    if (bhi_context_forked(context))
+        return BH_FORKED;
+    enum bhi_drop drop = bhi_handle_drop(&kernel->handle);
+    if (drop == BHI_DROPPED_LAST) {
+        bhi_context_retain(context);
+        bhi_context_lock(context);
+        bhi_kernel_unref_locked(kernel);
+        bhi_context_unlock(context);
+        bhi_context_unref(context);
+    }
+    return drop == BHI_DROP_NONE ? BH_INVALID_ARGUMENT : BH_OK;
 }

@@ -3,10 +3,12 @@
 #define BHI_KERNEL_H
 
 #include "context.h"
+#include "core/handle.h"
 #include <bulkhead/bulkhead.h>
 
 struct bh_kernel {
     struct bhi_doomed doomed; /* first */
+    struct bhi_handle handle; /* the caller's references: one of refs while there are any */
     _Atomic uint32_t refs;
     bh_context *context; /* referenced */
     uint64_t id;
@@ -19,6 +21,9 @@ struct bh_kernel {
     uint32_t specialization_count;
 };
 
+static inline void bhi_kernel_ref(struct bh_kernel *kernel) {
+    atomic_fetch_add_explicit(&kernel->refs, 1, memory_order_relaxed);
+}
 void bhi_kernel_unref_locked(struct bh_kernel *kernel); /* lock held */
 
 #endif

@@ -68,9 +68,9 @@ static void descriptor_ended(struct bhi_observer *observer) {
 BH_API bh_status bh_event_fd(bh_event *event, int *out_fd, bh_detail *detail) {
     if (out_fd)
         *out_fd = -1;
-    if (!event || !out_fd)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_event_fd: %s is NULL",
-                        event ? "out_fd" : "event");
+    if (!BHI_LIVE(event) || !out_fd)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_event_fd: %s",
+                        BHI_LIVE(event) ? "out_fd is NULL" : "event is NULL or was released");
     bh_context *context = event->context;
     if (bhi_context_forked(context))
         return bhi_context_refuse(detail);

@@ -100,7 +100,7 @@ static void unref_buffer(struct bhi_content *content) {
 }
 
 static void ref_stream(struct bhi_core_stream *stream) {
-    bh_stream_retain(bhi_stream_of(stream));
+    bhi_stream_ref(bhi_stream_of(stream));
 }
 
 static void unref_stream(struct bhi_core_stream *stream) {

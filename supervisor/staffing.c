@@ -144,7 +144,7 @@ uint64_t bhi_staffing_turn(bh_context *context) {
         bhi_context_lock(context);
         bool found = !context->closed && next_job(context, &job, now_ns, &look_again);
         if (found)
-            bh_stream_retain(job.stream);
+            bhi_stream_ref(job.stream);
         else if (!context->closed && context->spare_at_ns <= now_ns)
             found = next_spare(context, &job);
         if (found && job.zygote)
@@ -157,7 +157,7 @@ uint64_t bhi_staffing_turn(bh_context *context) {
         else
             start_zygote(context, job.driver);
         bhi_zygote_release(job.zygote);
-        bh_stream_release(job.stream);
+        bhi_stream_unref(job.stream);
     }
     if (context->spare_at_ns > now_ns && context->spare_at_ns < look_again)
         look_again = context->spare_at_ns;

@@ -6,6 +6,7 @@
 #include "futex.h"
 #include "reactor.h"
 #include "selector.h"
+#include "slab.h"
 #include "text.h"
 #include "worker_proc.h"
 
@@ -36,6 +37,8 @@ void bhi_stream_changed(struct bh_stream *stream) {
 struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream) {
     return stream->core.crew ? bhi_worker_of(stream->core.crew) : NULL;
 }
+
+static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_stream);
 
 BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *options,
                                   bh_stream **out_stream, bh_detail *detail) {
@@ -72,9 +75,10 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
                         "bh_stream_create: options.memory_limit %llu is under 64 MiB: no driver "
                         "starts with that",
                         (unsigned long long)options->memory_limit);
-    struct bh_stream *stream = calloc(1, sizeof *stream);
+    struct bh_stream *stream = bhi_slab_take(&slab);
     if (!stream)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_stream_create");
+    *stream = (struct bh_stream){0};
     atomic_init(&stream->refs, 1);
     stream->context = context;
     bhi_context_retain(context);
@@ -94,13 +98,15 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
     bhi_list_append(&context->streams, &stream->link);
     context->wake_reactor = true; /* it finds or starts a worker */
     bhi_context_unlock(context);
+    atomic_init(&stream->handle.count, 1);
     *out_stream = stream;
     return BH_OK;
 }
 
 BH_API bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {
-    if (!stream)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_stream_wait_ready: stream is NULL");
+    if (!BHI_LIVE(stream))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_wait_ready: stream is NULL or was released");
     bh_context *context = stream->context;
     if (bhi_context_forked(context))
         return bhi_context_refuse(detail);
@@ -134,8 +140,9 @@ BH_API bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh
 }
 
 BH_API bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {
-    if (!stream)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_stream_synchronize: stream is NULL");
+    if (!BHI_LIVE(stream))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_synchronize: stream is NULL or was released");
     bh_context *context = stream->context;
     if (bhi_context_forked(context))
         return bhi_context_refuse(detail);
@@ -147,10 +154,10 @@ BH_API bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns, b
         struct bh_event *pending = oldest ? oldest->event : NULL;
         if (!pending || pending->id > last)
             break;
-        bh_event_retain(pending);
+        bhi_event_ref(pending);
         bhi_context_unlock(context);
         bh_status status = bhi_event_await(pending, deadline_ns);
-        bh_event_release(pending);
+        bhi_event_unref(pending);
         if (status != BH_OK)
             return bhi_fail(detail, status, 0, "bh_stream_synchronize: not all has ended");
         bhi_context_lock(context);
@@ -166,8 +173,9 @@ BH_API bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns, b
 }
 
 BH_API bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail) {
-    if (!stream)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_stream_reset: stream is NULL");
+    if (!BHI_LIVE(stream))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_reset: stream is NULL or was released");
     bh_status status = bhi_context_check(stream->context, detail);
     if (status != BH_OK)
         return status;
@@ -179,7 +187,7 @@ BH_API bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail) {
 }
 
 BH_API int32_t bh_stream_worker_pid(bh_stream *stream) {
-    if (!stream || bhi_context_forked(stream->context))
+    if (!BHI_LIVE(stream) || bhi_context_forked(stream->context))
         return 0;
     bhi_context_lock(stream->context);
     int32_t pid = stream->core.state == BHI_STREAM_SERVED ? stream->core.crew->pid : 0;
@@ -187,9 +195,8 @@ BH_API int32_t bh_stream_worker_pid(bh_stream *stream) {
     return pid;
 }
 
-BH_API void bh_stream_retain(bh_stream *stream) {
-    if (stream)
-        atomic_fetch_add_explicit(&stream->refs, 1, memory_order_relaxed);
+BH_API bh_status bh_stream_retain(bh_stream *stream) {
+    return !stream || bhi_handle_retain(&stream->handle) ? BH_OK : BH_INVALID_ARGUMENT;
 }
 
 void bhi_stream_unref_locked(struct bh_stream *stream) {
@@ -207,12 +214,12 @@ void bhi_stream_unref_locked(struct bh_stream *stream) {
     }
     bhi_list_remove(&stream->link);
     free(stream->seen_devices);
-    free(stream);
+    bhi_slab_give(&slab, stream);
     bhi_context_unref(context); /* never the last one: the lock's holder has one */
 }
 
-BH_API void bh_stream_release(bh_stream *stream) {
-    if (!stream || bhi_context_forked(stream->context))
+void bhi_stream_unref(struct bh_stream *stream) {
+    if (!stream)
         return;
     bh_context *context = stream->context;
     bhi_context_retain(context);
@@ -222,9 +229,22 @@ BH_API void bh_stream_release(bh_stream *stream) {
     bhi_context_unref(context);
 }
 
+BH_API bh_status bh_stream_release(bh_stream *stream) {
+    if (!stream)
+        return BH_OK;
+    if (!bhi_handle_live(&stream->handle))
+        return BH_INVALID_ARGUMENT;
+    if (bhi_context_forked(stream->context))
+        return BH_FORKED;
+    enum bhi_drop drop = bhi_handle_drop(&stream->handle);
+    if (drop == BHI_DROPPED_LAST)
+        bhi_stream_unref(stream);
+    return drop == BHI_DROP_NONE ? BH_INVALID_ARGUMENT : BH_OK;
+}
+
 void bhi_streams_hold(bh_context *context) {
     BHI_LIST_EACH(node, &context->streams)
-    bh_stream_retain(BHI_CONTAINER(node, struct bh_stream, link));
+    bhi_stream_ref(BHI_CONTAINER(node, struct bh_stream, link));
 }
 
 void bhi_streams_let_go(bh_context *context) {

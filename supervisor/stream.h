@@ -3,13 +3,15 @@
 #define BHI_STREAM_H
 
 #include "context.h"
+#include "core/handle.h"
 #include "core/stream.h"
 
 struct bhi_worker;
 
 struct bh_stream {
     struct bhi_core_stream core; /* lock */
-    _Atomic uint32_t refs;       /* the caller's, and one for each submission on its way */
+    struct bhi_handle handle;    /* the caller's references: one of refs while there are any */
+    _Atomic uint32_t refs;       /* and one for each submission on its way */
     bh_context *context;         /* referenced */
     char device[48];
     uint64_t deadline_ns;
@@ -27,7 +29,11 @@ static inline struct bh_stream *bhi_stream_of(const struct bhi_core_stream *core
 }
 /* The worker that is bound to it, starting or running; NULL: none. Referenced by the stream. */
 struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream);
+static inline void bhi_stream_ref(struct bh_stream *stream) {
+    atomic_fetch_add_explicit(&stream->refs, 1, memory_order_relaxed);
+}
 void bhi_stream_unref_locked(struct bh_stream *stream);
+void bhi_stream_unref(struct bh_stream *stream);   /* NULL is fine; no lock */
 void bhi_stream_changed(struct bh_stream *stream); /* wakes who waits on ready_word */
 /* Around a loop over all streams that ends submissions: a queue that is drained poisons dependents
  * in others, and the last submission of a released stream takes it along. Lock, all the while. */

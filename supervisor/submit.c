@@ -63,7 +63,7 @@ static bool use(struct bhi_request *request, struct bh_buffer *buffer, bool read
     if (!bhi_submission_use(&request->submission, &buffer->content, reads, writes, whole, &first))
         return false;
     if (first)
-        bh_buffer_retain(buffer);
+        bhi_buffer_ref(buffer);
     return true;
 }
 
@@ -80,15 +80,16 @@ static bool use_kernel(struct bhi_request *request, struct bh_kernel *kernel) {
         request->kernel_capacity = capacity;
     }
     request->kernels[request->kernel_count++] = kernel;
-    bh_kernel_retain(kernel);
+    bhi_kernel_ref(kernel);
     return true;
 }
 
 static bh_status add_binding(struct builder *builder, const bh_binding *binding,
                              struct bhi_cmd_binding *out, bh_context *context) {
     struct bh_buffer *buffer = binding->buffer;
-    if (!buffer)
-        return REFUSE(builder, "binding %u.%u: buffer is NULL", binding->set, binding->binding);
+    if (!BHI_LIVE(buffer))
+        return REFUSE(builder, "binding %u.%u: buffer is NULL or was released", binding->set,
+                      binding->binding);
     if (buffer->context != context)
         return REFUSE(builder, "binding %u.%u: the buffer belongs to another context", binding->set,
                       binding->binding);
@@ -123,8 +124,8 @@ static bh_status add_binding(struct builder *builder, const bh_binding *binding,
 
 static bh_status add_dispatch(struct builder *builder, const bh_command *command,
                               bh_context *context) {
-    if (!command->kernel)
-        return REFUSE(builder, "kernel is NULL");
+    if (!BHI_LIVE(command->kernel))
+        return REFUSE(builder, "kernel is NULL or was released");
     if (command->kernel->context != context)
         return REFUSE(builder, "the kernel belongs to another context");
     for (int axis = 0; axis < 3; axis++)
@@ -167,8 +168,8 @@ static bh_status add_dispatch(struct builder *builder, const bh_command *command
 static bh_status check_range(struct builder *builder, const struct bh_buffer *buffer,
                              uint64_t offset, uint64_t size, const char *what,
                              bh_context *context) {
-    if (!buffer)
-        return REFUSE(builder, "%s is NULL", what);
+    if (!BHI_LIVE(buffer))
+        return REFUSE(builder, "%s is NULL or was released", what);
     if (buffer->context != context)
         return REFUSE(builder, "%s belongs to another context", what);
     if (!size || offset > buffer->size || size > buffer->size - offset)
@@ -259,7 +260,7 @@ static struct bhi_request *start(bh_stream *stream, uint32_t command_count) {
     struct bhi_lane_record *record = calloc(1, FIRST_CAPACITY);
     if (!request || !event || !record) {
         free(record);
-        bh_event_release(event);
+        bhi_event_unref(event);
         free(request);
         return NULL;
     }
@@ -281,8 +282,9 @@ static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
     if (info->wait_count && !info->waits)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: waits is NULL");
     for (uint32_t i = 0; i < info->wait_count; i++) {
-        if (!info->waits[i])
-            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: waits[%u] is NULL", i);
+        if (!BHI_LIVE(info->waits[i]))
+            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                            "bh_submit: waits[%u] is NULL or was released", i);
         if (info->waits[i]->context != stream->context)
             return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                             "bh_submit: waits[%u] belongs to another context", i);
@@ -329,7 +331,8 @@ static bh_status submit(bh_stream *stream, const bh_submit_info *info, struct bh
         return status;
     }
     if (out_event) {
-        bh_event_retain(event);
+        atomic_init(&event->handle.count, 1);
+        bhi_event_ref(event);
         *out_event = event;
     }
     bhi_drain_add(event);
@@ -340,9 +343,9 @@ static bh_status submit(bh_stream *stream, const bh_submit_info *info, struct bh
 
 static bh_status check_and_submit(bh_stream *stream, const bh_submit_info *info,
                                   bh_event **out_event, bh_detail *detail) {
-    if (!stream || !info)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: %s is NULL",
-                        stream ? "info" : "stream");
+    if (!BHI_LIVE(stream) || !info)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: %s",
+                        BHI_LIVE(stream) ? "info is NULL" : "stream is NULL or was released");
     if (bhi_context_forked(stream->context))
         return bhi_context_refuse(detail);
     bh_status status = check_info(stream, info, detail);
@@ -404,9 +407,10 @@ BH_API bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream, bh_even
                                    bh_detail *detail) {
     if (out_event)
         *out_event = NULL;
-    if (!kernel || !stream)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_kernel_prepare: %s is NULL",
-                        kernel ? "stream" : "kernel");
+    if (!BHI_LIVE(kernel) || !BHI_LIVE(stream))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_kernel_prepare: %s is NULL or was released",
+                        BHI_LIVE(kernel) ? "stream" : "kernel");
     if (bhi_context_forked(stream->context))
         return bhi_context_refuse(detail);
     if (kernel->context != stream->context)

@@ -95,9 +95,9 @@ static bh_status await(bh_event *const *events, size_t count, bool all, uint64_t
     return status;
 }
 
-static bool any_is_null(bh_event *const *events, size_t count) {
+static bool any_is_dead(bh_event *const *events, size_t count) {
     for (size_t i = 0; i < count; i++)
-        if (!events[i])
+        if (!BHI_LIVE(events[i]))
             return true;
     return false;
 }
@@ -121,7 +121,7 @@ static bool forked(bh_event *const *events, size_t count) {
 
 BH_API bh_status bh_event_wait_any(bh_event *const *events, size_t count, uint64_t timeout_ns,
                                    size_t *out_index) {
-    if (!events || !count || !out_index || any_is_null(events, count))
+    if (!events || !count || !out_index || any_is_dead(events, count))
         return BH_INVALID_ARGUMENT;
     *out_index = first(events, count, false);
     if (*out_index < count)
@@ -146,7 +146,7 @@ BH_API bh_status bh_event_wait_all(bh_event *const *events, size_t count, uint64
                                    size_t *out_index) {
     if (out_index)
         *out_index = count;
-    if ((count && !events) || any_is_null(events, count))
+    if ((count && !events) || any_is_dead(events, count))
         return BH_INVALID_ARGUMENT;
     if (first(events, count, true) < count) {
         if (forked(events, count))

@@ -381,7 +381,7 @@ void bhi_worker_harvest(struct bhi_worker *worker) {
     /* The stream may end with its last submission. */
     struct bhi_core_stream *stream = crew->stream;
     if (stream)
-        bh_stream_retain(bhi_stream_of(stream));
+        bhi_stream_ref(bhi_stream_of(stream));
     while (crew->harvested < completed && (bhi_crew_skip(crew) || take_result(worker)))
         ;
     atomic_store_explicit(&worker->lane.header->harvested, crew->harvested, memory_order_release);

@@ -12,10 +12,13 @@
  *   blocks only where its comment says so.
  *   |detail| may be NULL; otherwise it is filled in whenever the result is not BH_OK. Nothing is
  *   allocated for it.
- *   Objects are reference-counted: create gives one reference, release drops one; release(NULL) is
- *   fine. Dropping a reference that one does not hold is undefined, as it is with free(). What a
- *   submission uses stays alive until that submission has ended, whatever the caller releases
- *   meanwhile (B2).
+ *   Objects are reference-counted: create gives one reference, retain takes one, release drops one;
+ *   NULL is fine. What a submission uses stays alive until that submission has ended, whatever the
+ *   caller releases meanwhile (B2). The caller's references are counted apart from the library's:
+ *   an object that the caller has released for the last time is answered with
+ *   BH_INVALID_ARGUMENT (a destroyed context with BH_CLOSED), also by another release, and nothing
+ *   else happens. That is for finding mistakes, not for relying on: after some time its memory
+ *   belongs to another object of the same type.
  *   A pointer argument that must not be NULL and is: BH_INVALID_ARGUMENT.
  *   In a completion callback (bh_event_on_end) a call that would have to wait answers
  *   BH_IN_CALLBACK at once and changes nothing.
@@ -91,8 +94,9 @@ BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options
  * Objects that the caller still holds stay valid to query and release; calls that need a worker
  * answer BH_CLOSED. NULL is fine. Blocks until no process, socket or file of the context is left
  * (bounded: a few milliseconds a worker) and all registered completion callbacks have returned
- * (bounded by what they do). Returns BH_OK, or, having done nothing, BH_FORKED or BH_IN_CALLBACK:
- * not from a completion callback, of whichever context, nor from the log function. */
+ * (bounded by what they do). Returns BH_OK, or, having done nothing, BH_CLOSED (it was destroyed
+ * before), BH_FORKED or BH_IN_CALLBACK: not from a completion callback, of whichever context, nor
+ * from the log function. */
 BH_API bh_status bh_context_destroy(bh_context *context);
 /* Blocks until all that was submitted before the call has ended, on every stream of the context,
  * those included that the caller has released; what others submit meanwhile does not count. Returns
@@ -154,9 +158,9 @@ BH_API BH_MUST_USE bh_status bh_stream_reset(bh_stream *stream, bh_detail *detai
 /* The worker that serves the stream now, as a pid of the caller's pid namespace; 0: none at the
  * moment. For diagnostics and tests: it may be dead by the time you look. */
 BH_API int32_t bh_stream_worker_pid(bh_stream *stream);
-BH_API void bh_stream_retain(bh_stream *stream);
+BH_API bh_status bh_stream_retain(bh_stream *stream);
 /* The last release lets what is submitted finish, then retires the worker. Does not block. */
-BH_API void bh_stream_release(bh_stream *stream);
+BH_API bh_status bh_stream_release(bh_stream *stream);
 
 /* -- buffers -------------------------------------------------------------------------------- */
 
@@ -186,8 +190,8 @@ BH_API BH_MUST_USE bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, 
 BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,
                                              uint64_t size, uint64_t timeout_ns, bh_detail *detail);
 BH_API uint64_t bh_buffer_size(const bh_buffer *buffer);
-BH_API void bh_buffer_retain(bh_buffer *buffer);
-BH_API void bh_buffer_release(bh_buffer *buffer);
+BH_API bh_status bh_buffer_retain(bh_buffer *buffer);
+BH_API bh_status bh_buffer_release(bh_buffer *buffer);
 
 /* -- kernels -------------------------------------------------------------------------------- */
 
@@ -219,8 +223,8 @@ BH_API BH_MUST_USE bh_status bh_kernel_create_spirv(bh_context *context, const v
                                                     bh_kernel **out_kernel, bh_detail *detail);
 BH_API void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]); /* BLAKE2b-256 */
 BH_API const char *bh_kernel_name(const bh_kernel *kernel); /* valid while a reference is held */
-BH_API void bh_kernel_retain(bh_kernel *kernel);
-BH_API void bh_kernel_release(bh_kernel *kernel);
+BH_API bh_status bh_kernel_retain(bh_kernel *kernel);
+BH_API bh_status bh_kernel_release(bh_kernel *kernel);
 
 typedef enum bh_binding_kind { BH_STORAGE_BUFFER = 1, BH_UNIFORM_BUFFER = 2 } bh_binding_kind;
 
@@ -396,8 +400,8 @@ BH_API BH_MUST_USE bh_status bh_event_verdict(bh_event *event, bh_verdict *out_v
  * wait for the event. Returns BH_OK, also for an event that has ended. */
 BH_API BH_MUST_USE bh_status bh_event_cancel(bh_event *event);
 BH_API uint64_t bh_event_id(const bh_event *event); /* unique in its context */
-BH_API void bh_event_retain(bh_event *event);
-BH_API void bh_event_release(bh_event *event);
+BH_API bh_status bh_event_retain(bh_event *event);
+BH_API bh_status bh_event_release(bh_event *event);
 
 /* -- what this machine can do --------------------------------------------------------------- */
 

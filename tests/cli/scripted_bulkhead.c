@@ -147,8 +147,9 @@ bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh_detail
     return answer("SCRIPT_READY", detail);
 }
 
-void bh_stream_release(bh_stream *stream) {
+bh_status bh_stream_release(bh_stream *stream) {
     free(stream);
+    return BH_OK;
 }
 
 bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_buffer,
@@ -171,10 +172,11 @@ bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent, uint64_t timeou
     return status;
 }
 
-void bh_buffer_release(bh_buffer *buffer) {
+bh_status bh_buffer_release(bh_buffer *buffer) {
     if (buffer)
         free(buffer->bytes);
     free(buffer);
+    return BH_OK;
 }
 
 void bh_kernel_options_init(bh_kernel_options *options) {
@@ -200,8 +202,9 @@ void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]) {
     memset(out_hash, 0xAB, 32);
 }
 
-void bh_kernel_release(bh_kernel *kernel) {
+bh_status bh_kernel_release(bh_kernel *kernel) {
     free(kernel);
+    return BH_OK;
 }
 
 static void reflect_bindings(bh_kernel_info *info) {
@@ -327,8 +330,9 @@ bh_status bh_event_cancel(bh_event *event) {
     return BH_OK;
 }
 
-void bh_event_release(bh_event *event) {
+bh_status bh_event_release(bh_event *event) {
     free(event);
+    return BH_OK;
 }
 
 bh_status bh_devices(bh_context *context, bh_device_info *out_devices, size_t capacity,

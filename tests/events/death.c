@@ -12,8 +12,7 @@ static bool is_dead(pid_t pid) {
     return state == 'X' || state == 'Z';
 }
 
-/* -- 43: many events, many waiters ---------------------------------------------------------------
- */
+/* -- 43: many events, many waiters ------------------------------------------------------------ */
 
 enum { OUTSTANDING = 50, WAITERS = 16 };
 
@@ -110,8 +109,7 @@ static void case_43_fifty_events_and_sixteen_waiters(void) {
     stage_close(&s);
 }
 
-/* -- 44, 45: around the completion record --------------------------------------------------------
- */
+/* -- 44, 45: around the completion record ----------------------------------------------------- */
 
 static void case_44_death_between_data_and_record(void) {
     struct stage s;
@@ -188,8 +186,7 @@ static void case_45_dependents_of_the_recorded_one_run(void) {
     stage_close(&s);
 }
 
-/* -- 46 to 48: after the death -------------------------------------------------------------------
- */
+/* -- 46 to 48: after the death ---------------------------------------------------------------- */
 
 /* The dead worker's progress memory is still mapped here: it says now that its first submission
  * has completed. Neither the old event nor the new worker's first one may believe it. */
@@ -311,8 +308,7 @@ static void case_48_an_event_carries_its_verdict_to_another_stream(void) {
     stage_close(&s);
 }
 
-/* -- 49: in the middle of writing ----------------------------------------------------------------
- */
+/* -- 49: in the middle of writing ------------------------------------------------------------- */
 
 /* The two sides share no lock: a worker only reads the lane, and the host only reads progress. So
  * what is left is a death, or a stop, between two stores. */
@@ -386,9 +382,9 @@ static void case_49_killed_in_mid_batch(void) {
 }
 
 static void case_49_stopped_in_mid_batch(void) {
-    dies_in_a_batch("started", 4, "stop", 300 * FX_MS, BH_DEADLINE);
-    dies_in_a_batch("before_record", 4, "stop", 300 * FX_MS, BH_DEADLINE);
-    dies_in_a_batch("after_record", 4, "stop", 300 * FX_MS, BH_DEADLINE);
+    dies_in_a_batch("started", 4, "stop", STAGE_DEADLINE_NS, BH_DEADLINE);
+    dies_in_a_batch("before_record", 4, "stop", STAGE_DEADLINE_NS, BH_DEADLINE);
+    dies_in_a_batch("after_record", 4, "stop", STAGE_DEADLINE_NS, BH_DEADLINE);
 }
 
 /* Half a result is there, and nothing that says that it is whole. */

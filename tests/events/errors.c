@@ -1,4 +1,4 @@
-/* Cases 1 to 11 of docs/semantics.md: errors reach the event they belong to, and no other. */
+/* Cases 1 to 10 of docs/semantics.md: errors reach the event they belong to, and no other. */
 #include "stage.h"
 
 #include <pthread.h>
@@ -8,8 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* -- 1: the failure comes first ------------------------------------------------------------------
- */
+/* -- 1: the failure comes first --------------------------------------------------------------- */
 
 static void case_01_read_that_fails_before_its_event_is_waited_for(void) {
     struct stage s;
@@ -42,8 +41,7 @@ static void case_01_event_made_after_the_failure(void) {
     stage_close(&s);
 }
 
-/* -- 2: failed and signalled ---------------------------------------------------------------------
- */
+/* -- 2: failed and signalled ------------------------------------------------------------------ */
 
 /* Looks with query alone, from before the end to well after it. */
 static void *only_query(void *event) {
@@ -97,8 +95,7 @@ static void case_02_ran_although_its_producer_was_refused(void) {
     stage_close(&s);
 }
 
-/* -- 3: bad and good -----------------------------------------------------------------------------
- */
+/* -- 3: bad and good -------------------------------------------------------------------------- */
 
 static void case_03_the_good_one_stays_clean(void) {
     struct stage s;
@@ -134,8 +131,7 @@ static void case_03_the_good_one_stays_clean(void) {
     stage_close(&s);
 }
 
-/* -- 4, 5: dependents that were queued before ----------------------------------------------------
- */
+/* -- 4, 5: dependents that were queued before ------------------------------------------------- */
 
 static void dependents_of_a_blocked_one(bool dependent_first) {
     struct stage s;
@@ -189,8 +185,7 @@ static void case_05_producer_and_consumer_on_different_streams(void) {
     stage_close(&s);
 }
 
-/* -- 6: several errors ---------------------------------------------------------------------------
- */
+/* -- 6: several errors ------------------------------------------------------------------------ */
 
 /* b fails first, then a twice: what depends on all three names b's, in whatever order it waits. */
 static void case_06_the_earliest_is_reported(void) {
@@ -255,8 +250,7 @@ static void case_06_a_later_error_changes_nothing(void) {
     stage_close(&s);
 }
 
-/* -- 7: synchronize ------------------------------------------------------------------------------
- */
+/* -- 7: synchronize --------------------------------------------------------------------------- */
 
 struct synchronizer {
     bh_stream *stream;
@@ -296,8 +290,7 @@ static void case_07_synchronize_reports_it(void) {
     stage_close(&s);
 }
 
-/* -- 8: teardown ---------------------------------------------------------------------------------
- */
+/* -- 8: teardown ------------------------------------------------------------------------------ */
 
 /* Runs |body| in a process of its own, which must write nothing and leave nothing behind. */
 static void in_silence(void (*body)(void)) {
@@ -372,8 +365,7 @@ static void case_08_teardown_with_unread_errors_is_silent(void) {
     in_silence(closed_while_it_runs);
 }
 
-/* -- 9: many eyes --------------------------------------------------------------------------------
- */
+/* -- 9: many eyes ----------------------------------------------------------------------------- */
 
 struct eye {
     pthread_t thread;
@@ -433,14 +425,13 @@ static void case_09_many_threads_see_the_same_verdict(void) {
     stage_close(&s);
 }
 
-/* -- 10: no event is left pending ----------------------------------------------------------------
- */
+/* -- 10: no event is left pending ------------------------------------------------------------- */
 
 enum way { KILLED, REFUSED, CANCELLED, PAST_ITS_DEADLINE };
 
 static void no_event_is_left_pending(enum way way, bh_status status) {
     struct stage s;
-    stage_open_with(&s, NULL, way == PAST_ITS_DEADLINE ? 300 * FX_MS : BH_FOREVER);
+    stage_open_with(&s, NULL, way == PAST_ITS_DEADLINE ? STAGE_DEADLINE_NS : BH_FOREVER);
     stage_gate(&s);
     bh_buffer *v = fx_words(s.context, STAGE_FLOATS, 0);
     bh_event *root = s.bad;
@@ -510,77 +501,6 @@ static void case_10_no_event_is_left_pending_by_a_deadline(void) {
     no_event_is_left_pending(PAST_ITS_DEADLINE, BH_DEADLINE);
 }
 
-/* -- 11: the middle of a submission --------------------------------------------------------------
- */
-
-/* Refused before anything runs: also the command before it has not. */
-static void case_11_refused_in_the_middle(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, FX_SECONDS);
-    const uint32_t *y = fx_pointer(s.y), *w = fx_pointer(s.w);
-    const bh_binding one = {.binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_WRITE};
-    const bh_command commands[] = {
-        {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256, .fill_value = 7},
-        {.type = BH_COMMAND_DISPATCH,
-         .kernel = s.square,
-         .groups = {1, 1, 1},
-         .bindings = &one,
-         .binding_count = 1},
-        {.type = BH_COMMAND_FILL, .dst = s.w, .size = 256, .fill_value = 9},
-    };
-    bh_event *event = ev_submit(s.a, commands, 3, NULL, 0);
-    bh_event *dependent = ev_square(&s, s.b, s.w, s.z, NULL, 0);
-    bh_verdict verdict = ev_poisoned(event, BH_BINDING_MISMATCH, event, 0, BH_EXECUTED_NO);
-    BHT_EQ(verdict.command_index, 1);
-    BHT_STR_EQ(verdict.kernel_name, "square");
-    BHT_STR_HAS(verdict.message, "set 0 binding 0");
-    ev_poisoned(dependent, BH_BINDING_MISMATCH, event, 1, BH_EXECUTED_NO);
-    BHT_EQ(y[0], 0);
-    BHT_EQ(w[0], 0);
-    ev_content_poisoned(s.y, BH_BINDING_MISMATCH);
-    ev_content_poisoned(s.z, BH_BINDING_MISMATCH);
-    ev_content_poisoned(s.w, BH_BINDING_MISMATCH);
-    BHT_EQ(bh_stream_worker_pid(s.a), s.pid); /* that costs no worker */
-    ev_well(&s);
-    bh_event_release(event);
-    bh_event_release(dependent);
-    stage_close(&s);
-}
-
-/* It crashes the driver: what comes after it in the submission does not run. */
-static void case_11_a_crash_in_the_middle(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, FX_SECONDS);
-    const uint32_t *w = fx_pointer(s.w);
-    bh_kernel *crash = fx_kernel(s.context, "crash_shared");
-    const bh_binding data = {
-        .binding = 0, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
-    const bh_command commands[] = {
-        {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256, .fill_value = 7},
-        {.type = BH_COMMAND_DISPATCH,
-         .kernel = crash,
-         .groups = {65535, 1, 1},
-         .bindings = &data,
-         .binding_count = 1},
-        {.type = BH_COMMAND_FILL, .dst = s.w, .size = 256, .fill_value = 9},
-    };
-    bh_event *event = ev_submit(s.a, commands, 3, NULL, 0);
-    bh_event *dependent = ev_square(&s, s.b, s.y, s.gate, NULL, 0);
-    bh_verdict verdict = ev_poisoned(event, BH_WORKER_SIGNAL, event, 0, BH_EXECUTED_UNKNOWN);
-    BHT_EQ(verdict.signal, SIGSEGV);
-    BHT_STR_EQ(verdict.kernel_name, "crash_shared");
-    ev_poisoned(dependent, BH_WORKER_SIGNAL, event, 1, BH_EXECUTED_NO);
-    BHT_EQ(w[0], 0);
-    ev_content_poisoned(s.y, BH_WORKER_SIGNAL);
-    ev_content_poisoned(s.z, BH_WORKER_SIGNAL);
-    ev_content_poisoned(s.w, BH_WORKER_SIGNAL);
-    ev_well(&s);
-    bh_event_release(event);
-    bh_event_release(dependent);
-    bh_kernel_release(crash);
-    stage_close(&s);
-}
-
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(case_01_read_that_fails_before_its_event_is_waited_for),
@@ -600,8 +520,6 @@ int main(int argc, char **argv) {
         BHT_TEST(case_10_no_event_is_left_pending_by_a_refusal),
         BHT_TEST(case_10_no_event_is_left_pending_by_a_cancel),
         BHT_TEST(case_10_no_event_is_left_pending_by_a_deadline),
-        BHT_TEST(case_11_refused_in_the_middle),
-        BHT_TEST(case_11_a_crash_in_the_middle),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -1,11 +1,80 @@
-/* Cases 12 to 20 of docs/semantics.md: what a failure leaves alone, and that it is seen as often as
+/* Cases 11 to 20 of docs/semantics.md: what a failure leaves alone, and that it is seen as often as
  * one looks. */
 #include "stage.h"
 
 #include <unistd.h>
 
-/* -- 12: what was complete stays -----------------------------------------------------------------
- */
+/* -- 11: the middle of a submission ----------------------------------------------------------- */
+
+/* Refused before anything runs: also the command before it has not. */
+static void case_11_refused_in_the_middle(void) {
+    struct stage s;
+    stage_open_with(&s, NULL, FX_SECONDS);
+    const uint32_t *y = fx_pointer(s.y), *w = fx_pointer(s.w);
+    const bh_binding one = {.binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_WRITE};
+    const bh_command commands[] = {
+        {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256, .fill_value = 7},
+        {.type = BH_COMMAND_DISPATCH,
+         .kernel = s.square,
+         .groups = {1, 1, 1},
+         .bindings = &one,
+         .binding_count = 1},
+        {.type = BH_COMMAND_FILL, .dst = s.w, .size = 256, .fill_value = 9},
+    };
+    bh_event *event = ev_submit(s.a, commands, 3, NULL, 0);
+    bh_event *dependent = ev_square(&s, s.b, s.w, s.z, NULL, 0);
+    bh_verdict verdict = ev_poisoned(event, BH_BINDING_MISMATCH, event, 0, BH_EXECUTED_NO);
+    BHT_EQ(verdict.command_index, 1);
+    BHT_STR_EQ(verdict.kernel_name, "square");
+    BHT_STR_HAS(verdict.message, "set 0 binding 0");
+    ev_poisoned(dependent, BH_BINDING_MISMATCH, event, 1, BH_EXECUTED_NO);
+    BHT_EQ(y[0], 0);
+    BHT_EQ(w[0], 0);
+    ev_content_poisoned(s.y, BH_BINDING_MISMATCH);
+    ev_content_poisoned(s.z, BH_BINDING_MISMATCH);
+    ev_content_poisoned(s.w, BH_BINDING_MISMATCH);
+    BHT_EQ(bh_stream_worker_pid(s.a), s.pid); /* that costs no worker */
+    ev_well(&s);
+    bh_event_release(event);
+    bh_event_release(dependent);
+    stage_close(&s);
+}
+
+/* It crashes the driver: what comes after it in the submission does not run. */
+static void case_11_a_crash_in_the_middle(void) {
+    struct stage s;
+    stage_open_with(&s, NULL, FX_SECONDS);
+    const uint32_t *w = fx_pointer(s.w);
+    bh_kernel *crash = fx_kernel(s.context, "crash_shared");
+    const bh_binding data = {
+        .binding = 0, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const bh_command commands[] = {
+        {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256, .fill_value = 7},
+        {.type = BH_COMMAND_DISPATCH,
+         .kernel = crash,
+         .groups = {65535, 1, 1},
+         .bindings = &data,
+         .binding_count = 1},
+        {.type = BH_COMMAND_FILL, .dst = s.w, .size = 256, .fill_value = 9},
+    };
+    bh_event *event = ev_submit(s.a, commands, 3, NULL, 0);
+    bh_event *dependent = ev_square(&s, s.b, s.y, s.gate, NULL, 0);
+    bh_verdict verdict = ev_poisoned(event, BH_WORKER_SIGNAL, event, 0, BH_EXECUTED_UNKNOWN);
+    BHT_EQ(verdict.signal, SIGSEGV);
+    BHT_STR_EQ(verdict.kernel_name, "crash_shared");
+    ev_poisoned(dependent, BH_WORKER_SIGNAL, event, 1, BH_EXECUTED_NO);
+    BHT_EQ(w[0], 0);
+    ev_content_poisoned(s.y, BH_WORKER_SIGNAL);
+    ev_content_poisoned(s.z, BH_WORKER_SIGNAL);
+    ev_content_poisoned(s.w, BH_WORKER_SIGNAL);
+    ev_well(&s);
+    bh_event_release(event);
+    bh_event_release(dependent);
+    bh_kernel_release(crash);
+    stage_close(&s);
+}
+
+/* -- 12: what was complete stays -------------------------------------------------------------- */
 
 /* Eight in the lane at once, the fifth is refused: the others have nothing to do with it. */
 static void case_12_one_of_a_batch_is_refused(void) {
@@ -66,8 +135,7 @@ static void case_12_one_of_a_batch_kills_the_worker(void) {
     stage_close(&s);
 }
 
-/* -- 13 to 15: again and again -------------------------------------------------------------------
- */
+/* -- 13 to 15: again and again ---------------------------------------------------------------- */
 
 static void case_13_every_look_at_a_bad_result_fails(void) {
     struct stage s;
@@ -169,8 +237,7 @@ static void case_15_other_stream(void) {
     bad_then_dependent(false);
 }
 
-/* -- 16, 17: neighbours --------------------------------------------------------------------------
- */
+/* -- 16, 17: neighbours ----------------------------------------------------------------------- */
 
 /* On the same stream and on another, before and after the death: neither gets the error nor takes
  * it away. */
@@ -223,8 +290,7 @@ static void case_17_a_healthy_command_beside_a_failing_one_completes(void) {
     stage_close(&s);
 }
 
-/* -- 18: many failures ---------------------------------------------------------------------------
- */
+/* -- 18: many failures ------------------------------------------------------------------------ */
 
 /* What an allocator may keep; the sanitizers hold on to what is freed. */
 #define GROWTH ((BHT_ASAN || BHT_TSAN ? 100ull : 2ull) << 20)
@@ -270,8 +336,7 @@ static void case_18_a_thousand_caught_failures(void) {
     BHT_EQ(bht_count_descendants(getpid()), 0);
 }
 
-/* -- 19: who comes last --------------------------------------------------------------------------
- */
+/* -- 19: who comes last ----------------------------------------------------------------------- */
 
 static void case_19_the_verdict_outlives_the_stream(void) {
     struct stage s;
@@ -299,8 +364,7 @@ static void case_19_the_verdict_outlives_the_stream(void) {
     bh_event_release(dependent);
 }
 
-/* -- 20: time limits -----------------------------------------------------------------------------
- */
+/* -- 20: time limits -------------------------------------------------------------------------- */
 
 /* |call| must answer BH_TIMEOUT, not before its time and not much later. */
 #define TIMES_OUT(timeout_ns, call)                                                                \
@@ -388,6 +452,8 @@ static void case_20_waiting_for_a_worker_takes_a_timeout(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
+        BHT_TEST(case_11_refused_in_the_middle),
+        BHT_TEST(case_11_a_crash_in_the_middle),
         BHT_TEST(case_12_one_of_a_batch_is_refused),
         BHT_TEST(case_12_one_of_a_batch_kills_the_worker),
         BHT_TEST(case_13_every_look_at_a_bad_result_fails),

@@ -14,6 +14,9 @@
 
 #define PROGRAMS 20 /* in a group */
 
+static struct rp_group group;
+static struct rp_program program;
+
 /* The workers' own deaths: at this step, of this. In groups with an odd seed. */
 static const char *make_faults(uint64_t seed) {
     static const char *const points[] = {"started",      "submitted", "before_record",
@@ -36,64 +39,76 @@ static const char *make_faults(uint64_t seed) {
     return text;
 }
 
-static void open_group(struct rp_group *group, uint64_t seed) {
+static void open_group(uint64_t seed) {
     static const uint64_t deadlines_ms[RP_STREAMS] = {1500, 800, 400, 300};
-    *group = (struct rp_group){.seed = seed, .random = seed, .faults = make_faults(seed)};
+    group = (struct rp_group){.seed = seed, .random = seed, .faults = make_faults(seed)};
     bh_context_options options = fx_options();
     options.spares = 2;
     options.restart_budget = 1000000; /* killed while idle, again and again */
-    group->context = fx_context_with(options, group->faults);
-    group->mix = fx_kernel(group->context, "mix");
-    group->derive = fx_kernel(group->context, "derive");
+    group.context = fx_context_with(options, group.faults);
+    group.mix = fx_kernel(group.context, "mix");
+    group.derive = fx_kernel(group.context, "derive");
     for (unsigned i = 0; i < RP_STREAMS; i++) {
         char name[16];
         snprintf(name, sizeof name, "s%u", i);
-        group->deadlines_ns[i] = deadlines_ms[i] * FX_MS * (BHT_ASAN || BHT_TSAN ? 4 : 1);
-        group->streams[i] = fx_stream(group->context, name, group->deadlines_ns[i]);
+        group.deadlines_ns[i] = deadlines_ms[i] * FX_MS * (BHT_ASAN || BHT_TSAN ? 4 : 1);
+        /* In every third group one is strict: what fails there fails all that comes after. */
+        group.strict[i] = i == 1 && seed % 3 == 0;
+        bh_stream_options of_stream;
+        bh_stream_options_init(&of_stream);
+        of_stream.name = name;
+        of_stream.deadline_ns = group.deadlines_ns[i];
+        of_stream.strict = group.strict[i];
+        BHT_EQ(bh_stream_create(group.context, &of_stream, &group.streams[i], NULL), BH_OK);
     }
     for (unsigned i = 0; i < RP_BUFFERS; i++) {
-        group->buffers[i] = fx_buffer(group->context, 4 * RP_WORDS);
-        group->raw[i] = fx_pointer(group->buffers[i]);
+        group.buffers[i] = fx_buffer(group.context, 4 * RP_WORDS);
+        group.raw[i] = fx_pointer(group.buffers[i]);
     }
 }
 
-static void close_group(struct rp_group *group) {
+static void close_group(void) {
     for (unsigned i = 0; i < RP_BUFFERS; i++)
-        bh_buffer_release(group->buffers[i]);
+        bh_buffer_release(group.buffers[i]);
     for (unsigned i = 0; i < RP_STREAMS; i++)
-        bh_stream_release(group->streams[i]);
-    bh_kernel_release(group->mix);
-    bh_kernel_release(group->derive);
-    bh_context_destroy(group->context);
+        bh_stream_release(group.streams[i]);
+    bh_kernel_release(group.mix);
+    bh_kernel_release(group.derive);
+    bh_context_destroy(group.context);
 }
 
-static void add(struct rp_group *total, const struct rp_group *group) {
-    total->submissions += group->submissions;
-    total->ready += group->ready;
-    total->own_causes += group->own_causes;
-    total->inherited += group->inherited;
-    total->lost += group->lost;
-    total->misbound += group->misbound;
-    total->raw_checks += group->raw_checks;
-    total->reads += group->reads;
-    total->hit_count += group->hit_count;
-    total->zygote_kills += group->zygote_kills;
+static void add_to(struct rp_group *total) {
+    total->submissions += group.submissions;
+    total->ready += group.ready;
+    total->own_causes += group.own_causes;
+    total->inherited += group.inherited;
+    total->lost += group.lost;
+    total->misbound += group.misbound;
+    total->raw_checks += group.raw_checks;
+    total->reads += group.reads;
+    total->hit_count += group.hit_count;
+    total->zygote_kills += group.zygote_kills;
     for (size_t i = 0; i < BHT_COUNT(total->by_status); i++)
-        total->by_status[i] += group->by_status[i];
+        total->by_status[i] += group.by_status[i];
+}
+
+/* Whatever it is that fails, or hangs. */
+static void say_which(void) {
+    fprintf(stderr, "to run it again: BULKHEAD_SEED=%llu; it was program %u of %u, step %u\n",
+            (unsigned long long)group.seed, program.index, PROGRAMS, program.step_count);
+    fx_describe();
 }
 
 static void run_group(uint64_t seed, unsigned programs, struct rp_group *total) {
-    static struct rp_group group;
-    static struct rp_program program;
-    open_group(&group, seed);
+    open_group(seed);
     for (unsigned i = 0; i < programs; i++) {
         program.index = i;
         rp_run(&group, &program);
         rp_judge(&group, &program);
         rp_release(&program);
     }
-    close_group(&group);
-    add(total, &group);
+    close_group();
+    add_to(total);
 }
 
 static void report(const struct rp_group *total, unsigned programs) {
@@ -111,7 +126,7 @@ static void report(const struct rp_group *total, unsigned programs) {
 static void programs_with_real_deaths(void) {
     static struct rp_group total;
     const char *given = getenv("BULKHEAD_SEED");
-    unsigned groups = bht_nightly() ? 200 : BHT_TSAN ? 3 : BHT_ASAN ? 4 : 12;
+    unsigned groups = bht_nightly() ? 200 : BHT_TSAN || BHT_ASAN ? 3 : 12;
     /* The default run is the same each time; each night is another. */
     uint64_t first = bht_nightly() ? (uint64_t)time(NULL) * 1000 : 1;
     if (given) {
@@ -136,5 +151,6 @@ int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST_WITH(programs_with_real_deaths, 240, 0),
     };
+    bht_describe_with(say_which);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

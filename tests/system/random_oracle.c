@@ -158,7 +158,9 @@ static void check_lost(const struct walk *walk, const struct rp_step *step) {
     const struct bh_verdict *o = verdict_of(walk, culprit);
     if (walk->program->steps[culprit].stream != step->stream || o->worker_pid != v->worker_pid)
         wrong(walk, "lost to an event on another worker");
-    if (o->hops || o->origin != o->event || !is_death(o))
+    /* The culprit may have been poisoned before it did it, by somebody else. */
+    bool inherited = o->hops && o->origin != o->event && o->executed == BH_EXECUTED_UNKNOWN;
+    if (!inherited && (o->hops || o->origin != o->event || !is_death(o)))
         wrong(walk, "lost to an event that killed nobody");
 }
 
@@ -202,6 +204,28 @@ static void check_own_cause(const struct walk *walk, const struct rp_step *step)
         check_only_culprit(walk, v);
 }
 
+/* On a strict stream: earlier ones that were poisoned, since the last reset. *out_explained: one of
+ * them explains the verdict; so may one from before the reset that ended after it. */
+static unsigned failures_before(const struct walk *walk, const struct rp_step *step,
+                                bool *out_explained) {
+    const struct bh_verdict *v = &step->verdict;
+    unsigned count = 0;
+    for (unsigned i = 0; walk->group->strict[step->stream] && i < walk->at; i++) {
+        const struct rp_step *earlier = &walk->program->steps[i];
+        const struct bh_verdict *e = &earlier->verdict;
+        if (earlier->stream != step->stream)
+            continue;
+        if (earlier->kind == RP_RESET)
+            count = 0;
+        if (earlier->kind != RP_SUBMIT || e->status == BH_OK)
+            continue;
+        count++;
+        *out_explained |=
+            v->status == BH_STREAM_FAILED && e->origin == v->origin && e->hops + 1 == v->hops;
+    }
+    return count;
+}
+
 /* |producers|: what it declares to depend on. */
 static void check_verdict(struct walk *walk, const struct rp_step *step, const bool *producers) {
     struct rp_group *group = walk->group;
@@ -215,6 +239,7 @@ static void check_verdict(struct walk *walk, const struct rp_step *step, const b
         bad++;
         explained |= p->origin == v->origin && p->hops + 1 == v->hops && p->status == v->status;
     }
+    unsigned failed = failures_before(walk, step, &explained);
     group->submissions++;
     group->by_status[v->status < BHT_COUNT(group->by_status) ? v->status : 1]++;
     if (v->event != bh_event_id(step->event))
@@ -223,6 +248,8 @@ static void check_verdict(struct walk *walk, const struct rp_step *step, const b
         group->ready++;
         if (bad)
             wrong(walk, "READY, though it depends on %u poisoned ones", bad);
+        if (failed)
+            wrong(walk, "READY, though its strict stream had failed");
         if (is_misbound(step))
             wrong(walk, "READY, though a binding is missing");
         if (v->executed != BH_EXECUTED_YES || v->hops || v->origin != v->event)
@@ -235,7 +262,7 @@ static void check_verdict(struct walk *walk, const struct rp_step *step, const b
             wrong(walk, "no dependency explains origin %llu, %u hops away",
                   (unsigned long long)v->origin, v->hops);
         /* Its own failure, where it ran all the same, is one more. */
-        if (v->other_causes > bad - (v->executed == BH_EXECUTED_NO && !is_misbound(step)))
+        if (v->other_causes + (v->executed == BH_EXECUTED_NO && !is_misbound(step)) > bad + failed)
             wrong(walk, "%u other causes, but %u poisoned dependencies", v->other_causes, bad);
         return;
     }
@@ -415,6 +442,8 @@ void rp_judge(struct rp_group *group, const struct rp_program *program) {
             break;
         case RP_READ:
             judge_read(walk, step);
+            break;
+        case RP_RESET:
             break;
         }
     }

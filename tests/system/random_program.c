@@ -183,6 +183,11 @@ static void host_reads(struct rp_group *group, struct rp_program *program) {
     BHT_NE(step->status, BH_TIMEOUT);
 }
 
+static void reset(const struct rp_group *group, struct rp_program *program, unsigned stream) {
+    next_step(program, RP_RESET)->stream = stream;
+    BHT_EQ(bh_stream_reset(group->streams[stream], NULL), BH_OK);
+}
+
 /* -- what goes wrong --------------------------------------------------------------------------- */
 
 static void hit(struct rp_group *group, int32_t pid, int signal) {
@@ -280,12 +285,17 @@ void rp_run(struct rp_group *group, struct rp_program *program) {
         submissions += 10 + below(group, 51);
     for (unsigned i = 0; i < RP_BUFFERS; i++)
         host_writes(group, program, i, true);
+    for (unsigned i = 0; i < RP_STREAMS; i++)
+        if (group->strict[i])
+            reset(group, program, i);
     while (submissions > 0 && program->step_count < RP_STEPS) {
         uint32_t pick = below(group, 1000);
         if (pick < 40) {
             host_writes(group, program, below(group, RP_BUFFERS), chance(group, 800));
         } else if (pick < 55) {
             host_reads(group, program);
+        } else if (pick < 75) {
+            reset(group, program, below(group, program->stream_count));
         } else {
             submit(group, program);
             submissions--;
@@ -339,6 +349,11 @@ void rp_print(const struct rp_group *group, const struct rp_program *program) {
     for (unsigned i = 0; i < program->step_count; i++) {
         const struct rp_step *s = &program->steps[i];
         fprintf(stderr, "%3u: ", i);
+        if (s->kind == RP_RESET) {
+            fprintf(stderr, "stream %u is reset%s\n", s->stream,
+                    group->strict[s->stream] ? " (strict)" : "");
+            continue;
+        }
         if (s->kind != RP_SUBMIT) {
             fprintf(stderr, "host %s b%u[%u..+%u]: %s\n", s->kind == RP_WRITE ? "writes" : "reads",
                     s->buffer, s->offset, s->kind == RP_WRITE ? s->count : RP_WORDS,

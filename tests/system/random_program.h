@@ -24,12 +24,12 @@ struct rp_command {
     uint32_t rounds;
 };
 
-enum rp_step_kind { RP_SUBMIT, RP_WRITE, RP_READ };
+enum rp_step_kind { RP_SUBMIT, RP_WRITE, RP_READ, RP_RESET };
 
 struct rp_step {
     enum rp_step_kind kind;
+    unsigned stream; /* submit, reset */
     /* submit */
-    unsigned stream;
     struct rp_command commands[4];
     unsigned command_count;
     unsigned waits[3]; /* steps */
@@ -59,6 +59,7 @@ struct rp_group {
     bh_context *context;
     bh_stream *streams[RP_STREAMS];
     uint64_t deadlines_ns[RP_STREAMS];
+    bool strict[RP_STREAMS];
     bh_kernel *mix, *derive;
     bh_buffer *buffers[RP_BUFFERS];
     const uint32_t *raw[RP_BUFFERS]; /* their mappings, to be looked at when nothing is in flight */

@@ -1,0 +1,240 @@
+/* What a caller has released too often, or uses after its last release: typed errors, and nobody
+ * else is touched. Each object type has its own memory for ever, so none of this is undefined. */
+#include "fixture.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct stage {
+    bh_context *context;
+    bh_stream *stream;
+    bh_kernel *gate, *square;
+    bh_buffer *data, *x, *y;
+    uint32_t *word;
+};
+
+static struct stage set_up(void) {
+    struct stage s = {.context = fx_context(NULL)};
+    s.stream = fx_stream(s.context, "s", BH_FOREVER);
+    fx_ready(s.stream);
+    s.gate = fx_kernel(s.context, "gate");
+    s.square = fx_kernel(s.context, "square");
+    s.data = fx_words(s.context, 64, 0);
+    s.word = fx_pointer(s.data);
+    s.x = fx_words(s.context, 64, 0);
+    s.y = fx_words(s.context, 64, 0);
+    return s;
+}
+
+static void tear_down(struct stage *s) {
+    BHT_EQ(bh_kernel_release(s->gate), BH_OK);
+    BHT_EQ(bh_kernel_release(s->square), BH_OK);
+    BHT_EQ(bh_buffer_release(s->data), BH_OK);
+    BHT_EQ(bh_buffer_release(s->x), BH_OK);
+    BHT_EQ(bh_buffer_release(s->y), BH_OK);
+    BHT_EQ(bh_stream_release(s->stream), BH_OK);
+    BHT_EQ(bh_context_destroy(s->context), BH_OK);
+}
+
+static void never(bh_event *event, void *user) {
+    (void)event, (void)user;
+    BHT_FAIL("called for an event that was released");
+}
+
+/* The submission on its way keeps its event: the caller's second release takes nothing from it. */
+static void an_event_released_twice_while_it_runs(void) {
+    struct stage s = set_up();
+    bh_event *event = fx_gate(s.stream, s.gate, s.data);
+    bh_event *behind = fx_square(s.stream, s.square, s.data, s.y);
+    fx_await_gate(s.data);
+    BHT_EQ(bh_event_retain(event), BH_OK);
+    BHT_EQ(bh_event_release(event), BH_OK);
+    BHT_EQ(bh_event_release(event), BH_OK);
+    for (int i = 0; i < 3; i++)
+        BHT_EQ(bh_event_release(event), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_event_retain(event), BH_INVALID_ARGUMENT);
+    *s.word = FX_GATE_OPEN;
+    fx_expect(behind, BH_OK);
+    BHT_EQ(bh_event_release(behind), BH_OK);
+    BHT_EQ(bh_stream_synchronize(s.stream, FX_SECONDS, NULL), BH_OK);
+    tear_down(&s);
+}
+
+static void a_released_event_answers(void) {
+    struct stage s = set_up();
+    bh_event *event = fx_square(s.stream, s.square, s.x, s.y);
+    bh_event *other = fx_square(s.stream, s.square, s.x, s.y);
+    fx_expect(event, BH_OK);
+    BHT_EQ(bh_event_release(event), BH_OK);
+    bh_verdict verdict;
+    bh_detail detail;
+    size_t index;
+    int fd;
+    bh_event *both[] = {other, event};
+    BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_event_query(event), BH_EVENT_PENDING); /* never READY (E3) */
+    BHT_EQ(bh_event_verdict(event, &verdict), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_event_cancel(event), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_event_id(event), 0);
+    BHT_EQ(bh_event_wait_any(both, 2, FX_SECONDS, &index), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_event_wait_all(both, 2, FX_SECONDS, &index), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_event_fd(event, &fd, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "released");
+    BHT_EQ(bh_event_on_end(event, never, NULL, &detail), BH_INVALID_ARGUMENT);
+    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256};
+    const bh_submit_info info = {
+        .commands = &fill, .command_count = 1, .waits = both, .wait_count = 2};
+    bh_event *new = other;
+    BHT_EQ(bh_submit(s.stream, &info, &new, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "waits[1]");
+    BHT_TRUE(new == NULL);
+    fx_expect(other, BH_OK);
+    bh_event_release(other);
+    fx_expect_healthy(s.context, s.stream);
+    tear_down(&s);
+}
+
+/* In flight they are the library's: B2 holds for what was released once too often, too. */
+static void released_in_flight(void) {
+    struct stage s = set_up();
+    bh_event *event = fx_gate(s.stream, s.gate, s.data);
+    fx_await_gate(s.data);
+    BHT_EQ(bh_buffer_release(s.data), BH_OK);
+    BHT_EQ(bh_kernel_release(s.gate), BH_OK);
+    BHT_EQ(bh_stream_release(s.stream), BH_OK);
+    void *pointer;
+    uint32_t word;
+    uint8_t hash[32] = {0}, zero[32] = {0};
+    bh_detail detail;
+    bh_event *none = NULL;
+    bh_kernel_info kernel_info;
+    BHT_EQ(bh_buffer_release(s.data), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_retain(s.data), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_size(s.data), 0);
+    BHT_EQ(bh_buffer_map(s.data, BH_MAP_READ, 0, &pointer, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "released");
+    BHT_EQ(bh_buffer_read(s.data, 0, &word, 4, 0, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_write(s.data, 0, &word, 4, 0, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_kernel_release(s.gate), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_kernel_retain(s.gate), BH_INVALID_ARGUMENT);
+    BHT_STR_EQ(bh_kernel_name(s.gate), "");
+    bh_kernel_hash(s.gate, hash);
+    BHT_MEM_EQ(hash, zero, 32);
+    BHT_EQ(bh_stream_release(s.stream), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_stream_retain(s.stream), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_stream_worker_pid(s.stream), 0);
+    BHT_EQ(bh_stream_reset(s.stream, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_stream_synchronize(s.stream, 0, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_stream_wait_ready(s.stream, 0, &detail), BH_INVALID_ARGUMENT);
+    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.data, .size = 256};
+    const bh_command copy = {.type = BH_COMMAND_COPY, .src = s.data, .dst = s.y, .size = 4};
+    const bh_binding binding = {.buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_READ};
+    const bh_command dispatch = {.type = BH_COMMAND_DISPATCH,
+                                 .kernel = s.square,
+                                 .groups = {1, 1, 1},
+                                 .bindings = &binding,
+                                 .binding_count = 1};
+    const bh_command stale_kernel = {
+        .type = BH_COMMAND_DISPATCH, .kernel = s.gate, .groups = {1, 1, 1}};
+    bh_stream *other = fx_stream(s.context, "other", FX_SECONDS);
+    const bh_command *refused[] = {&fill, &copy, &dispatch, &stale_kernel};
+    for (size_t i = 0; i < BHT_COUNT(refused); i++) {
+        const bh_submit_info info = {.commands = refused[i], .command_count = 1};
+        BHT_EQ(bh_submit(other, &info, &none, &detail), BH_INVALID_ARGUMENT);
+        BHT_STR_HAS(detail.message, "released");
+        BHT_EQ(bh_submit(s.stream, &info, &none, &detail), BH_INVALID_ARGUMENT);
+        BHT_STR_HAS(detail.message, "stream");
+    }
+    BHT_EQ(bh_kernel_prepare(s.gate, other, &none, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_kernel_reflect(s.gate, other, 0, &kernel_info, NULL), BH_INVALID_ARGUMENT);
+    /* All that did not disturb the one that runs. */
+    BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
+    *s.word = FX_GATE_OPEN;
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    fx_expect_healthy(s.context, other);
+    bh_stream_release(other);
+    bh_kernel_release(s.square);
+    bh_buffer_release(s.x);
+    bh_buffer_release(s.y);
+    BHT_EQ(bh_context_destroy(s.context), BH_OK);
+}
+
+static void a_context_destroyed_twice(void) {
+    struct stage s = set_up();
+    bh_event *event = fx_square(s.stream, s.square, s.x, s.y);
+    bh_context *context = s.context;
+    fx_expect(event, BH_OK);
+    for (int round = 0; round < 2; round++) {
+        if (round == 0)
+            BHT_EQ(bh_context_destroy(context), BH_OK);
+        bh_detail detail;
+        bh_stream *stream;
+        bh_buffer *buffer;
+        char text[64];
+        BHT_EQ(bh_context_destroy(context), BH_CLOSED);
+        BHT_EQ(bh_context_synchronize(context, 0, &detail), BH_CLOSED);
+        BHT_EQ(bh_context_reset(context, &detail), BH_CLOSED);
+        BHT_EQ(bh_stream_create(context, NULL, &stream, &detail), BH_CLOSED);
+        BHT_EQ(bh_buffer_create(context, 4, &buffer, &detail), BH_CLOSED);
+        BHT_TRUE(bh_context_describe(context, text, sizeof text) > 0);
+        BHT_STR_HAS(text, "destroyed");
+        if (round == 1)
+            break;
+        /* Objects keep it; without them it is as dead. */
+        BHT_EQ(bh_event_wait(event, 0), BH_OK);
+        bh_event_release(event);
+        bh_kernel_release(s.gate);
+        bh_kernel_release(s.square);
+        bh_buffer_release(s.data);
+        bh_buffer_release(s.x);
+        bh_buffer_release(s.y);
+        bh_stream_release(s.stream);
+    }
+}
+
+enum { THREADS = 8 };
+
+struct race {
+    pthread_barrier_t barrier;
+    bh_event *event;
+    _Atomic int released, refused;
+};
+
+static void *release(void *argument) {
+    struct race *race = argument;
+    pthread_barrier_wait(&race->barrier);
+    bh_status status = bh_event_release(race->event);
+    atomic_fetch_add(status == BH_OK ? &race->released : &race->refused, 1);
+    return NULL;
+}
+
+/* Of eight who release one reference one succeeds. */
+static void threads_release_at_once(void) {
+    struct stage s = set_up();
+    for (int round = 0; round < 100; round++) {
+        struct race race = {.event = fx_square(s.stream, s.square, s.x, s.y)};
+        pthread_barrier_init(&race.barrier, NULL, THREADS);
+        pthread_t threads[THREADS];
+        for (int i = 0; i < THREADS; i++)
+            BHT_EQ(pthread_create(&threads[i], NULL, release, &race), 0);
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+        pthread_barrier_destroy(&race.barrier);
+        BHT_EQ(race.released, 1);
+        BHT_EQ(race.refused, THREADS - 1);
+    }
+    BHT_EQ(bh_stream_synchronize(s.stream, FX_SECONDS, NULL), BH_OK);
+    tear_down(&s);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(an_event_released_twice_while_it_runs),
+        BHT_TEST(a_released_event_answers),
+        BHT_TEST(released_in_flight),
+        BHT_TEST(a_context_destroyed_twice),
+        BHT_TEST(threads_release_at_once),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
