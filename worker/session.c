@@ -163,23 +163,19 @@ static int gather(struct bhi_session *s, const struct bhi_lane_record *first, si
     return 0;
 }
 
-/* Runs the records one by one, without those that were withdrawn. */
-static bool run_rest(struct bhi_session *s, size_t count) {
-    bool alive = true;
-    for (size_t i = 0; i < count; i++) {
-        if (!bhi_lane_withdrawn(s->config.lane, s->records[i]->seq)) {
-            alive = bhi_backend_run(s->backend, &s->records[i], 1, &s->results[i], &s->faults[i]);
-            continue;
-        }
-        const uint64_t now = bhi_now_ns();
-        s->results[i] = (struct bhi_result){.seq = s->records[i]->seq,
-                                            .started_ns = now,
-                                            .ended_ns = now,
-                                            .status = BH_CANCELLED,
-                                            .command_index = BHI_NO_COMMAND};
-        s->faults[i].text[0] = '\0';
+/* Runs the next record, unless it was withdrawn. */
+static bool run_first(struct bhi_session *s) {
+    if (!bhi_lane_withdrawn(s->config.lane, s->records[0]->seq)) {
+        return bhi_backend_run(s->backend, s->records, 1, s->results, s->faults);
     }
-    return alive;
+    const uint64_t now = bhi_now_ns();
+    s->results[0] = (struct bhi_result){.seq = s->records[0]->seq,
+                                        .started_ns = now,
+                                        .ended_ns = now,
+                                        .status = BH_CANCELLED,
+                                        .command_index = BHI_NO_COMMAND};
+    s->faults[0].text[0] = '\0';
+    return true;
 }
 
 static int run_batch(struct bhi_session *s, size_t count) {
@@ -195,8 +191,13 @@ static int run_batch(struct bhi_session *s, size_t count) {
     for (size_t i = 0; i < count; i++) {
         withdrawn |= bhi_lane_withdrawn(s->config.lane, first + i);
     }
+    /* Without the withdrawn ones they cannot be merged. One by one then, each with its own record
+     * of completion: the others are gathered anew, and nobody need guess which of them ran. */
+    if (withdrawn) {
+        count = 1;
+    }
     const bool alive = withdrawn
-                           ? run_rest(s, count)
+                           ? run_first(s)
                            : bhi_backend_run(s->backend, s->records, count, s->results, s->faults);
     const uint64_t took = s->results[count - 1].ended_ns - s->results[0].started_ns;
     s->record_ns = (3 * s->record_ns + took / count) / 4;

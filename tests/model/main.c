@@ -1,7 +1,7 @@
 /* Plays random histories against the core and compares what comes of them with the oracle.
  *
  *   model_check [--seed S] [--count N]   N histories, from seed S on; the first that fails is
- *                                        shrunk and printed
+ *                                        shrunk and printed (--no-shrink: only named)
  *   model_check --replay S [--no-shrink] the history of seed S, step by step
  *   model_check --file PATH              a printed history, step by step
  *   model_check --exhaustive [--count N] every schedule of some small programs, N at most each
@@ -18,6 +18,8 @@
 
 #define DEFAULT_COUNT 100000ull
 #define NIGHTLY_COUNT 1000000ull
+
+static bool shrinks = true;
 
 static double seconds(void) {
     struct timespec now;
@@ -38,6 +40,8 @@ static int show(const struct program *program) {
 static int fail(struct program *program, const char *failure, unsigned long long after) {
     printf("FAILED after %llu histories, seed %llu: %s\n", after, (unsigned long long)program->seed,
            failure);
+    if (!shrinks)
+        return 1;
     model_shrink(program);
     printf("# shrunk; replay it with --file, the whole with --replay %llu\n",
            (unsigned long long)program->seed);
@@ -106,14 +110,14 @@ int main(int argc, char **argv) {
     static struct program program;
     bool nightly = getenv("BULKHEAD_TEST_NIGHTLY") != NULL;
     uint64_t seed = 1, count = 0;
-    bool replay = false, exhaustive = false, shrink = true;
+    bool replay = false, exhaustive = false;
     const char *path = NULL;
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--exhaustive") == 0)
             exhaustive = true;
         else if (strcmp(argv[i], "--no-shrink") == 0)
-            shrink = false;
+            shrinks = false;
         else if (!value)
             return usage();
         else if (strcmp(argv[i], "--seed") == 0)
@@ -139,7 +143,7 @@ int main(int argc, char **argv) {
     if (replay) {
         char failure[400];
         program_generate(&program, seed);
-        if (shrink && !model_play(&program, NULL, failure, sizeof failure))
+        if (shrinks && !model_play(&program, NULL, failure, sizeof failure))
             return fail(&program, failure, 1);
         return show(&program);
     }

@@ -310,9 +310,20 @@ static bool lose_zygote(struct world *world) {
     return any;
 }
 
+static bool is_pending(const struct world *world, int work) {
+    return world->lives[work].submitted && !world->lives[work].ended;
+}
+
 static int oldest_pending(const struct world *world) {
     for (int work = 0; work < WORKS; work++)
-        if (world->lives[work].submitted && !world->lives[work].ended)
+        if (is_pending(world, work))
+            return work;
+    return NOBODY;
+}
+
+static int newest_pending(const struct world *world) {
+    for (int work = WORKS - 1; work >= 0; work--)
+        if (is_pending(world, work))
             return work;
     return NOBODY;
 }
@@ -396,7 +407,7 @@ bool world_step(struct world *world, const struct step *step) {
  * event, and follows the worker that it was told of, nobody else. */
 static bool turn(struct world *world) {
     bool any = false;
-    int awaited = oldest_pending(world);
+    int awaited = world->program->seed % 2 ? oldest_pending(world) : newest_pending(world);
     for (int s = 0; s < STREAMS && !world->failed; s++)
         any |= world->streams[s] && supervise_staff(world, (uint32_t)s, 3);
     for (struct worker *worker = world->workers, *next; worker && !world->failed; worker = next) {
