@@ -3,16 +3,21 @@
 #include "event.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* How many poisoned writers of parts a buffer remembers: one is enough to poison its content, the
- * others are only counted (E7). */
+/* How many poisoned writers of parts a buffer remembers for each stream: one is enough to poison
+ * its content, the others are only counted (E7). */
 #define MAX_POISONED 8
 
-static void fini(struct bhi_content_users *list) {
-    for (uint32_t i = 0; i < list->count; i++)
-        bhi_event_unref(list->users[i].event);
-    free(list->users);
-    *list = (struct bhi_content_users){0};
+static void fini(struct bhi_content_users *users) {
+    for (uint32_t g = 0; g < users->count; g++) {
+        const struct bhi_content_group *group = &users->groups[g];
+        for (uint32_t i = group->first; i < group->end; i++)
+            bhi_event_unref(group->users[i]);
+        free(group->users);
+    }
+    free(users->groups);
+    *users = (struct bhi_content_users){0};
 }
 
 void bhi_content_fini(struct bhi_content *content) {
@@ -20,72 +25,141 @@ void bhi_content_fini(struct bhi_content *content) {
     fini(&content->readers);
 }
 
-/* Drops the users that no longer matter. */
-static void prune(struct bhi_content_users *list) {
-    uint32_t kept = 0, poisoned = 0;
-    for (uint32_t i = 0; i < list->count; i++) {
-        struct bhi_content_user user = list->users[i];
-        bh_event_state state = bhi_event_state(user.event);
-        bool keep = state == BH_EVENT_PENDING;
-        if (state == BH_EVENT_POISONED && user.counts)
-            keep = poisoned++ < MAX_POISONED;
-        if (keep)
-            list->users[kept++] = user;
-        else
-            bhi_event_unref(user.event);
-    }
-    list->count = kept;
+/* -- one group -------------------------------------------------------------------------------- */
+
+static bool matters(const struct bhi_content_group *group, uint32_t i) {
+    bh_event_state state = bhi_event_state(group->users[i]);
+    return state == BH_EVENT_PENDING || (state == BH_EVENT_POISONED && i >= group->counting);
 }
 
-static bool reserve(struct bhi_content_users *list) {
-    if (list->count < list->capacity)
+/* Drops those at the front that no longer matter: a stream's submissions end in order, but for
+ * those that end early. */
+static void trim(struct bhi_content_group *group) {
+    while (group->first < group->end && !matters(group, group->first))
+        bhi_event_unref(group->users[group->first++]);
+    if (group->counting < group->first)
+        group->counting = group->first;
+}
+
+/* Drops all that no longer matter, and moves the rest to the front. */
+static void compact(struct bhi_content_group *group) {
+    uint32_t kept = 0, counting = 0, poisoned = 0;
+    for (uint32_t i = group->first; i < group->end; i++) {
+        struct bh_event *event = group->users[i];
+        bool keep = matters(group, i);
+        if (keep && bhi_event_state(event) == BH_EVENT_POISONED)
+            keep = poisoned++ < MAX_POISONED;
+        if (!keep) {
+            bhi_event_unref(event);
+            continue;
+        }
+        counting += i < group->counting;
+        group->users[kept++] = event;
+    }
+    group->first = 0;
+    group->counting = counting;
+    group->end = kept;
+}
+
+static bool reserve_user(struct bhi_content_group *group) {
+    if (group->end < group->capacity)
         return true;
-    prune(list);
-    /* At least half of it free, so that pruning is not done each time. */
-    if (2 * list->count < list->capacity)
+    compact(group);
+    /* At least half of it free, so that this is not done each time. */
+    if (group->capacity && 2 * group->end <= group->capacity)
         return true;
-    uint32_t capacity = list->capacity ? 2 * list->capacity : 4;
-    struct bhi_content_user *users = realloc(list->users, capacity * sizeof *users);
+    uint32_t capacity = group->capacity ? 2 * group->capacity : 4;
+    struct bh_event **users = realloc(group->users, capacity * sizeof(*users));
     if (!users)
         return false;
-    list->users = users;
-    list->capacity = capacity;
+    group->users = users;
+    group->capacity = capacity;
     return true;
 }
 
-bool bhi_content_reserve(struct bhi_content *content) {
-    return reserve(&content->writers) && reserve(&content->readers);
+/* -- all of them ------------------------------------------------------------------------------ */
+
+static struct bhi_content_group *group_of(const struct bhi_content_users *users,
+                                          const struct bhi_core_stream *stream) {
+    for (uint32_t g = 0; g < users->count; g++)
+        if (users->groups[g].stream == stream)
+            return &users->groups[g];
+    return NULL;
+}
+
+/* An empty group that another stream has left behind, or NULL. */
+static struct bhi_content_group *vacant(const struct bhi_content_users *users) {
+    for (uint32_t g = 0; g < users->count; g++) {
+        trim(&users->groups[g]);
+        if (users->groups[g].first == users->groups[g].end)
+            return &users->groups[g];
+    }
+    return NULL;
+}
+
+static bool reserve(struct bhi_content_users *users, const struct bhi_core_stream *stream) {
+    struct bhi_content_group *group = group_of(users, stream);
+    if (!group && (group = vacant(users)) != NULL) {
+        group->first = group->counting = group->end = 0;
+        group->stream = stream;
+    }
+    if (!group) {
+        if (users->count == users->capacity) {
+            uint32_t capacity = users->capacity ? 2 * users->capacity : 1;
+            struct bhi_content_group *groups =
+                realloc(users->groups, capacity * sizeof *users->groups);
+            if (!groups)
+                return false;
+            users->groups = groups;
+            users->capacity = capacity;
+        }
+        group = &users->groups[users->count++];
+        *group = (struct bhi_content_group){.stream = stream};
+    }
+    return reserve_user(group);
+}
+
+bool bhi_content_reserve(struct bhi_content *content, const struct bhi_core_stream *stream) {
+    return reserve(&content->writers, stream) && reserve(&content->readers, stream);
 }
 
 /* From now on what they have written, or will, does not show. */
-static void supersede(struct bhi_content_users *list) {
-    for (uint32_t i = 0; i < list->count; i++)
-        list->users[i].counts = false;
-    prune(list);
-}
-
-static void push(struct bhi_content_users *list, struct bh_event *event, bool counts) {
-    BHI_CHECK(list->count < list->capacity);
-    bhi_event_ref(event);
-    list->users[list->count++] = (struct bhi_content_user){event, counts};
-}
-
-void bhi_content_used(struct bhi_content *content, struct bh_event *event, bool reads, bool writes,
-                      bool overwrites) {
-    if (writes) {
-        if (overwrites || reads)
-            supersede(&content->writers);
-        push(&content->writers, event, true);
-    } else if (reads) {
-        push(&content->readers, event, false);
+static void supersede(struct bhi_content_users *users) {
+    for (uint32_t g = 0; g < users->count; g++) {
+        users->groups[g].counting = users->groups[g].end;
+        trim(&users->groups[g]);
     }
 }
 
-static struct bh_event *first_pending(const struct bhi_content_users *list, bool all) {
-    for (uint32_t i = 0; i < list->count; i++)
-        if ((all || list->users[i].counts) &&
-            bhi_event_state(list->users[i].event) == BH_EVENT_PENDING)
-            return list->users[i].event;
+static void push(struct bhi_content_users *users, const struct bhi_core_stream *stream,
+                 struct bh_event *event, bool counts) {
+    struct bhi_content_group *group = group_of(users, stream);
+    BHI_CHECK(group && group->end < group->capacity);
+    bhi_event_ref(event);
+    group->users[group->end++] = event;
+    if (!counts)
+        group->counting = group->end;
+}
+
+void bhi_content_used(struct bhi_content *content, const struct bhi_core_stream *stream,
+                      struct bh_event *event, bool reads, bool writes, bool overwrites) {
+    if (writes) {
+        if (overwrites || reads)
+            supersede(&content->writers);
+        push(&content->writers, stream, event, true);
+    } else if (reads) {
+        push(&content->readers, stream, event, false);
+    }
+}
+
+static struct bh_event *first_pending(const struct bhi_content_users *users, bool all) {
+    for (uint32_t g = 0; g < users->count; g++) {
+        struct bhi_content_group *group = &users->groups[g];
+        trim(group);
+        for (uint32_t i = all ? group->first : group->counting; i < group->end; i++)
+            if (bhi_event_state(group->users[i]) == BH_EVENT_PENDING)
+                return group->users[i];
+    }
     return NULL;
 }
 
@@ -102,11 +176,14 @@ void bhi_content_clean(struct bhi_content *content) {
 
 struct bh_event *bhi_content_poison(const struct bhi_content *content) {
     struct bh_event *first = NULL;
-    for (uint32_t i = 0; i < content->writers.count; i++) {
-        const struct bhi_content_user *user = &content->writers.users[i];
-        if (user->counts && bhi_event_state(user->event) == BH_EVENT_POISONED &&
-            (!first || user->event->origin_tick < first->origin_tick))
-            first = user->event;
+    for (uint32_t g = 0; g < content->writers.count; g++) {
+        const struct bhi_content_group *group = &content->writers.groups[g];
+        for (uint32_t i = group->counting; i < group->end; i++) {
+            struct bh_event *event = group->users[i];
+            if (bhi_event_state(event) == BH_EVENT_POISONED &&
+                (!first || event->origin_tick < first->origin_tick))
+                first = event;
+        }
     }
     return first;
 }

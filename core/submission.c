@@ -102,6 +102,21 @@ static bool need(struct bhi_submission *consumer, struct bh_event *producer, boo
     return true;
 }
 
+/* |reads|: what those write that decide the content. */
+static bool need_users(struct bhi_submission *submission, const struct bhi_content_users *users,
+                       bool reads) {
+    for (uint32_t g = 0; g < users->count; g++) {
+        const struct bhi_content_group *group = &users->groups[g];
+        bool same = group->stream == submission->stream;
+        if (same && !reads)
+            continue; /* the lane keeps the order */
+        for (uint32_t i = same ? group->counting : group->first; i < group->end; i++)
+            if (!need(submission, group->users[i], reads && i >= group->counting))
+                return false;
+    }
+    return true;
+}
+
 bool bhi_submission_depend(struct bhi_submission *submission, bh_event *const *waits,
                            uint32_t wait_count) {
     for (uint32_t i = 0; i < wait_count; i++)
@@ -109,19 +124,10 @@ bool bhi_submission_depend(struct bhi_submission *submission, bh_event *const *w
             return false;
     for (uint32_t i = 0; i < submission->use_count; i++) {
         const struct bhi_use *use = &submission->uses[i];
-        struct bhi_content *content = use->content;
-        if (!bhi_content_reserve(content))
+        if (!bhi_content_reserve(use->content, submission->stream) ||
+            !need_users(submission, &use->content->writers, use->reads) ||
+            (use->writes && !need_users(submission, &use->content->readers, false)))
             return false;
-        for (uint32_t w = 0; w < content->writers.count; w++) {
-            const struct bhi_content_user *writer = &content->writers.users[w];
-            if (!need(submission, writer->event, use->reads && writer->counts))
-                return false;
-        }
-        if (!use->writes)
-            continue;
-        for (uint32_t r = 0; r < content->readers.count; r++)
-            if (!need(submission, content->readers.users[r].event, false))
-                return false;
     }
     return true;
 }
@@ -406,7 +412,8 @@ void bhi_submission_enqueue(struct bhi_submission *submission) {
     core->ports->ref_stream(stream);
     for (uint32_t i = 0; i < submission->use_count; i++) {
         const struct bhi_use *use = &submission->uses[i];
-        bhi_content_used(use->content, submission->event, use->reads, use->writes, use->overwrites);
+        bhi_content_used(use->content, stream, submission->event, use->reads, use->writes,
+                         use->overwrites);
     }
     bhi_list_append(&stream->queue, &submission->link);
     bhi_stream_heal(stream);

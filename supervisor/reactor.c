@@ -342,6 +342,13 @@ static void begin_closing(bh_context *context) {
     lose_zygote(BHI_CONTAINER(node, struct bhi_zygote, link));
 }
 
+/* Something will not die: not even SIGKILL helps. What it owes ends all the same (E9), and its
+ * sockets go; the process itself is the kernel's affair. */
+static void give_up(bh_context *context) {
+    while (!bhi_list_empty(&context->workers))
+        bury_worker(BHI_CONTAINER(context->workers.next, struct bhi_worker, link));
+}
+
 static void *run(void *argument) {
     bh_context *context = argument;
     struct bhi_reactor *reactor = context->reactor;
@@ -355,8 +362,10 @@ static void *run(void *argument) {
             if (bhi_list_empty(&context->workers) && bhi_list_empty(&context->zygotes))
                 return NULL;
             wake_ns = reactor->close_by_ns;
-            if (wake_ns <= bhi_now_ns())
-                return NULL; /* something will not die: not even SIGKILL helps */
+            if (wake_ns <= bhi_now_ns()) {
+                give_up(context);
+                return NULL;
+            }
         } else {
             wake_ns = bhi_staffing_turn(context);
         }
@@ -438,12 +447,9 @@ void bhi_reactor_stop(bh_context *context) {
     context->wake_reactor = true;
     bhi_context_unlock(context);
     pthread_join(context->reactor->thread, NULL);
-    /* What the sockets need goes now; the eventfd stays for releases that come later. With a worker
-     * that would not die its channel is open, and terminating would wait for ever. */
-    if (bhi_list_empty(&context->workers)) {
-        zmq_ctx_term(context->reactor->zmq);
-        context->reactor->zmq = NULL;
-    }
+    /* What the sockets need goes now; the eventfd stays for releases that come later. */
+    zmq_ctx_term(context->reactor->zmq);
+    context->reactor->zmq = NULL;
     close(context->reactor->epoll);
     context->reactor->epoll = -1;
 }

@@ -199,33 +199,30 @@ static void hit(struct rp_group *group, int32_t pid, int signal) {
     (void)kill(pid, signal); /* it may just have died of something else */
 }
 
-static void kill_zygote(struct rp_group *group, int32_t worker) {
+/* 0: there is no such process (any more). */
+static int parent_of(int pid) {
     char path[64], line[256];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)worker);
-    FILE *file = fopen(path, "re");
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    FILE *file = pid > 1 ? fopen(path, "re") : NULL;
     int parent = 0;
     while (file && fgets(line, sizeof line, file))
         if (sscanf(line, "PPid: %d", &parent) == 1)
             break;
     if (file)
         fclose(file);
-    /* An orphan's parent is somebody else: the zygote is a child of the warden, a child of ours. */
-    char state_path[64];
-    snprintf(state_path, sizeof state_path, "/proc/%d/status", parent);
-    file = parent > 1 ? fopen(state_path, "re") : NULL;
-    int warden = 0;
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "PPid: %d", &warden) == 1)
-            break;
-    if (file)
-        fclose(file);
-    if (parent <= 1 || parent == getpid() || warden <= 1 || warden == getpid())
-        return;
-    group->zygote_kills++;
-    (void)kill(parent, SIGKILL);
+    return parent;
 }
 
-/* Lets the workers get on, for as long as it takes to write this many bytes of nothing. */
+static void kill_zygote(struct rp_group *group, int32_t worker) {
+    /* The parent of an orphan is somebody else: this one's own parent must be a child of ours. */
+    int zygote = parent_of(worker), warden = parent_of(zygote);
+    if (zygote <= 1 || warden <= 1 || parent_of(warden) != getpid())
+        return;
+    group->zygote_kills++;
+    (void)kill(zygote, SIGKILL);
+}
+
+/* Lets the workers get on, for up to 2 ms: so that what comes next meets them elsewhere. */
 static void dawdle(struct rp_group *group) {
     uint64_t end = bht_now_ns() + below(group, 2000) * UINT64_C(1000);
     while (bht_now_ns() < end)
