@@ -36,11 +36,15 @@ static const struct small SMALL[] = {
      "submission 0 stream 0 overwrites 0\nsubmission 1 stream 1 overwrites 1\n"
      "submission 2 stream 1 waits 0 waits 1\n",
      {{OP_FAIL, 1, 0}}},
-    {"three in one lane, two cancels, merged",
+    {"three in one lane, merged, a cancel",
      "buffers 1\nlane 3\nbatch 2\nstream plain deadline 10 budget 9 window 50\n"
      "submission 0 stream 0 overwrites 0\nsubmission 1 stream 0 updates 0\n"
      "submission 2 stream 0 overwrites 0\n",
-     {{OP_CANCEL, 2, 0}, {OP_LOOK, 1, 0}}},
+     {{OP_CANCEL, 1, 0}, {OP_LOOK, 1, 0}}},
+    {"two in one lane, merged, two cancels, two looks",
+     "buffers 1\nlane 2\nbatch 2\nstream plain deadline 10 budget 9 window 50\n"
+     "submission 0 stream 0 overwrites 0\nsubmission 1 stream 0 updates 0\n",
+     {{OP_CANCEL, 2, 0}, {OP_LOOK, 2, 0}}},
     {"a strict stream fails, another needs it, reset",
      "buffers 1\nlane 2\n"
      "stream strict deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"
@@ -59,7 +63,7 @@ static const struct small SMALL[] = {
      "buffers 1\nlane 2\nbatch 2\nstream plain deadline 10 budget 9 window 50\n"
      "submission 0 stream 0 deadline 20 overwrites 0\n"
      "submission 1 stream 0 deadline 10 updates 0\n",
-     {{OP_HANG, 1, 0}, {OP_TIME, 3, 10}, {OP_LOOK, 3, 0}}},
+     {{OP_HANG, 1, 0}, {OP_TIME, 2, 10}, {OP_LOOK, 2, 0}}},
     {"overwritten by the host in between, one failure",
      "buffers 1\nlane 1\n"
      "stream plain deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"

@@ -3,7 +3,8 @@
  *   model_check [--seed S] [--count N]   N histories, from seed S on; the first that fails is
  *                                        shrunk and printed (--no-shrink: only named)
  *   model_check --replay S [--no-shrink] the history of seed S, step by step
- *   model_check --file PATH              a printed history, step by step
+ *   model_check --file PATH              a printed history, step by step; read up to a line that
+ *                                        begins with #
  *   model_check --exhaustive [--count N] every schedule of some small programs, N at most each
  *
  * BULKHEAD_TEST_NIGHTLY=1: more of them. Exit status: 0 all is well, 1 a history fails, 2 usage. */
@@ -17,7 +18,7 @@
 #include <time.h>
 
 #define DEFAULT_COUNT 100000ull
-#define NIGHTLY_COUNT 1000000ull
+#define NIGHTLY_COUNT 2000000ull
 
 static bool shrinks = true;
 
@@ -148,6 +149,6 @@ int main(int argc, char **argv) {
         return show(&program);
     }
     if (exhaustive)
-        return explore(count ? count : nightly ? 5000000 : 300000);
+        return explore(count ? count : 2000000);
     return check(seed, count ? count : nightly ? NIGHTLY_COUNT : DEFAULT_COUNT);
 }

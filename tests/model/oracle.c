@@ -363,6 +363,28 @@ static void check_doomed(struct world *world, int work, const bh_verdict *verdic
         world_fail(world, "E7", "#%d: %u other causes, not %u", work, verdict->other_causes, count);
 }
 
+/* What any verdict says, whatever became of it. */
+static void check_frame(struct world *world, int work, const bh_verdict *verdict) {
+    const struct life *life = &world->lives[work];
+    char name[8];
+    snprintf(name, sizeof name, "s%d", stream_of(world, work));
+    bool started = verdict->started_ns != 0;
+    if (verdict->submitted_ns != life->submitted_ns || verdict->ended_ns < verdict->submitted_ns ||
+        verdict->ended_ns > world->now_ns ||
+        (started &&
+         (verdict->started_ns < life->published_ns || verdict->started_ns > verdict->ended_ns)))
+        world_fail(world, "E14", "#%d: submitted %llu, started %llu, ended %llu, now %llu", work,
+                   (unsigned long long)verdict->submitted_ns,
+                   (unsigned long long)verdict->started_ns, (unsigned long long)verdict->ended_ns,
+                   (unsigned long long)world->now_ns);
+    if (verdict->executed != BH_EXECUTED_NO && !started)
+        world_fail(world, "E14", "#%d has executed and never started", work);
+    if (strcmp(verdict->stream_name, name) != 0)
+        world_fail(world, "E14", "#%d is of stream %s, it says", work, verdict->stream_name);
+    if (verdict->status != BH_OK && !verdict->message[0])
+        world_fail(world, "E14", "#%d is POISONED and has no message", work);
+}
+
 /* It ends by itself, well or badly. */
 static void check_own(struct world *world, int work, const bh_verdict *verdict) {
     struct oracle *oracle = &world->oracle;
@@ -421,6 +443,7 @@ void oracle_ended(struct world *world, int work, const bh_verdict *verdict) {
     if (verdict->event != world->lives[work].id)
         world_fail(world, "E1", "#%d has the verdict of event %llu", work,
                    (unsigned long long)verdict->event);
+    check_frame(world, work, verdict);
     if (opinion->doomed) { /* its stream has been told, and all that need it */
         check_doomed(world, work, verdict);
         return;

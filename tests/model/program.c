@@ -61,7 +61,7 @@ static struct mood draw_mood(struct draw *draw) {
         uint8_t percent, weight;
     } SPICE[] = {
         {OP_DIE, 60, 4},     {OP_CANCEL, 40, 8}, {OP_FAIL, 40, 8},      {OP_HANG, 30, 4},
-        {OP_LIE, 15, 2},     {OP_ZYGOTE, 8, 1},  {OP_RESET, 25, 3},     {OP_RELEASE, 20, 2},
+        {OP_LIE, 15, 2},     {OP_ZYGOTE, 15, 2}, {OP_RESET, 25, 3},     {OP_RELEASE, 20, 2},
         {OP_DISCARD, 30, 4}, {OP_PATCH, 20, 3},  {OP_NO_MEMORY, 10, 2}, {OP_LOOK, 30, 8},
         {OP_TIME, 30, 8},    {OP_DIE, 10, 12},
     };
@@ -129,7 +129,7 @@ void program_generate(struct program *program, uint64_t seed) {
     struct draw draw = {seed};
     memset(program, 0, offsetof(struct program, works));
     program->seed = seed;
-    program->stream_count = (uint8_t)(1 + below(&draw, STREAMS));
+    program->stream_count = (uint8_t)(chance(&draw, 25) ? 1 : 1 + below(&draw, STREAMS));
     program->buffer_count = (uint8_t)(1 + below(&draw, BUFFERS));
     program->lane = (uint8_t)(1 + below(&draw, 6));
     program->batch = (uint8_t)(1 + below(&draw, 5));
@@ -142,16 +142,20 @@ void program_generate(struct program *program, uint64_t seed) {
     }
     uint32_t works = 1 + below(&draw, chance(&draw, 15) ? WORKS : 12);
     bool closes = chance(&draw, 15);
+    /* Mostly the workers are there before anything is submitted. */
+    for (uint8_t s = 0; s < program->stream_count && chance(&draw, 80); s++)
+        program->steps[program->step_count++] =
+            (struct step){.op = OP_STAFF, .target = s, .arg = (uint16_t)below(&draw, 1u << 16)};
     /* Submissions come in bursts: sometimes all at first, sometimes one by one. */
     uint32_t burst = 1 + below(&draw, 10);
-    uint32_t between = 1 + below(&draw, 12);
+    uint32_t between = 1 + below(&draw, 6 + 4u * program->stream_count);
     for (uint32_t done = 0; done < works;) {
         for (uint32_t i = 0; i < burst && done < works; i++) {
             draw_work(&draw, &mood, program, done, &program->works[done]);
             program->steps[program->step_count++] =
                 (struct step){.op = OP_SUBMIT, .target = (uint8_t)done++};
         }
-        uint32_t steps = done < works ? between * burst : 4 * works;
+        uint32_t steps = done < works ? between * burst : 4 * works + 4;
         for (uint32_t i = 0; i < steps && program->step_count < STEPS - WORKS - 1; i++) {
             enum op op = draw_op(&draw, &mood);
             program->steps[program->step_count++] =
@@ -229,7 +233,7 @@ static bool parse_line(struct program *program, char *line) {
     unsigned a = 0, b = 0, c = 0;
     int used = 0;
     unsigned long long seed;
-    if (sscanf(line, " %23s%n", word, &used) != 1 || word[0] == '#')
+    if (sscanf(line, " %23s%n", word, &used) != 1)
         return true;
     char *rest = line + used;
     if (strcmp(word, "history") == 0 && sscanf(rest, "%llu", &seed) == 1)
@@ -272,7 +276,7 @@ static bool parse_line(struct program *program, char *line) {
 bool program_parse(struct program *program, FILE *file) {
     char line[512];
     *program = (struct program){.lane = 4, .batch = 1, .buffer_count = 1};
-    while (fgets(line, sizeof line, file))
+    while (fgets(line, sizeof line, file) && line[0] != '#')
         if (!parse_line(program, line)) {
             fprintf(stderr, "model_check: cannot read: %s", line);
             return false;

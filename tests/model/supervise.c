@@ -155,7 +155,7 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
     else if (!culprit || worker->caught)
         culprit = first;
     /* A liar may have run whatever was in its lane. */
-    if (closing || worker->caught)
+    if (worker->caught)
         started = worker->published;
     else if (crew->kill == BHI_KILL_DEADLINE || crew->kill == BHI_KILL_CANCEL)
         started = started < culprit ? culprit : started;
@@ -179,6 +179,9 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
                 due.status = BH_WORKER_LOST;
                 due.origin = culprit ? worker->records[culprit].work : NOBODY;
             }
+        } else if (closing) {
+            due.status = BH_CONTEXT_CLOSED;
+            due.cause.worker_pid = crew->pid;
         } else if (opinion->doomed || opinion->asked) {
             due.status = BH_CANCELLED;
         } else {
@@ -203,6 +206,28 @@ static void cause_of_death(struct world *world, struct worker *worker, char text
     snprintf(text, 64, "worker %d died", worker->crew.pid);
     death->message = text;
     death->worker_pid = worker->crew.pid;
+}
+
+/* The first worker that is lost for nothing is replaced at once, the next ones with a pause that
+ * doubles, from 10 ms to 1 s; a good one in between ends that. */
+static void check_backoff(struct world *world, int index, bool good, bool productive) {
+    struct world_stream *stream = world->streams[index];
+    uint64_t pause_ns = 0;
+    if (good)
+        stream->losses = 0;
+    if (stream->core.state == BHI_STREAM_UNAVAILABLE)
+        return; /* until it is as new */
+    if (!productive) {
+        if (stream->losses)
+            pause_ns = stream->losses > 7 ? 1000 * MS : (10 * MS) << (stream->losses - 1);
+        pause_ns = pause_ns > 1000 * MS ? 1000 * MS : pause_ns;
+        stream->losses++;
+    }
+    uint64_t until_ns = stream->core.restart.not_before_ns;
+    if (until_ns != (pause_ns ? world->now_ns + pause_ns : 0))
+        world_fail(world, "budget", "stream %d pauses for %llu ns, not %llu", index,
+                   (unsigned long long)(until_ns ? until_ns - world->now_ns : 0),
+                   (unsigned long long)pause_ns);
 }
 
 /* A stream has lost a worker for nothing, or could not get one: may it give up? Must it (case 50)?
@@ -285,7 +310,8 @@ bool supervise_bury(struct world *world, struct worker *worker) {
     struct bhi_death death = {
         .outcome = worker->death,
         .started = worker_started(worker),
-        .marker = worker->marker_completed,
+        /* Who was caught lying may have written anything there. */
+        .marker = worker->caught ? (uint32_t)model_mix(world->now_ns) : worker->marker_completed,
         .closing = world->closed,
         .excused = worker->ready && worker->zygote_lost,
         .final = !worker->ready && worker->death.exit_code == 1,
@@ -311,6 +337,10 @@ bool supervise_bury(struct world *world, struct worker *worker) {
         world_fail(world, "E13", "worker %d: blame is %sput on one of its submissions", crew->pid,
                    lost ? "not " : "");
     if (index != NOBODY && !world->failed) {
+        uint64_t cost_ns =
+            world->program->streams[index].window_ms * MS / world->program->streams[index].budget;
+        bool lived = worker->ready && world->now_ns - worker->ready_ns >= cost_ns;
+        check_backoff(world, index, lived || worker->productive, productive);
         if (!death.final)
             check_budget(world, index, productive);
         after_loss(world, index);
@@ -351,6 +381,7 @@ bool supervise_staff(struct world *world, uint32_t index, uint32_t arg) {
         world_trace(world, "  stream %u: no worker to be had", index);
         before_loss(world, (int)index, UNAVAILABLE);
         bhi_stream_lost_worker(&stream->core, false, &why);
+        check_backoff(world, (int)index, false, false);
         check_budget(world, (int)index, false);
         after_loss(world, (int)index);
         return true;
@@ -374,6 +405,7 @@ bool supervise_ready(struct world *world, uint32_t index) {
         worker->crew.kill != BHI_KILL_NONE)
         return false;
     worker->ready = true;
+    worker->ready_ns = world->now_ns;
     world_trace(world, "  worker %d is ready", worker->crew.pid);
     bhi_stream_served(&world->streams[index]->core);
     return true;

@@ -56,6 +56,10 @@ void world_init(struct world *world, const struct program *program, FILE *trace)
     }
 }
 
+static bool is_pending(const struct world *world, int work) {
+    return world->lives[work].submitted && !world->lives[work].ended;
+}
+
 /* -- what must hold between any two steps --------------------------------------------------------
  */
 
@@ -68,6 +72,14 @@ static void check_streams(struct world *world) {
         if (failure != world->oracle.failure[s])
             world_fail(world, "E4", "the earliest failure of stream %d is #%d, not #%d", s, failure,
                        world->oracle.failure[s]);
+        int oldest = NOBODY;
+        for (int work = WORKS - 1; work >= 0; work--)
+            if (is_pending(world, work) && world->program->works[work].stream == s)
+                oldest = work;
+        const struct bhi_submission *found = bhi_stream_oldest(&stream->core);
+        if ((found ? work_of_submission(found) : NOBODY) != oldest)
+            world_fail(world, "order", "the oldest of stream %d is #%d, not #%d", s,
+                       found ? work_of_submission(found) : NOBODY, oldest);
         const struct worker *worker = world->serving[s];
         if (!worker || !worker->ready || worker->crew.kill != BHI_KILL_NONE ||
             worker->published - worker->crew.harvested >= world->program->lane)
@@ -160,7 +172,7 @@ static bool submit(struct world *world, int number) {
     life->event = ports_new_event(world, number);
     life->id = life->event->id = ++world->ids;
     world->work_of_id[life->id] = (int8_t)number;
-    life->event->verdict.submitted_ns = world->now_ns;
+    life->event->verdict.submitted_ns = life->submitted_ns = world->now_ns;
     life->core = ports_new_submission(world, number);
     bhi_submission_init(life->core, &stream->core, life->event);
     life->core->deadline_ns =
@@ -186,7 +198,7 @@ static bool submit(struct world *world, int number) {
     life->submitted = true;
     if (world->oracle.gives_up[work->stream] != 0 && stream->heals &&
         world->now_ns - stream->gave_up_ns >= world->program->streams[work->stream].window_ms * MS)
-        oracle_healed(world, work->stream), tally(TALLY_HEALED);
+        stream->losses = 0, oracle_healed(world, work->stream), tally(TALLY_HEALED);
     oracle_submit(world, number);
     bhi_submission_enqueue(life->core);
     stream = world->streams[work->stream];
@@ -284,6 +296,7 @@ static bool reset(struct world *world, int s) {
         tally(TALLY_RESET);
     oracle_reset(world, s);
     oracle_healed(world, s);
+    stream->losses = 0;
     if (bhi_stream_reset(&stream->core) != was || stream->core.state == BHI_STREAM_UNAVAILABLE)
         world_fail(world, "budget", "stream %d is reset and still UNAVAILABLE", s);
     return true;
@@ -308,10 +321,6 @@ static bool lose_zygote(struct world *world) {
         worker->death = (struct bhi_outcome)BHI_OUTCOME_INIT;
     }
     return any;
-}
-
-static bool is_pending(const struct world *world, int work) {
-    return world->lives[work].submitted && !world->lives[work].ended;
 }
 
 static int oldest_pending(const struct world *world) {

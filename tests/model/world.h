@@ -47,7 +47,7 @@ struct worker {
     uint64_t begun_ns;
     uint32_t marker_started, marker_completed;
     uint64_t seen_of, seen_ns; /* the merged one that a look found running, and when */
-    uint64_t kill_ns, skipped_ns;
+    uint64_t kill_ns, skipped_ns, ready_ns;
     struct bhi_outcome death;
     struct record records[RECORDS];
 };
@@ -59,6 +59,7 @@ struct world_stream {
     bool held;  /* by the host */
     bool heals; /* UNAVAILABLE: once the window has passed since */
     uint64_t gave_up_ns;
+    uint32_t losses; /* unproductive ones in a row */
 };
 
 struct world_buffer {
@@ -76,7 +77,7 @@ struct life {
     struct worker *watched;      /* where one who waits for it looks, as far as he was told */
     uint64_t seq;
     uint64_t id; /* of its event */
-    uint64_t published_ns;
+    uint64_t submitted_ns, published_ns;
     bool begun, done; /* physically, ever */
     bool recorded_ok; /* its completion record was taken in, and is a good one */
     uint8_t runs;
