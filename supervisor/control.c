@@ -3,6 +3,7 @@
 #include "fdpass.h"
 #include "futex.h"
 #include "proc_status.h"
+#include "step_point.h"
 #include "zygote.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ static void violation(struct bhi_worker *worker, const char *what) {
 }
 
 static void on_hello(struct bhi_worker *worker, const struct bhi_msg_hello *hello) {
+    BHI_STEP_POINT("hello", worker);
     if (hello->worker != worker->id ||
         sodium_memcmp(hello->token, worker->token, sizeof worker->token) != 0) {
         violation(worker, "its hello has the wrong token");
@@ -80,6 +82,7 @@ void bhi_control_ready(struct bhi_worker *worker) {
 }
 
 static void on_ready(struct bhi_worker *worker) {
+    BHI_STEP_POINT("ready", worker);
     /* Its word can overtake the zygote's that it exists: then that one is waited for. */
     worker->ready_said = true;
     if (worker->pidfd >= 0)
@@ -220,12 +223,16 @@ static int send_one(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
                       ? outgoing->message.kernel_create.kernel
                       : outgoing->message.buffer_attach.buffer,
         };
+        BHI_STEP_POINT("descriptor_due", worker);
         int error = bhi_fdpass_send(worker->fdpass, &tag, sizeof tag, &outgoing->fd, 1);
         if (error)
             return error;
         outgoing->fd_sent = true;
+        BHI_STEP_POINT("descriptor_sent", worker);
     }
-    return bhi_channel_send(&worker->channel, &outgoing->message);
+    int error = bhi_channel_send(&worker->channel, &outgoing->message);
+    BHI_STEP_POINT("control_sent", worker);
+    return error;
 }
 
 bool bhi_control_send(struct bhi_worker *worker) {

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "context.h"
 #include "futex.h"
+#include "step_point.h"
 #include "stream.h"
 #include "submission.h"
 #include "worker_proc.h"
@@ -47,6 +48,7 @@ void bhi_event_turn(struct bh_event *event) {
 void bhi_event_publish(struct bh_event *event) {
     BHI_CHECK(bhi_event_state(event) == BH_EVENT_PENDING);
     event->submission = NULL;
+    BHI_STEP_POINT("event_due", event);
     uint32_t state = event->verdict.status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED;
     atomic_store_explicit(&event->word, state, memory_order_release);
     wake_sleepers(event);

@@ -4,6 +4,7 @@
 #include "detail.h"
 #include "futex.h"
 #include "staffing.h"
+#include "step_point.h"
 #include "zygote.h"
 
 #include <errno.h>
@@ -78,6 +79,7 @@ static bool confirmed_dead(const struct bhi_worker *worker, uint64_t now_ns) {
 
 static void bury_worker(struct bhi_worker *worker) {
     bh_context *context = worker->context;
+    BHI_STEP_POINT("worker_due", worker);
     /* Its last words: they may say why it could not start. */
     bhi_control_receive(worker);
     bhi_context_lock(context);

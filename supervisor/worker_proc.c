@@ -7,6 +7,7 @@
 #include "kernel.h"
 #include "memfd.h"
 #include "reactor.h"
+#include "step_point.h"
 #include "zygote.h"
 
 #include <errno.h>
@@ -172,6 +173,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     bhi_context_lock(context);
     bhi_list_append(&context->workers, &worker->link);
     bhi_context_unlock(context);
+    BHI_STEP_POINT("spawn_requested", worker);
     return worker;
 }
 
@@ -355,6 +357,7 @@ bool bhi_worker_publish(struct bhi_worker *worker, struct bhi_submission *submis
         atomic_store_explicit(&worker->lane.header->notify_at, worker->harvested + 1,
                               memory_order_seq_cst);
     bhi_lane_publish(&worker->lane, submission->record);
+    BHI_STEP_POINT("submission_published", worker);
     bhi_event_turn(submission->event);
     /* Dekker with the worker: it says that it sleeps, fences, and looks at the lane again. */
     atomic_thread_fence(memory_order_seq_cst);
@@ -394,6 +397,7 @@ static bool take_result(struct bhi_worker *worker, uint64_t seq) {
         liar(worker, "it wrote a malformed result");
         return false;
     }
+    BHI_STEP_POINT("result_read", worker);
     struct bhi_submission *submission =
         BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
     BHI_CHECK(submission->record->seq == seq);

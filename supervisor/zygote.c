@@ -5,6 +5,7 @@
 #include "futex.h"
 #include "launch.h"
 #include "reactor.h"
+#include "step_point.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -119,10 +120,12 @@ static int launch(struct bhi_zygote *zygote) {
         zygote->warden_pidfd = -1;
         return error;
     }
+    BHI_STEP_POINT("warden_started", zygote);
     /* Its end first: whatever fails after this, it is buried once its warden is gone. */
     if ((error = bhi_reactor_watch(context, zygote->warden_pidfd, &zygote->warden_source)) != 0 ||
         (error = send_start(zygote)) != 0)
         return error;
+    BHI_STEP_POINT("zygote_told", zygote);
     return bhi_reactor_watch(context, zygote->socket, &zygote->socket_source);
 }
 
@@ -171,6 +174,7 @@ static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pi
     bhi_context_lock(context);
     worker->pidfd = pidfd;
     worker->pid = pid > 0 ? pid : 0;
+    BHI_STEP_POINT("spawn_answered", worker);
     if (error && error != -ESRCH)
         bhi_worker_kill(worker, BHI_KILL_START, 0, "it could not be put into its memory cgroup: %s",
                         strerrorname_np(-error));
