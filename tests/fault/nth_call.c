@@ -14,7 +14,7 @@ struct scene {
     bh_kernel *gate;
     bh_buffer *word; /* of the gate */
     volatile uint32_t *open;
-    bh_event *running, *queued;
+    bh_event *running, *queued[16]; /* as many as make its worker's books grow */
 };
 
 /* One call, and the end of what it began. Returns the call's status. */
@@ -214,22 +214,30 @@ static bh_status waits(struct scene *scene, bh_detail *detail) {
 }
 
 static void queue_behind_the_gate(struct scene *scene) {
+    /* A new worker has empty books. */
+    bh_stream_release(scene->stream);
+    scene->stream = fx_stream(scene->context, "new", FX_SECONDS);
+    fx_ready(scene->stream);
     *fx_pointer(scene->word) = 0;
     scene->running = fx_gate(scene->stream, scene->gate, scene->word);
     fx_await_gate(scene->word);
     const bh_command fill = {
         .type = BH_COMMAND_FILL, .dst = scene->buffer, .size = bh_buffer_size(scene->buffer)};
     const bh_submit_info info = {.commands = &fill, .command_count = 1};
-    BHT_EQ(bh_submit(scene->stream, &info, &scene->queued, NULL), BH_OK);
+    for (size_t i = 0; i < BHT_COUNT(scene->queued); i++)
+        BHT_EQ(bh_submit(scene->stream, &info, &scene->queued[i], NULL), BH_OK);
 }
 
-/* A submission that is in the lane behind another one. */
+/* Submissions that are in the lane behind another one. */
 static bh_status cancel(struct scene *scene, bh_detail *detail) {
     (void)detail;
-    bh_status status = bh_event_cancel(scene->queued);
+    bh_status status = BH_OK;
+    for (size_t i = 0; i < BHT_COUNT(scene->queued) && status == BH_OK; i++)
+        status = bh_event_cancel(scene->queued[i]);
     *scene->open = FX_GATE_OPEN;
     BHT_EQ(bht_end(scene->running, "the gate"), BH_OK); /* whoever stands behind it is cancelled */
-    BHT_EQ(bht_end(scene->queued, bht_where()), BH_CANCELLED);
+    for (size_t i = 0; i < BHT_COUNT(scene->queued); i++)
+        BHT_EQ(bht_end(scene->queued[i], bht_where()), BH_CANCELLED);
     return status;
 }
 
@@ -270,7 +278,8 @@ static void end_scene(struct scene *scene) {
 static unsigned sweep(struct scene *scene, const char *name, setting *before, entry *call,
                       struct bht_fault fault) {
     unsigned fired = 0;
-    for (fault.nth = 1;; fault.nth = bht_next(fault.nth, 80)) {
+    for (fault.nth = 1;;
+         fault.nth = bht_next(fault.nth, fault.lasting ? 10 : 50, fault.lasting ? 5 : 10)) {
         bh_detail detail = {0};
         BHT_LT(fault.nth, 5000);
         if (before)
@@ -305,6 +314,8 @@ static void sweep_entry(const char *name, setting *before, entry *call,
     BHT_EQ(call(&scene, &detail), BH_OK);
     for (int kind = 0; kind < BHT_KINDS; kind++) {
         for (int lasting = 0; lasting < 2; lasting++) {
+            if (lasting && !expected[kind])
+                continue;
             unsigned fired = sweep(
                 &scene, name, before, call,
                 (struct bht_fault){.kind = kind, .side = BHT_THIS_THREAD, .lasting = lasting});
@@ -327,15 +338,15 @@ static void sweep_entry(const char *name, setting *before, entry *call,
 ENTRY(context_create, NULL, 4, 2, 4, 1)
 ENTRY(stream_create, NULL, 1)
 ENTRY(buffer_create, NULL, 1, 4, 1)
-ENTRY(large_buffer_create, NULL, 1, 4, 2)
+ENTRY(large_buffer_create, NULL, 0, 0, 2)
 ENTRY(buffer_use, NULL, 0)
 ENTRY(kernel_create, NULL, 2, 3, 1)
 ENTRY(prepare_refused, NULL, 7, 3, 2)
 ENTRY(prepare, NULL, 4, 0, 1)
 ENTRY(reflect, NULL, 4, 0, 1)
-ENTRY(submit_many, NULL, 60, 80, 25)
+ENTRY(submit_many, NULL, 20, 20, 12)
 ENTRY(waits, NULL, 10, 4, 2)
-ENTRY(cancel, queue_behind_the_gate, 1)
+ENTRY(cancel, queue_behind_the_gate, 2)
 ENTRY(devices, NULL, 2)
 
 int main(int argc, char **argv) {

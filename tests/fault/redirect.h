@@ -4,6 +4,7 @@
 #ifndef BHT_REDIRECT_H
 #define BHT_REDIRECT_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -57,6 +58,8 @@ int bht_pidfd_open(pid_t pid, unsigned flags);
 #define fcntl(...)         BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, fcntl, __VA_ARGS__)
 #define open(...)          BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, open, __VA_ARGS__)
 #define fopen(...)         BHT_SEAM(BHT_DESCRIPTOR, EMFILE, NULL, fopen, __VA_ARGS__)
+#define opendir(...)       BHT_SEAM(BHT_DESCRIPTOR, EMFILE, NULL, opendir, __VA_ARGS__)
+#define fdopendir(...)     BHT_SEAM(BHT_DESCRIPTOR, ENOMEM, NULL, fdopendir, __VA_ARGS__)
 #define mkdir(...)         BHT_SEAM(BHT_DESCRIPTOR, ENOSPC, -1, mkdir, __VA_ARGS__)
 #define eventfd(...)       BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, eventfd, __VA_ARGS__)
 #define epoll_create1(...) BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, epoll_create1, __VA_ARGS__)
@@ -79,7 +82,11 @@ int bht_pidfd_open(pid_t pid, unsigned flags);
     BHT_SEAM_ERROR(BHT_PROCESS, ENOMEM, posix_spawnattr_init, __VA_ARGS__)
 #define posix_spawn_file_actions_adddup2(...)                                                      \
     BHT_SEAM_ERROR(BHT_PROCESS, ENOMEM, posix_spawn_file_actions_adddup2, __VA_ARGS__)
-#define sendmsg(...)  BHT_SEAM(BHT_SEND, ENOBUFS, -1, sendmsg, __VA_ARGS__)
-#define zmq_send(...) BHT_SEAM(BHT_SEND, EAGAIN, -1, zmq_send, __VA_ARGS__)
+#define sendmsg(...) BHT_SEAM(BHT_SEND, ENOBUFS, -1, sendmsg, __VA_ARGS__)
+/* Only the first part of a message can be refused. */
+#define zmq_send(socket, bytes, length, flags)                                                     \
+    (((flags)&ZMQ_SNDMORE) == 0                                                                    \
+         ? zmq_send(socket, bytes, length, flags)                                                  \
+         : BHT_SEAM(BHT_SEND, EAGAIN, -1, zmq_send, socket, bytes, length, flags))
 
 #endif

@@ -9,10 +9,10 @@ bool bht_nightly(void) {
     return value && strcmp(value, "1") == 0;
 }
 
-unsigned bht_next(unsigned n, unsigned dense) {
+unsigned bht_next(unsigned n, unsigned dense, unsigned part) {
     if (bht_nightly() || n < dense)
         return n + 1;
-    return n + 1 + n / 10;
+    return n + 1 + n / part;
 }
 
 void bht_check_detail(bh_status status, const bh_detail *detail, const char *what) {
@@ -32,7 +32,7 @@ bh_status bht_end(bh_event *event, const char *what) {
         return BH_OK;
     bh_status status = bh_event_wait(event, FX_SECONDS);
     if (status == BH_TIMEOUT)
-        BHT_FAIL("%s: the event never ends", what);
+        BHT_FAIL("%s (%s): the event never ends", what, bht_where());
     bh_verdict verdict;
     BHT_EQ(bh_event_verdict(event, &verdict), BH_OK);
     BHT_EQ(verdict.status, status);

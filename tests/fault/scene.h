@@ -7,8 +7,8 @@
 
 /* $BULKHEAD_TEST_NIGHTLY: every N, not a sample. */
 bool bht_nightly(void);
-/* The N after |n|: each of the first |dense|, then about a tenth more each time (nightly: each). */
-unsigned bht_next(unsigned n, unsigned dense);
+/* The N after |n|: each of the first |dense|, then steps of n / |part| (nightly: each). */
+unsigned bht_next(unsigned n, unsigned dense, unsigned part);
 
 /* A result that is not BH_OK must be typed and say something. |what| is for the failure's text. */
 void bht_check_detail(bh_status status, const bh_detail *detail, const char *what);
