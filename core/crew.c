@@ -155,7 +155,8 @@ bool bhi_crew_result(struct bhi_crew *crew, struct bhi_outcome *outcome) {
         outcome->started_ns = submission->released_ns;
     if (outcome->ended_ns < outcome->started_ns)
         outcome->ended_ns = outcome->started_ns;
-    crew->running_since_ns = outcome->ended_ns;
+    if (crew->running_since_ns < outcome->ended_ns) /* a later one may have been seen to begin */
+        crew->running_since_ns = outcome->ended_ns;
     if (outcome->status == BH_CANCELLED) {
         bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, crew->pid);
         return true;

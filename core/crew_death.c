@@ -4,6 +4,10 @@
 
 #include <stdio.h>
 
+static struct bhi_submission *oldest(const struct bhi_crew *crew) {
+    return BHI_CONTAINER(crew->inflight.next, struct bhi_submission, link);
+}
+
 /* Those that were never started go back to the head of the queue, in order (E13). */
 static void put_back(struct bhi_crew *crew, uint64_t started) {
     struct bhi_core_stream *stream = crew->stream;
@@ -29,7 +33,7 @@ static void put_back(struct bhi_crew *crew, uint64_t started) {
 /* Which of those in flight was running: the first one that the device had not finished. 0: none
  * is to blame, the one that the worker was killed for has ended before the signal came. */
 static uint64_t culprit_of(const struct bhi_crew *crew, uint64_t started, uint32_t marker) {
-    uint64_t first = BHI_CONTAINER(crew->inflight.next, struct bhi_submission, link)->seq;
+    uint64_t first = oldest(crew)->seq;
     if (crew->kill_event) {
         const struct bhi_submission *target = NULL;
         BHI_LIST_EACH(node, &crew->inflight) {
@@ -72,25 +76,38 @@ static void judge(struct bhi_crew *crew, struct bhi_submission *submission,
         outcome.message = message;
     }
     outcome.started_ns = crew->running_since_ns;
+    if (outcome.started_ns < submission->released_ns)
+        outcome.started_ns = submission->released_ns;
     outcome.ended_ns = crew->core->ports->now_ns(crew->core);
     bhi_submission_end(submission, &outcome);
 }
 
 /* The culprit comes first: it may depend on one that is lost with it, and its own fault must not
  * come back to it along that path. */
-static void judge_inflight(struct bhi_crew *crew, const struct bhi_death *death, uint64_t culprit) {
+static void judge_started(struct bhi_crew *crew, const struct bhi_death *death, uint64_t culprit,
+                          uint64_t started) {
     uint64_t origin = 0, tick = ++crew->core->ticks;
     BHI_LIST_EACH(node, &crew->inflight) {
         struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (submission->seq == culprit) {
+        if (submission->seq == culprit && culprit <= started) {
             origin = submission->event->id;
             judge(crew, submission, death, culprit, origin, tick);
             break;
         }
     }
+    while (!bhi_list_empty(&crew->inflight)) {
+        struct bhi_submission *next = oldest(crew);
+        if (next->seq > started)
+            break;
+        judge(crew, next, death, culprit, origin, tick);
+    }
+}
+
+/* The context closes: those that were never started have nowhere to go. */
+static void end_rest(struct bhi_crew *crew) {
     while (!bhi_list_empty(&crew->inflight))
-        judge(crew, BHI_CONTAINER(crew->inflight.next, struct bhi_submission, link), death, culprit,
-              origin, tick);
+        bhi_submission_end_unstarted(oldest(crew), BH_CONTEXT_CLOSED,
+                                     "the context was destroyed before it started", crew->pid);
 }
 
 bool bhi_crew_died(struct bhi_crew *crew, const struct bhi_death *death) {
@@ -105,14 +122,16 @@ bool bhi_crew_died(struct bhi_crew *crew, const struct bhi_death *death) {
     bool blame = false;
     if (!bhi_list_empty(&crew->inflight)) {
         /* A liar may have run whatever was in its lane: none of that runs again. */
-        uint64_t started = crew->lied || death->closing ? crew->published : death->started;
+        uint64_t started = crew->lied ? crew->published : death->started;
         uint64_t culprit = culprit_of(crew, started, death->marker);
         if (crew->kill == BHI_KILL_DEADLINE || crew->kill == BHI_KILL_CANCEL ||
             crew->kill == BHI_KILL_PROTOCOL)
             started = started < culprit ? culprit : started;
-        put_back(crew, started);
-        blame = !bhi_list_empty(&crew->inflight);
-        judge_inflight(crew, death, culprit);
+        if (!death->closing)
+            put_back(crew, started);
+        blame = !bhi_list_empty(&crew->inflight) && oldest(crew)->seq <= started;
+        judge_started(crew, death, culprit, started);
+        end_rest(crew);
     }
     crew->stream = NULL;
     bhi_stream_lost_worker(stream, blame || death->excused, &death->why);
