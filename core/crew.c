@@ -106,8 +106,7 @@ void bhi_crew_fill(struct bhi_core_stream *stream) {
             break;
         }
         if (result == BHI_PUBLISH_NO_MEMORY)
-            bhi_submission_end_unstarted(next, BH_OUT_OF_HOST_MEMORY,
-                                         "the host process is out of memory", 0);
+            bhi_submission_end_unstarted(next, BH_NO_MEMORY, bh_status_text(BH_NO_MEMORY), 0);
     }
     ports->unref_stream(stream);
 }

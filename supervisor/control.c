@@ -3,6 +3,7 @@
 #include "fdpass.h"
 #include "futex.h"
 #include "proc_status.h"
+#include "step_point.h"
 #include "zygote.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ static void violation(struct bhi_worker *worker, const char *what) {
 }
 
 static void on_hello(struct bhi_worker *worker, const struct bhi_msg_hello *hello) {
+    BHI_STEP_POINT("hello", worker);
     if (hello->worker != worker->id ||
         sodium_memcmp(hello->token, worker->token, sizeof worker->token) != 0) {
         violation(worker, "its hello has the wrong token");
@@ -55,6 +57,9 @@ static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *de
         devices[worker->device_count] = *device;
         worker->devices = devices;
         worker->device_count++;
+    } else {
+        bhi_crew_kill(&worker->crew, BHI_KILL_START, 0,
+                      "no memory for the devices that it tells of");
     }
     bhi_context_unlock(worker->context);
 }
@@ -66,7 +71,10 @@ void bhi_control_ready(struct bhi_worker *worker) {
     if (error == -ESRCH)
         return; /* dead or dying: the pidfd tells */
     bhi_context_lock(worker->context);
-    if (error) {
+    if (error && !why[0]) {
+        bhi_crew_kill(&worker->crew, BHI_KILL_START, 0, "its isolation could not be checked: %s",
+                      strerrorname_np(-error));
+    } else if (error) {
         bhi_crew_kill(&worker->crew, BHI_KILL_START, 0, "it is not isolated: %s", why);
     } else if (worker->crew.kill == BHI_KILL_NONE) {
         worker->state = BHI_RUNNING;
@@ -79,18 +87,31 @@ void bhi_control_ready(struct bhi_worker *worker) {
 }
 
 static void on_ready(struct bhi_worker *worker) {
+    BHI_STEP_POINT("ready", worker);
     /* Its word can overtake the zygote's that it exists: then that one is waited for. */
     worker->ready_said = true;
     if (worker->pidfd >= 0)
         bhi_control_ready(worker);
 }
 
+/* No memory for what it says of |kernel|: that is passed over, and told again to who asks. */
+static void lose_reflection(struct bhi_worker *worker) {
+    bhi_context_lock(worker->context);
+    worker->reflection_lost = true;
+    bhi_context_unlock(worker->context);
+}
+
 static void on_binding(struct bhi_worker *worker, const struct bhi_msg_kernel_binding *binding) {
     struct bhi_reflection *reflection = worker->reflecting;
+    if (worker->passing_over && worker->passing_over == binding->kernel)
+        return;
     if (!reflection) {
         reflection = worker->reflecting = calloc(1, sizeof *reflection);
-        if (!reflection)
+        if (!reflection) {
+            worker->passing_over = binding->kernel;
+            lose_reflection(worker);
             return;
+        }
         bhi_list_init(&reflection->link);
         reflection->kernel = binding->kernel;
     }
@@ -107,15 +128,31 @@ static void on_binding(struct bhi_worker *worker, const struct bhi_msg_kernel_bi
     memcpy(out->name, binding->name, sizeof out->name);
 }
 
+/* Who waits in bh_kernel_reflect looks again. */
+static void tell_reflection(struct bhi_worker *worker) {
+    bhi_context_lock(worker->context);
+    if (worker->crew.stream)
+        bhi_stream_changed(bhi_stream_of(worker->crew.stream));
+    bhi_context_unlock(worker->context);
+}
+
 static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kernel_info *info) {
     struct bhi_reflection *reflection = worker->reflecting;
     worker->reflecting = NULL;
-    if (!reflection) {
+    bool passed_over = worker->passing_over && worker->passing_over == info->kernel;
+    worker->passing_over = 0;
+    if (!reflection && !passed_over) {
         reflection = calloc(1, sizeof *reflection);
-        if (!reflection)
-            return;
-        bhi_list_init(&reflection->link);
-        reflection->kernel = info->kernel;
+        if (reflection) {
+            bhi_list_init(&reflection->link);
+            reflection->kernel = info->kernel;
+        } else {
+            lose_reflection(worker);
+        }
+    }
+    if (!reflection) {
+        tell_reflection(worker);
+        return;
     }
     if (reflection->kernel != info->kernel || reflection->info.binding_count != info->bindings) {
         free(reflection);
@@ -133,9 +170,8 @@ static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kerne
         bhi_list_append(&worker->reflections, &reflection->link);
         reflection = NULL;
     }
-    if (worker->crew.stream)
-        bhi_stream_changed(bhi_stream_of(worker->crew.stream));
     bhi_context_unlock(worker->context);
+    tell_reflection(worker);
     free(reflection);
 }
 
@@ -217,12 +253,23 @@ static int send_one(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
                       ? outgoing->message.kernel_create.kernel
                       : outgoing->message.buffer_attach.buffer,
         };
+        BHI_STEP_POINT("descriptor_due", worker);
         int error = bhi_fdpass_send(worker->fdpass, &tag, sizeof tag, &outgoing->fd, 1);
         if (error)
             return error;
         outgoing->fd_sent = true;
+        BHI_STEP_POINT("descriptor_sent", worker);
     }
-    return bhi_channel_send(&worker->channel, &outgoing->message);
+    int error = bhi_channel_send(&worker->channel, &outgoing->message);
+    BHI_STEP_POINT("control_sent", worker);
+    return error;
+}
+
+static void hung_up(struct bhi_worker *worker) {
+    bhi_context_lock(worker->context);
+    if (!worker->hung_up_ns)
+        worker->hung_up_ns = bhi_now_ns();
+    bhi_context_unlock(worker->context);
 }
 
 bool bhi_control_send(struct bhi_worker *worker) {
@@ -238,12 +285,14 @@ bool bhi_control_send(struct bhi_worker *worker) {
     while (alive && !bhi_list_empty(&outbox)) {
         struct bhi_outgoing *outgoing = BHI_CONTAINER(outbox.next, struct bhi_outgoing, link);
         int error = send_one(worker, outgoing);
-        if (error == -EAGAIN || error == -EINTR) {
-            left = true;
+        if (error == -EPIPE || error == -ECONNREFUSED || error == -ENOTCONN) {
+            hung_up(worker); /* it is gone, as the pidfd will tell, or it only says so */
             break;
         }
-        if (error)
-            break; /* the peer is gone: the pidfd will tell */
+        if (error) {
+            left = true; /* a full socket, or no memory: it is tried again */
+            break;
+        }
         sent = true;
         bhi_list_remove(&outgoing->link);
         if (outgoing->fd >= 0)

@@ -152,6 +152,14 @@ int bhi_spawn_warden(const char *path, int socket, pid_t *out_pid) {
     return pidfd;
 }
 
+void bhi_spawn_kill(int pidfd) {
+    siginfo_t info;
+    pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
+    while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED) != 0 && errno == EINTR)
+        ;
+    close(pidfd);
+}
+
 void bhi_spawn_reap(int pidfd) {
     /* ECHILD: the host reaps for itself, or ignores SIGCHLD. All the same to us. */
     siginfo_t info;

@@ -12,6 +12,8 @@ bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, 
  * signals and a clean environment. Returns its pidfd (the pid cannot have been reused: it waits
  * for `start`) or -errno. */
 int bhi_spawn_warden(const char *path, int socket, pid_t *out_pid);
+/* Kills a child and waits for its end; closes the pidfd. */
+void bhi_spawn_kill(int pidfd);
 /* Reaps it if nobody else has. Never blocks. */
 void bhi_spawn_reap(int pidfd);
 

@@ -4,6 +4,7 @@
 #include "core/detail.h"
 #include "futex.h"
 #include "staffing.h"
+#include "step_point.h"
 #include "zygote.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@
 #define EVENTS          64
 #define RETRY_NS        (2ull * 1000000)    /* a full socket is tried again after */
 #define REAP_GRACE_NS   (2000ull * 1000000) /* for the exit status, which a busy machine delays */
+#define HANG_UP_NS      (200ull * 1000000)  /* for a worker to end, after its sockets have */
 #define WARDEN_GRACE_NS (1000ull * 1000000) /* to follow its zygote */
 #define SWEEP_NS        (20ull * 1000000)
 #define CLOSE_GRACE_NS  (10000ull * 1000000) /* for everything to die when the context closes */
@@ -78,6 +80,7 @@ static bool confirmed_dead(const struct bhi_worker *worker, uint64_t now_ns) {
 
 static void bury_worker(struct bhi_worker *worker) {
     bh_context *context = worker->context;
+    BHI_STEP_POINT("worker_due", worker);
     /* Its last words: they may say why it could not start. */
     bhi_control_receive(worker);
     bhi_context_lock(context);
@@ -227,7 +230,7 @@ static void on_event(bh_context *context, const struct bhi_source *source) {
         bhi_reactor_unwatch(context, zygote->warden_pidfd);
         zygote->warden_gone = true;
         /* Before its zygote: then that one dies with it, if it was ever born. */
-        if (zygote->pidfd < 0)
+        if (zygote->pidfd < 0 || zygote->unwatched)
             zygote->gone = true;
         lose_zygote(zygote);
         break;
@@ -255,6 +258,14 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
                           bhi_step_name(atomic_load(&worker->progress.header->step)));
         else if (worker->crew.kill == BHI_KILL_NONE)
             due = worker->start_deadline_ns;
+        if (worker->hung_up_ns && !worker->reap_deadline_ns && worker->crew.kill == BHI_KILL_NONE) {
+            /* The dying close their sockets first. One that stays would never be told anything
+             * again, and what waits for that would wait for ever. */
+            if (worker->hung_up_ns + HANG_UP_NS <= now_ns)
+                bhi_crew_kill(&worker->crew, BHI_KILL_PROTOCOL, 0, "it has closed its sockets");
+            else
+                due = min_ns(due, worker->hung_up_ns + HANG_UP_NS);
+        }
         if (worker->channel_more)
             due = 0;
         if (due < look_again)

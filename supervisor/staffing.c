@@ -5,6 +5,7 @@
 #include "stream.h"
 #include "worker_proc.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define SPARE_PAUSE_NS (1000ull * 1000000) /* after a spare could not be started */
@@ -24,16 +25,42 @@ static struct bhi_zygote *find_zygote(bh_context *context, const char *driver) {
     return NULL;
 }
 
+static bool wants(const struct bh_stream *stream) {
+    return stream->core.state == BHI_STREAM_WANTING && !stream->core.crew;
+}
+
+/* No zygote for |driver|: charged to each stream that wants one, so that it is not tried for ever,
+ * and not without a pause. */
+static void no_zygote(bh_context *context, const char *driver, const bh_detail *why) {
+    bhi_streams_hold(context);
+    BHI_LIST_EACH(node, &context->streams) {
+        struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+        char wanted[BHI_DRIVER_NAME];
+        uint32_t index;
+        bhi_selector_parse(stream->device, wanted, &index);
+        if (!wants(stream) || strcmp(wanted, driver) != 0)
+            continue;
+        if (why->status == BH_NO_DEVICE || why->status == BH_UNSUPPORTED)
+            bhi_stream_unavailable(&stream->core, why, false);
+        else
+            bhi_stream_lost_worker(&stream->core, false, why);
+    }
+    bhi_streams_let_go(context);
+}
+
 /* No zygote serves |driver|, and only this thread starts them. The list owns the new one; one that
  * is lost at once is buried in this thread's next turn. */
 static void start_zygote(bh_context *context, const char *driver) {
     struct bhi_zygote *zygote = bhi_zygote_start(context, driver);
-    if (zygote && zygote->state == BHI_ZYGOTE_LOST)
+    if (!zygote) {
+        bh_detail why;
+        bhi_fail(&why, BH_NO_MEMORY, ENOMEM, "starting a zygote");
+        bhi_context_lock(context);
+        no_zygote(context, driver, &why);
+        bhi_context_unlock(context);
+    } else if (zygote->state == BHI_ZYGOTE_LOST) {
         bhi_staffing_zygote_failed(zygote);
-}
-
-static bool wants(const struct bh_stream *stream) {
-    return stream->core.state == BHI_STREAM_WANTING && !stream->core.crew;
+    }
 }
 
 /* Lock held. A ready spare first, then one that is on its way. */
@@ -170,19 +197,6 @@ void bhi_staffing_zygote_failed(struct bhi_zygote *zygote) {
     bh_detail why = zygote->failure;
     if (why.status == BH_OK)
         bhi_fail(&why, BH_UNAVAILABLE, 0, "the zygote died while it started");
-    bhi_streams_hold(context);
-    BHI_LIST_EACH(node, &context->streams) {
-        struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
-        char driver[BHI_DRIVER_NAME];
-        uint32_t index;
-        bhi_selector_parse(stream->device, driver, &index);
-        if (!wants(stream) || strcmp(driver, zygote->requested) != 0)
-            continue;
-        if (why.status == BH_NO_DEVICE || why.status == BH_UNSUPPORTED)
-            bhi_stream_unavailable(&stream->core, &why, false);
-        else
-            bhi_stream_lost_worker(&stream->core, false, &why);
-    }
-    bhi_streams_let_go(context);
+    no_zygote(context, zygote->requested, &why);
     bhi_context_unlock(context);
 }

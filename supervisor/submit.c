@@ -394,10 +394,14 @@ static bool find_reflection(bh_stream *stream, const bh_kernel *kernel, bh_kerne
     return found != NULL;
 }
 
-/* Was the kernel introduced to the worker that the stream has now? */
-static bool knows(bh_stream *stream, const bh_kernel *kernel) {
+/* Was the kernel introduced to the worker that the stream has now? One that has told, when there
+ * was no memory to keep it, is made to forget the kernel: next time it tells again. */
+static bool knows(bh_stream *stream, const bh_kernel *kernel, bool *out_lost) {
     bhi_context_lock(stream->context);
-    const struct bhi_worker *worker = bhi_stream_worker(stream);
+    struct bhi_worker *worker = bhi_stream_worker(stream);
+    *out_lost = worker && worker->reflection_lost && !bhi_worker_reflection(worker, kernel->id);
+    if (*out_lost)
+        bhi_worker_forget_kernel(worker, kernel->id);
     bool known = worker && bhi_idset_has(&worker->kernels, kernel->id);
     bhi_context_unlock(stream->context);
     return known;
@@ -442,7 +446,11 @@ static bh_status reflect_once(bh_kernel *kernel, bh_stream *stream, uint64_t dea
         uint32_t seen = atomic_load(&stream->ready_word);
         if (find_reflection(stream, kernel, out_info))
             break;
-        if (!knows(stream, kernel))
+        bool lost;
+        bool known = knows(stream, kernel, &lost);
+        if (lost)
+            return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_kernel_reflect");
+        if (!known)
             return BH_PENDING;
         if (bhi_futex_wait(&stream->ready_word, seen, false, deadline_ns) == -ETIMEDOUT)
             return bhi_fail(detail, BH_TIMEOUT, 0,

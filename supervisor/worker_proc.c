@@ -7,6 +7,7 @@
 #include "kernel.h"
 #include "memfd.h"
 #include "reactor.h"
+#include "step_point.h"
 #include "zygote.h"
 
 #include <errno.h>
@@ -170,6 +171,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     bhi_context_lock(context);
     bhi_list_append(&context->workers, &worker->link);
     bhi_context_unlock(context);
+    BHI_STEP_POINT("spawn_requested", worker);
     return worker;
 }
 
@@ -334,6 +336,7 @@ enum bhi_publish bhi_worker_publish(struct bhi_worker *worker, struct bhi_reques
         atomic_store_explicit(&worker->lane.header->notify_at, worker->crew.harvested + 1,
                               memory_order_seq_cst);
     bhi_lane_publish(&worker->lane, request->record);
+    BHI_STEP_POINT("submission_published", worker);
     /* Dekker with the worker: it says that it sleeps, fences, and looks at the lane again. */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&worker->progress.header->sleeping, memory_order_relaxed))
@@ -349,6 +352,7 @@ static bool take_result(struct bhi_worker *worker) {
         bhi_crew_liar(&worker->crew, "it wrote a malformed result");
         return false;
     }
+    BHI_STEP_POINT("result_read", worker);
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     outcome.status = (bh_status)result.status;
     outcome.executed = result.status == BH_OK ? BH_EXECUTED_YES : (bh_executed)result.executed;
@@ -401,6 +405,8 @@ void bhi_worker_harvest(struct bhi_worker *worker) {
 
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
     bhi_worker_harvest(worker);
+    if (worker->reap_deadline_ns)
+        return BH_FOREVER; /* it is dead: what it was killed for has been decided */
     const struct bhi_crew *crew = &worker->crew;
     return bhi_crew_deadline(
         &worker->crew, now_ns,

@@ -81,6 +81,7 @@ struct bhi_worker {
     uint64_t flood_since_ns; /* control messages are counted by the second */
     uint32_t flood_count;
     struct bhi_reflection *reflecting; /* bindings are coming */
+    uint64_t passing_over;             /* kernel whose bindings there is no memory for; 0: none */
 
     /* Lock. */
     struct bhi_list link; /* context->workers */
@@ -98,9 +99,11 @@ struct bhi_worker {
     int exit_code_kind, exit_status; /* si_code, si_status */
     uint64_t start_deadline_ns;
     uint64_t reap_deadline_ns; /* the pidfd fired; the exit status is due by then */
+    uint64_t hung_up_ns; /* it had closed a socket then: its end is due soon after; 0: it has not */
     struct bhi_msg_device *devices;
     uint32_t device_count;
     struct bhi_list reflections; /* bhi_reflection.link */
+    bool reflection_lost;        /* there was no memory for one of them */
 };
 
 /* Sends a spawn request; the worker is in context->workers then. Reactor, no lock. NULL with

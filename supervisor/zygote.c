@@ -5,6 +5,7 @@
 #include "futex.h"
 #include "launch.h"
 #include "reactor.h"
+#include "step_point.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #define START_TIMEOUT_NS (20ull * 1000000000)
+#define UNWATCHED_NS     (200ull * 1000000) /* for the end of a worker whose pidfd cannot tell */
 #define PROTOCOL         1
 
 void bhi_zygote_retain(struct bhi_zygote *zygote) {
@@ -66,6 +68,8 @@ static void remove_runtime_dir(struct bhi_zygote *zygote) {
     if (!dir) {
         if (fd >= 0)
             close(fd);
+        rmdir(zygote->runtime_dir); /* it may be empty */
+        zygote->runtime_dir[0] = 0;
         return;
     }
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
@@ -119,10 +123,17 @@ static int launch(struct bhi_zygote *zygote) {
         zygote->warden_pidfd = -1;
         return error;
     }
+    BHI_STEP_POINT("warden_started", zygote);
     /* Its end first: whatever fails after this, it is buried once its warden is gone. */
-    if ((error = bhi_reactor_watch(context, zygote->warden_pidfd, &zygote->warden_source)) != 0 ||
-        (error = send_start(zygote)) != 0)
+    error = bhi_reactor_watch(context, zygote->warden_pidfd, &zygote->warden_source);
+    if (error) {
+        bhi_spawn_kill(zygote->warden_pidfd); /* it has not been told anything yet */
+        zygote->warden_pidfd = -1;
         return error;
+    }
+    if ((error = send_start(zygote)) != 0)
+        return error;
+    BHI_STEP_POINT("zygote_told", zygote);
     return bhi_reactor_watch(context, zygote->socket, &zygote->socket_source);
 }
 
@@ -165,31 +176,48 @@ static struct bhi_worker *find_worker(struct bhi_zygote *zygote, uint64_t id) {
 static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pidfd) {
     bh_context *context = zygote->context;
     pid_t pid = bhi_pidfd_pid(pidfd);
-    int error = 0;
+    /* Without its pid it could not be limited, or checked. */
+    int error = pid < 0 ? (int)pid : 0;
     if (pid > 0 && worker->memory_limit && zygote->cgroup.version)
         error = bhi_cgroup_enter(&zygote->cgroup, worker->id, pid);
     bhi_context_lock(context);
     worker->pidfd = pidfd;
     worker->crew.pid = pid > 0 ? pid : 0;
+    BHI_STEP_POINT("spawn_answered", worker);
     if (error && error != -ESRCH)
-        bhi_crew_kill(&worker->crew, BHI_KILL_START, 0,
-                      "it could not be put into its memory cgroup: %s", strerrorname_np(-error));
+        bhi_crew_kill(&worker->crew, BHI_KILL_START, 0, "%s: %s",
+                      pid < 0 ? "its pid could not be read"
+                              : "it could not be put into its memory cgroup",
+                      strerrorname_np(-error));
     else if (worker->crew.kill != BHI_KILL_NONE)
         bhi_crew_kill(&worker->crew, worker->crew.kill, 0, "late");
     bhi_context_unlock(context);
-    bhi_reactor_watch(context, pidfd, &worker->pidfd_source);
+    if ((error = bhi_reactor_watch(context, pidfd, &worker->pidfd_source)) != 0) {
+        /* Nobody would notice its end: it ends now, and is buried whether it is reaped or not. */
+        bhi_context_lock(context);
+        bhi_crew_kill(&worker->crew, BHI_KILL_START, 0, "its pidfd could not be watched: %s",
+                      strerrorname_np(-error));
+        worker->reap_deadline_ns = bhi_deadline_ns(UNWATCHED_NS);
+        bhi_context_unlock(context);
+    }
     if (worker->ready_said)
         bhi_control_ready(worker);
 }
 
-static void ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *message,
+/* False: its end could not be noticed, so it is killed. */
+static bool ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *message,
                   int pidfd) {
+    int error = bhi_reactor_watch(zygote->context, pidfd, &zygote->pidfd_source);
     bhi_context_lock(zygote->context);
     zygote->pidfd = pidfd;
-    zygote->state = BHI_ZYGOTE_READY;
     snprintf(zygote->driver, sizeof zygote->driver, "%s", message->driver);
+    if (error)
+        bhi_fail(&zygote->failure, BH_UNAVAILABLE, -error, "watching the zygote");
+    else
+        zygote->state = BHI_ZYGOTE_READY;
     bhi_context_unlock(zygote->context);
-    bhi_reactor_watch(zygote->context, pidfd, &zygote->pidfd_source);
+    zygote->unwatched = error != 0;
+    return !error;
 }
 
 static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *message, int *fd) {
@@ -198,9 +226,11 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
     case BHI_MSG_ZYGOTE_READY:
         if (zygote->state != BHI_ZYGOTE_STARTING)
             return false;
-        ready(zygote, &message->zygote_ready, *fd);
-        *fd = -1;
-        return true;
+        {
+            int pidfd = *fd;
+            *fd = -1;
+            return ready(zygote, &message->zygote_ready, pidfd);
+        }
     case BHI_MSG_ZYGOTE_FAILED: {
         const struct bhi_msg_zygote_failed *failed = &message->zygote_failed;
         bh_status status = (bh_status)failed->status;

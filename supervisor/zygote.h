@@ -38,6 +38,7 @@ struct bhi_zygote {
     uint64_t start_deadline_ns;
     bool gone; /* it, or the warden before it was born, is dead */
     bool warden_gone;
+    bool unwatched;      /* only its warden's end tells its own */
     uint64_t *leftovers; /* dead workers whose cgroup was still busy */
     size_t leftover_count;
     uint64_t bury_by_ns; /* LOST: then its warden is killed if it is still there */

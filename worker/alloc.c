@@ -2,6 +2,7 @@
  * freed by glibc's own free(), which is not replaced. A sanitizer brings its own allocator, which
  * is left alone. */
 #include "alloc.h"
+#include "faults.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -64,7 +65,7 @@ static void refused(uint64_t bytes) {
 }
 
 void *malloc(size_t size) {
-    void *p = __libc_malloc(size);
+    void *p = BHI_FAULT_CALL("alloc") ? NULL : __libc_malloc(size);
     if (p == NULL) {
         refused(size);
     }
@@ -72,7 +73,7 @@ void *malloc(size_t size) {
 }
 
 void *calloc(size_t count, size_t size) {
-    void *p = __libc_calloc(count, size);
+    void *p = BHI_FAULT_CALL("alloc") ? NULL : __libc_calloc(count, size);
     if (p == NULL) {
         size_t bytes;
         refused(__builtin_mul_overflow(count, size, &bytes) ? UINT64_MAX : bytes);
@@ -81,7 +82,7 @@ void *calloc(size_t count, size_t size) {
 }
 
 void *realloc(void *old, size_t size) {
-    void *p = __libc_realloc(old, size);
+    void *p = BHI_FAULT_CALL("alloc") ? NULL : __libc_realloc(old, size);
     if (p == NULL && size != 0) {
         refused(size);
     }
@@ -89,8 +90,9 @@ void *realloc(void *old, size_t size) {
 }
 
 void *memalign(size_t alignment, size_t size) {
-    void *p = __libc_memalign(alignment, size);
-    if (p == NULL && errno == ENOMEM) {
+    const bool fails = BHI_FAULT_CALL("alloc");
+    void *p = fails ? NULL : __libc_memalign(alignment, size);
+    if (p == NULL && (fails || errno == ENOMEM)) {
         refused(size);
     }
     return p;
@@ -115,8 +117,12 @@ int posix_memalign(void **out, size_t alignment, size_t size) {
 }
 
 void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset) {
-    void *p = (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);
-    if (p == (void *)-1 && errno == ENOMEM) {
+    const bool fails = BHI_FAULT_CALL("map");
+    void *p = (void *)-1;
+    if (!fails) {
+        p = (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);
+    }
+    if (p == (void *)-1 && (fails || errno == ENOMEM)) {
         refused(length);
     }
     return p;

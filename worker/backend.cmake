@@ -17,6 +17,7 @@ set(backend_sources
     vk_api.c
     vk_backend.c
     vk_bind.c
+    vk_breakable.c
     vk_buffer.c
     vk_device.c
     vk_fault.c

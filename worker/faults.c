@@ -4,13 +4,18 @@
 #if BHI_FAULTS
 
 #include "channel.h"
+#include "fault_plan.h"
 #include "progress.h"
+#include "sandbox_seccomp.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,14 +33,19 @@ enum action {
     ACT_HANG,
     ACT_FLOOD,
     ACT_GARBAGE,
-    ACT_CLOSE,
     ACT_FAIL,
+    ACT_CLOSE,
+    ACT_CLOSE_HANG,
+    ACT_HANG_UP,
+    ACT_OOM_HOST,
+    ACT_OOM_DEVICE,
+    ACT_LOST,
     ACTIONS,
 };
 
 static const char *const action_names[ACTIONS] = {
-    "segv",  "abort", "kill",  "stop",    "sigsys", "exit0",
-    "exit7", "hang",  "flood", "garbage", "close",  "fail",
+    "segv",    "abort", "kill",  "stop",       "sigsys",  "exit0",    "exit7",      "hang", "flood",
+    "garbage", "fail",  "close", "close_hang", "hang_up", "oom_host", "oom_device", "lost",
 };
 
 struct rule {
@@ -53,6 +63,7 @@ static struct {
     bool running; /* `ready` was passed */
     struct bhi_progress *progress;
     struct bhi_channel *channel;
+    struct bhi_fault_plan *plan; /* NULL: none */
 } faults;
 
 static bool parse_number(const char *text, unsigned *out) {
@@ -92,12 +103,28 @@ static bool parse_rule(char *text, struct rule *rule) {
     return length > 0 && (size_t)length < sizeof rule->point;
 }
 
+static void map_plan(const char *path) {
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    void *plan = fd < 0
+                     ? MAP_FAILED
+                     : mmap(NULL, sizeof *faults.plan, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (plan == MAP_FAILED) {
+        abort(); /* a test without its fault must not pass */
+    }
+    close(fd);
+    faults.plan = plan;
+}
+
 void bhi_faults_init(void) {
     const char *list = getenv("BULKHEAD_TEST_FAULTS");
     char *copy = list == NULL ? NULL : strdup(list);
     char *state = NULL;
     for (char *item = copy == NULL ? NULL : strtok_r(copy, ",", &state); item != NULL;
          item = strtok_r(NULL, ",", &state)) {
+        if (strncmp(item, "plan=", 5) == 0) {
+            map_plan(item + 5);
+            continue;
+        }
         /* A test with a typo in it must not pass. */
         if (faults.count == MAX_RULES || !parse_rule(item, &faults.rules[faults.count])) {
             abort();
@@ -140,13 +167,10 @@ static void garbage(void) {
     }
 }
 
-/* Every descriptor it has: control, side channel, doorbell. What libzmq does then is its affair;
- * what was running does not end. */
+/* Its sockets, its doorbell, and whatever else it has open. */
 static void close_all(void) {
-    for (int fd = 0; fd < 1024; fd++) {
-        (void)close(fd);
-    }
-    for (volatile int forever = 1; forever;) {
+    for (int fd = 3; fd < 256; fd++) {
+        close(fd);
     }
 }
 
@@ -188,7 +212,18 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
     case ACT_CLOSE:
         close_all();
         break;
+    case ACT_CLOSE_HANG: /* what was running does not end */
+        close_all();
+        for (volatile int forever = 1; forever;) {
+        }
+        break;
+    case ACT_HANG_UP:
+        close(BHI_FDPASS_DESCRIPTOR);
+        break;
     case ACT_FAIL:
+    case ACT_OOM_HOST:
+    case ACT_OOM_DEVICE:
+    case ACT_LOST:
     case ACTIONS:
         break;
     }
@@ -197,9 +232,10 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
 /* The points of starting are passed once each. The others are counted from there on: the warm-up
  * attaches, creates and submits as well, and is not meant. */
 static bool counts(const char *name) {
-    static const char *const starting[] = {"spawned",   "capabilities", "sandbox", "connect",
-                                           "token",     "hello",        "device",  "warm_up",
-                                           "lock_down", "ready"};
+    static const char *const starting[] = {
+        "spawned",      "capabilities", "sandbox",    "connect",     "token",
+        "hello",        "device",       "warm_up",    "lock_down",   "ready",
+        "fork_request", "before_fork",  "after_fork", "exit_report", "say"};
     for (size_t i = 0; i < sizeof starting / sizeof starting[0]; i++) {
         if (strcmp(name, starting[i]) == 0) {
             faults.running |= strcmp(name, "ready") == 0;
@@ -209,10 +245,30 @@ static bool counts(const char *name) {
     return faults.running;
 }
 
-bool bhi_fault_point(const char *name) {
-    bool fails = false;
-    if (!counts(name)) {
-        return false;
+static bool is_fault(enum action action) {
+    return action == ACT_FAIL || action == ACT_OOM_HOST || action == ACT_OOM_DEVICE ||
+           action == ACT_LOST;
+}
+
+/* The action that the plan has for this passage of |name|; ACTIONS: none. */
+static enum action planned(const char *name) {
+    struct bhi_fault_plan *plan = faults.plan;
+    enum action action;
+    if (plan == NULL || atomic_load(&plan->armed) == 0 || strcmp(plan->point, name) != 0 ||
+        !parse_action(plan->what, &action) || atomic_fetch_add(&plan->passed, 1) + 1 != plan->nth ||
+        atomic_exchange(&plan->fired, 1) != 0) {
+        return ACTIONS;
+    }
+    atomic_store(&plan->pid, (int32_t)syscall(SYS_getpid));
+    return action;
+}
+
+/* What fails here; ACTIONS: nothing. */
+static enum action pass(const char *name) {
+    enum action fails = planned(name);
+    if (fails != ACTIONS && !is_fault(fails)) {
+        act(fails);
+        fails = ACTIONS;
     }
     for (size_t i = 0; i < faults.count; i++) {
         struct rule *rule = &faults.rules[i];
@@ -224,13 +280,42 @@ bool bhi_fault_point(const char *name) {
         if (rule->nth != ANY && rule->nth != rule->passed) {
             continue;
         }
-        if (rule->action == ACT_FAIL) {
-            fails = true;
+        if (is_fault(rule->action)) {
+            fails = rule->action;
         } else {
             act(rule->action);
         }
     }
     return fails;
+}
+
+bool bhi_fault_point(const char *name) {
+    return counts(name) && pass(name) != ACTIONS;
+}
+
+bool bhi_fault_call(const char *starting, const char *running) {
+    const bool fails = faults.worker != 0 && pass(faults.running ? running : starting) != ACTIONS;
+    if (fails) {
+        errno = ENOMEM;
+    }
+    return fails;
+}
+
+int bhi_fault_vulkan(const char *starting, const char *running) {
+    if (faults.worker == 0) {
+        return 0;
+    }
+    switch (pass(faults.running ? running : starting)) {
+    case ACT_OOM_HOST:
+    case ACT_FAIL:
+        return -1; /* VK_ERROR_OUT_OF_HOST_MEMORY */
+    case ACT_OOM_DEVICE:
+        return -2; /* VK_ERROR_OUT_OF_DEVICE_MEMORY */
+    case ACT_LOST:
+        return -4; /* VK_ERROR_DEVICE_LOST */
+    default:
+        return 0;
+    }
 }
 
 #endif

@@ -6,8 +6,12 @@
  *   POINT   a name used in BHI_FAULT_POINT("…")
  *   NTH     the how-manyth time the point is passed in that worker, from 1, or *
  *   ACTION  segv, abort, kill, stop, sigsys (an execve), exit0, exit7, hang (endless loop), flood
- *           (control messages for ever), garbage (random bytes over progress), close (all
- *           descriptors, then an endless loop), fail (the call guarded by BHI_FAULT_FAILS fails)
+ *           (control messages for ever), garbage (random bytes over progress), fail (the call
+ *           guarded by BHI_FAULT_FAILS fails), close (all its descriptors),
+ *           close_hang (and then an endless loop), hang_up
+ *           (the socket that descriptors come through), oom_host, oom_device,
+ *           lost (what a Vulkan call says)
+ * An item plan=PATH names a fault_plan.h: a fault that is told later.
  */
 #ifndef BHI_FAULTS_H
 #define BHI_FAULTS_H
@@ -21,24 +25,39 @@ struct bhi_progress;
 struct bhi_channel;
 void bhi_faults_targets(struct bhi_progress *progress, struct bhi_channel *channel);
 bool bhi_fault_point(const char *name); /* true: action `fail` is due here */
+/* A call that every worker makes many times has two names: while it starts, and from `ready` on.
+ * The zygote's are not counted. */
+bool bhi_fault_call(const char *starting, const char *running);  /* true: it fails */
+int bhi_fault_vulkan(const char *starting, const char *running); /* a VkResult; 0: none */
+#define BHI_FAULT_CALL(name)  bhi_fault_call("start_" name, name)
 #define BHI_FAULT_POINT(name) ((void)bhi_fault_point(name))
 #define BHI_FAULT_FAILS(name) bhi_fault_point(name)
 #else
 #define BHI_FAULT_POINT(name) ((void)0)
 #define BHI_FAULT_FAILS(name) false
+#define BHI_FAULT_CALL(name)  false
 #endif
 
 /* The points:
  *   spawned        (fail: the zygote says so only when the worker has said that it is ready)
  *   capabilities   (fail: they are kept)      token   (fail: a wrong one is sent)
  *   sandbox, connect, hello, device, warm_up, lock_down, ready     while starting
+ *   fork_request, before_fork, after_fork   in the zygote: a worker is asked for, about to be
+ *                  forked, forked and not yet spoken of
+ *   exit_report    in the zygote: a worker has ended, the host does not know
+ *   say            in the zygote (fail: the host does not hear it)
  * and from `ready` on (what the warm-up passes does not count):
  *   started        a submission was taken from the lane, nothing is submitted
  *   submitted      vkQueueSubmit has returned
  *   before_record  the device has finished, the completion record is not written
+ *   torn_record    half a result is written (fail: it is published like that)
  *   after_record   the completion record is published, nobody is woken
  *   attach         a buffer is being attached
  *   kernel_create  a kernel is being created
+ * Calls, as start_NAME while starting:
+ *   vk             a Vulkan call that can fail    vk_poll  vkGetFenceStatus
+ *   alloc, map     malloc and its kin; mmap: of the driver as well
+ *   send           a control message
  */
 
 #endif

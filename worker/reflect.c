@@ -22,7 +22,10 @@ struct reflector {
 static bool cross_failed(struct reflector *r) {
     const char *text =
         r->context != NULL ? spvc_context_get_last_error_string(r->context) : "out of memory";
-    bhi_fault_set(r->fault, BH_INVALID_KERNEL, "the module cannot be reflected: %s", text);
+    /* It gives the text of whatever C++ threw, and no code of its own for this. */
+    const bool starved = r->context == NULL || strstr(text, "bad_alloc") != NULL;
+    bhi_fault_set(r->fault, starved ? BH_OUT_OF_HOST_MEMORY : BH_INVALID_KERNEL,
+                  "the module cannot be reflected: %s", text);
     return false;
 }
 

@@ -78,6 +78,11 @@ static int fill(scmp_filter_ctx context, enum bhi_filter filter, const struct bh
     return start ? 0 : add_descriptors(context);
 }
 
+/* Want of memory passes: the next worker may have it. */
+static bh_status verdict_of(int error) {
+    return error == -ENOMEM ? BH_SYSTEM : BH_UNSUPPORTED;
+}
+
 int bhi_sandbox_seccomp(enum bhi_filter filter, const struct bhi_driver *driver,
                         struct bhi_failure *failure) {
     const char *name = filter == BHI_FILTER_START ? "A" : "B";
@@ -87,9 +92,9 @@ int bhi_sandbox_seccomp(enum bhi_filter filter, const struct bhi_driver *driver,
     }
     int r = fill(context, filter, driver);
     if (r != 0) {
-        r = bhi_fail(failure, BH_UNSUPPORTED, -r, "cannot build filter %s", name);
+        r = bhi_fail(failure, verdict_of(r), -r, "cannot build filter %s", name);
     } else if ((r = seccomp_load(context)) != 0) {
-        r = bhi_fail(failure, BH_UNSUPPORTED, -r, "cannot load filter %s on all threads", name);
+        r = bhi_fail(failure, verdict_of(r), -r, "cannot load filter %s on all threads", name);
     }
     seccomp_release(context);
     return r;

@@ -178,6 +178,19 @@ static bool run_first(struct bhi_session *s) {
     return true;
 }
 
+static void write_result(struct bhi_session *s, const struct bhi_result *result, const char *text) {
+#if BHI_FAULTS
+    /* The seq comes last: what is torn has none. */
+    struct bhi_result *slot = &s->config.progress->results[result->seq & s->config.progress->mask];
+    const size_t half = sizeof *result / 2;
+    memcpy((char *)slot + half, (const char *)result + half, sizeof *result - half);
+    if (BHI_FAULT_FAILS("torn_record")) {
+        return;
+    }
+#endif
+    bhi_progress_result(s->config.progress, result, text);
+}
+
 static int run_batch(struct bhi_session *s, size_t count) {
     struct bhi_progress_header *header = s->config.progress->header;
     const uint64_t first = s->next_seq;
@@ -220,8 +233,7 @@ static int run_batch(struct bhi_session *s, size_t count) {
             }
             wait_for_slot(s, first + i);
         }
-        bhi_progress_result(s->config.progress, &s->results[i],
-                            poisoned ? s->faults[i].text : NULL);
+        write_result(s, &s->results[i], poisoned ? s->faults[i].text : NULL);
         s->config.lane->tail += s->records[i]->size;
         failed |= poisoned;
     }

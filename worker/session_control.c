@@ -1,5 +1,6 @@
 #include "session_internal.h"
 
+#include "faults.h"
 #include "fdpass.h"
 #include "memfd.h"
 
@@ -115,6 +116,9 @@ int bhi_session_send(struct bhi_session *s, const struct bhi_message *message) {
     const _Atomic uint32_t *doorbell = &s->config.lane->header->doorbell;
     const uint64_t deadline = bhi_deadline_ns(SEND_PATIENCE_NS);
     int error;
+    if (BHI_FAULT_CALL("send")) {
+        return BHI_EXIT_SUPERVISOR;
+    }
     while ((error = bhi_channel_send(s->config.channel, message)) == -EAGAIN &&
            bhi_now_ns() < deadline) {
         (void)bhi_futex_wait(doorbell, atomic_load_explicit(doorbell, memory_order_relaxed), true,

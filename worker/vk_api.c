@@ -1,4 +1,5 @@
 #include "vk_api.h"
+#include "vk_breakable.h"
 
 #define LOAD(get, object, name)                                                                    \
     do {                                                                                           \
@@ -13,6 +14,7 @@ const char *bhi_vk_api_global(struct bhi_vk_api *api, PFN_vkGetInstanceProcAddr 
     BHI_VK_GLOBAL_FUNCTIONS(LOAD_GLOBAL)
     api->EnumerateInstanceVersion =
         (PFN_vkEnumerateInstanceVersion)get(NULL, "vkEnumerateInstanceVersion");
+    BHI_VK_BREAKABLE(api);
     return NULL;
 }
 
@@ -20,6 +22,7 @@ const char *bhi_vk_api_instance(struct bhi_vk_api *api, PFN_vkGetInstanceProcAdd
                                 VkInstance instance) {
 #define LOAD_INSTANCE(name) LOAD(get, instance, name)
     BHI_VK_INSTANCE_FUNCTIONS(LOAD_INSTANCE)
+    BHI_VK_BREAKABLE(api);
     return NULL;
 }
 
@@ -28,5 +31,6 @@ const char *bhi_vk_api_device(struct bhi_vk_api *api, VkDevice device) {
     BHI_VK_DEVICE_FUNCTIONS(LOAD_DEVICE)
     api->GetDeviceFaultInfoEXT =
         (PFN_vkGetDeviceFaultInfoEXT)api->GetDeviceProcAddr(device, "vkGetDeviceFaultInfoEXT");
+    BHI_VK_BREAKABLE(api);
     return NULL;
 }

@@ -135,7 +135,9 @@ void bhi_backend_kernel_create(struct bhi_backend *b, const struct bhi_msg_kerne
     struct bhi_vk_kernel *kernel = bhi_vk_kernel_new(info, code, constants, constant_count);
     if (kernel != NULL && !bhi_map_put(&b->kernels.map, info->kernel, kernel)) {
         bhi_vk_kernel_free(&b->device, &b->kernels, kernel);
+        kernel = NULL;
     }
+    b->starved |= kernel == NULL;
 }
 
 void bhi_backend_kernel_destroy(struct bhi_backend *b, uint64_t id) {
@@ -191,10 +193,12 @@ void bhi_backend_attach(struct bhi_backend *b, uint64_t id, int fd, uint64_t siz
     bhi_backend_detach(b, id);
     struct bhi_vk_buffer *buffer = bhi_vk_buffer_attach(&b->device, id, fd, size);
     if (buffer == NULL) {
-        return; /* whoever names it is told that it is not attached */
+        b->starved = true; /* whoever names it is told so */
+        return;
     }
     b->imported_bytes += buffer->fault.status == BH_OK ? size : 0;
     if (!bhi_map_put(&b->buffers, id, buffer)) {
+        b->starved = true;
         drop_buffer(b, buffer);
     }
 }

@@ -32,6 +32,7 @@ struct bhi_backend {
     struct bhi_hazards hazards;
     VkFence fence;
     bool lost;
+    bool starved;   /* a buffer or a kernel was given, and there was no memory to know it by */
     uint64_t run;   /* number of the current or last bhi_backend_run() */
     uint64_t stamp; /* number of the newest recording */
 

@@ -61,11 +61,14 @@ bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_con
 }
 
 /* Physical devices, BHI_VK_MAX_DEVICES at most. */
-static uint32_t list_devices(const struct bhi_vk_api *api, VkInstance instance,
-                             VkPhysicalDevice out[BHI_VK_MAX_DEVICES]) {
-    uint32_t count = BHI_VK_MAX_DEVICES;
-    VkResult result = api->EnumeratePhysicalDevices(instance, &count, out);
-    return result >= 0 ? count : 0;
+static VkResult list_devices(const struct bhi_vk_api *api, VkInstance instance,
+                             VkPhysicalDevice out[BHI_VK_MAX_DEVICES], uint32_t *out_count) {
+    *out_count = BHI_VK_MAX_DEVICES;
+    VkResult result = api->EnumeratePhysicalDevices(instance, out_count, out);
+    if (result < 0) {
+        *out_count = 0;
+    }
+    return result;
 }
 
 static VkSubgroupFeatureFlags
@@ -125,7 +128,12 @@ static bool create_device(struct bhi_vk_device *d, struct bhi_fault *fault) {
 
 static bool open_physical(struct bhi_vk_device *d, uint32_t index, struct bhi_fault *fault) {
     VkPhysicalDevice list[BHI_VK_MAX_DEVICES];
-    uint32_t count = list_devices(&d->api, d->instance, list);
+    uint32_t count;
+    VkResult result = list_devices(&d->api, d->instance, list, &count);
+    if (result < 0) { /* that there are none is another matter: nobody would try again */
+        bhi_fault_vk(fault, result, "vkEnumeratePhysicalDevices");
+        return false;
+    }
     if (index >= count) {
         bhi_fault_set(fault, BH_NO_DEVICE, "the driver has %u device%s; there is no number %u",
                       count, count == 1 ? "" : "s", index);
@@ -142,7 +150,7 @@ static bool open_physical(struct bhi_vk_device *d, uint32_t index, struct bhi_fa
     }
     d->api_version =
         basic.apiVersion < VK_API_VERSION_1_3 ? VK_API_VERSION_1_2 : VK_API_VERSION_1_3;
-    VkResult result = bhi_vk_features_query(&d->api, d->physical, d->api_version, &d->enabled);
+    result = bhi_vk_features_query(&d->api, d->physical, d->api_version, &d->enabled);
     if (result != VK_SUCCESS) {
         bhi_fault_vk(fault, result, "vkEnumerateDeviceExtensionProperties");
         return false;
@@ -281,7 +289,8 @@ size_t bhi_vk_device_messages(const struct bhi_vk_api *api, VkInstance instance,
                               VkPhysicalDevice chosen, struct bhi_msg_device *out,
                               size_t capacity) {
     VkPhysicalDevice list[BHI_VK_MAX_DEVICES];
-    uint32_t count = list_devices(api, instance, list);
+    uint32_t count;
+    (void)list_devices(api, instance, list, &count);
     size_t written = 0;
     for (uint32_t i = 0; i < count && written < capacity; i++) {
         struct bhi_msg_device *device = &out[written++];

@@ -24,8 +24,14 @@ static bool depend_on(struct bhi_recorder *r, struct bhi_list *list, void *objec
 struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id) {
     struct bhi_vk_buffer *buffer = bhi_map_get(&r->backend->buffers, id);
     if (buffer == NULL) {
-        bhi_fault_set(r->fault, BH_BINDING_MISMATCH, "buffer %llu is not attached",
-                      (unsigned long long)id);
+        /* Not the submission's fault where it was given. */
+        if (r->backend->starved) {
+            bhi_fault_set(r->fault, BH_OUT_OF_HOST_MEMORY, "no memory to attach buffer %llu",
+                          (unsigned long long)id);
+        } else {
+            bhi_fault_set(r->fault, BH_BINDING_MISMATCH, "buffer %llu is not attached",
+                          (unsigned long long)id);
+        }
         return NULL;
     }
     if (buffer->fault.status != BH_OK) {
@@ -39,8 +45,13 @@ static struct bhi_vk_kernel *find_kernel(struct bhi_recorder *r, uint64_t id) {
     struct bhi_backend *b = r->backend;
     struct bhi_vk_kernel *kernel = bhi_map_get(&b->kernels.map, id);
     if (kernel == NULL) {
-        bhi_fault_set(r->fault, BH_INVALID_KERNEL, "kernel %llu is not there",
-                      (unsigned long long)id);
+        if (b->starved) {
+            bhi_fault_set(r->fault, BH_OUT_OF_HOST_MEMORY, "no memory for kernel %llu",
+                          (unsigned long long)id);
+        } else {
+            bhi_fault_set(r->fault, BH_INVALID_KERNEL, "kernel %llu is not there",
+                          (unsigned long long)id);
+        }
         return NULL;
     }
     if (kernel->last_run != b->run || kernel->state != BHI_KERNEL_READY) {

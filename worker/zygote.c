@@ -51,7 +51,9 @@ static struct zygote {
 /* Waits while the host does not read: the warden ends us with the host, so this ends. */
 static void say(const struct bhi_message *message, const int *fds, size_t fd_count) {
     for (;;) {
-        int r = bhi_fdpass_send_message(zygote.config->socket, message, fds, fd_count);
+        int r = BHI_FAULT_FAILS("say")
+                    ? -EPIPE
+                    : bhi_fdpass_send_message(zygote.config->socket, message, fds, fd_count);
         if (r == 0) {
             return;
         }
@@ -104,6 +106,7 @@ static void child_ended(struct child *child, const siginfo_t *info) {
         message.exited.worker = child->worker;
         message.exited.code = info->si_code;
         message.exited.status = info->si_status;
+        BHI_FAULT_POINT("exit_report");
     }
     const int keeper = child->keeper;
     *child = (struct child){0};
@@ -183,6 +186,7 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
                                        .ordinal = ++zygote.spawned,
                                        .spawn = spawn};
     memcpy(config.fds, fds, sizeof config.fds);
+    BHI_FAULT_POINT("before_fork");
     /* fork(), not the raw call: drivers may have registered handlers. */
     pid_t pid = fork();
     if (pid == 0) {
@@ -230,7 +234,9 @@ static void be_late(int fd, uint64_t bytes) {
 
 static void spawn(struct bhi_msg_spawn *request, const int *fds) {
     int pidfd = -1;
+    BHI_FAULT_POINT("fork_request");
     int r = try_spawn(request, fds, &pidfd);
+    BHI_FAULT_POINT("after_fork");
 #if BHI_FAULTS
     if (r == 0 && BHI_FAULT_FAILS("spawned")) {
         be_late(fds[BHI_SPAWN_PROGRESS], request->progress_bytes);

@@ -326,7 +326,7 @@ typedef enum bh_executed {
 
 /* What became of a submission. Final (E1). */
 typedef struct bh_verdict {
-    bh_status status; /* BH_OK: READY; a code of 32 or more: poisoned */
+    bh_status status; /* BH_OK: READY; any other: poisoned. Under 32: it never reached a worker */
     bh_executed executed;
     int32_t signal;        /* that killed the worker; 0: none */
     int32_t exit_code;     /* of the worker; -1: it did not exit */

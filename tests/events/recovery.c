@@ -433,7 +433,7 @@ static void case_54_garbage_over_the_progress_page(void) {
  * does not notice first that its descriptors are gone, and abort. */
 static void case_54_closed_sockets(void) {
     bh_verdict verdict =
-        rogue("1:submitted:1=close", STAGE_DEADLINE_NS, BH_DEADLINE, BH_WORKER_SIGNAL);
+        rogue("1:submitted:1=close_hang", STAGE_DEADLINE_NS, BH_DEADLINE, BH_WORKER_SIGNAL);
     if (verdict.status == BH_DEADLINE)
         BHT_EQ(verdict.limit, STAGE_DEADLINE_NS);
     else

@@ -61,7 +61,7 @@ static enum bhi_publish publish(struct bhi_crew *crew, struct bhi_submission *su
         tally(TALLY_NO_MEMORY);
         world_trace(world, "  no memory to publish #%d", work);
         oracle_expect(world, work,
-                      &(struct due){.status = BH_OUT_OF_HOST_MEMORY,
+                      &(struct due){.status = BH_NO_MEMORY,
                                     .origin = NOBODY,
                                     .anyhow = true,
                                     .cause = NO_CAUSE});

@@ -1,0 +1,369 @@
+/* Each public entry point, with the Nth allocation, mapping, descriptor or message that the calling
+ * thread makes in it failing, for N = 1, 2, … until none fails: the call answers with a typed
+ * status and a detail, or what it submitted ends with a typed verdict, or all goes well in another
+ * way. Then the same call succeeds, on the same objects. */
+#include "redirect.h"
+#include "scene.h"
+
+#include <stdio.h>
+
+struct scene {
+    bh_context *context;
+    bh_stream *stream, *other;
+    bh_buffer *buffer;
+    bh_kernel *gate;
+    bh_buffer *word; /* of the gate */
+    volatile uint32_t *open;
+    bh_event *running, *queued[16]; /* as many as make its worker's books grow */
+};
+
+/* One call, and the end of what it began. Returns the call's status. */
+typedef bh_status entry(struct scene *scene, bh_detail *detail);
+/* What has to be there before, with nothing failing. */
+typedef void setting(struct scene *scene);
+
+static bh_status context_create(struct scene *scene, bh_detail *detail) {
+    (void)scene;
+    bh_context_options options = fx_options();
+    options.worker_path = BHT_WORKER;
+    bh_context *context;
+    bh_status status = bh_context_create(&options, &context, detail);
+    bh_context_destroy(context);
+    return status;
+}
+
+static bh_status stream_create(struct scene *scene, bh_detail *detail) {
+    bh_stream *stream;
+    bh_status status = bh_stream_create(scene->context, NULL, &stream, detail);
+    bh_stream_release(stream);
+    return status;
+}
+
+static bh_status buffer_create(struct scene *scene, bh_detail *detail) {
+    bh_buffer *buffer;
+    bh_status status = bh_buffer_create(scene->context, 10000, &buffer, detail);
+    bh_buffer_release(buffer);
+    return status;
+}
+
+static bh_status large_buffer_create(struct scene *scene, bh_detail *detail) {
+    bh_buffer *buffer;
+    bh_status status = bh_buffer_create(scene->context, 257ull << 20, &buffer, detail);
+    bh_buffer_release(buffer);
+    return status;
+}
+
+static bh_status buffer_use(struct scene *scene, bh_detail *detail) {
+    void *pointer;
+    char bytes[64] = {0};
+    bh_status status =
+        bh_buffer_map(scene->buffer, BH_MAP_READ_WRITE, FX_SECONDS, &pointer, detail);
+    if (status == BH_OK)
+        status = bh_buffer_write(scene->buffer, 8, bytes, sizeof bytes, FX_SECONDS, detail);
+    if (status == BH_OK)
+        status = bh_buffer_read(scene->buffer, 8, bytes, sizeof bytes, FX_SECONDS, detail);
+    return status;
+}
+
+static bh_status make_kernel(struct scene *scene, bh_kernel **out, bh_detail *detail) {
+    static const uint32_t code[] = {0x07230203u, 0x00010000u, 0, 1, 0};
+    static const bh_specialization constants[] = {{0, 4, 1}, {1, 8, 2}, {2, 1, 1}};
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    options.specializations = constants;
+    options.specialization_count = 3;
+    return bh_kernel_create_spirv(scene->context, code, sizeof code, &options, out, detail);
+}
+
+static bh_status kernel_create(struct scene *scene, bh_detail *detail) {
+    bh_kernel *kernel;
+    bh_status status = make_kernel(scene, &kernel, detail);
+    bh_kernel_release(kernel);
+    return status;
+}
+
+/* A kernel with constants: its introduction takes several messages. It is refused, as it should. */
+static bh_status prepare_refused(struct scene *scene, bh_detail *detail) {
+    bh_kernel *kernel;
+    bh_status status = make_kernel(scene, &kernel, detail);
+    bh_event *event = NULL;
+    if (status == BH_OK)
+        status = bh_kernel_prepare(kernel, scene->stream, &event, detail);
+    if (status == BH_OK) {
+        bh_status end = bht_end(event, bht_where());
+        BHT_TRUE(end == BH_INVALID_KERNEL || end == BH_NO_MEMORY);
+    }
+    bh_kernel_release(kernel);
+    return status;
+}
+
+static bh_status prepare(struct scene *scene, bh_detail *detail) {
+    bh_kernel *kernel;
+    bh_event *event = NULL;
+    bh_status status = bht_kernel(scene->context, "square", &kernel, detail);
+    if (status == BH_OK)
+        status = bh_kernel_prepare(kernel, scene->stream, &event, detail);
+    if (status == BH_OK)
+        status = bht_end(event, bht_where());
+    if (status != BH_OK && event)
+        *detail = (bh_detail){.status = status, .message = "the verdict"};
+    bh_kernel_release(kernel);
+    return status;
+}
+
+static bh_status reflect(struct scene *scene, bh_detail *detail) {
+    bh_kernel *kernel;
+    static bh_kernel_info info;
+    bh_status status = bht_kernel(scene->context, "square", &kernel, detail);
+    if (status == BH_OK)
+        status = bh_kernel_reflect(kernel, scene->stream, FX_SECONDS, &info, detail);
+    if (status == BH_OK)
+        BHT_EQ(info.binding_count, 2);
+    bh_kernel_release(kernel);
+    return status;
+}
+
+enum { BUFFERS = 20, WAITS = 6 };
+
+/* Many new buffers, kernels, commands; waits for events that are pending on another stream. */
+static bh_status submit_many(struct scene *scene, bh_detail *detail) {
+    bh_kernel *square = NULL, *empty = NULL;
+    bh_buffer *buffers[BUFFERS];
+    bh_event *waits[WAITS] = {NULL}, *event = NULL;
+    bh_command commands[BUFFERS + 2];
+    bh_status status = bht_kernel(scene->context, "square", &square, detail);
+    if (status == BH_OK)
+        status = bht_kernel(scene->context, "empty", &empty, detail);
+    for (int i = 0; i < BUFFERS; i++) {
+        buffers[i] = NULL;
+        if (status == BH_OK)
+            status = bh_buffer_create(scene->context, 4096, &buffers[i], detail);
+    }
+    for (int i = 0; i < WAITS && status == BH_OK; i++) {
+        commands[0] = (bh_command){
+            .type = BH_COMMAND_FILL, .dst = buffers[i], .size = 4096, .fill_value = (uint32_t)i};
+        const bh_submit_info info = {.commands = commands, .command_count = 1};
+        status = bh_submit(scene->other, &info, &waits[i], detail);
+    }
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = buffers[0], .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.binding = 1, .buffer = buffers[1], .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+    };
+    for (int i = 0; i < BUFFERS; i++)
+        commands[i] = (bh_command){.type = BH_COMMAND_COPY,
+                                   .src = buffers[i],
+                                   .dst = buffers[(i + 7) % BUFFERS],
+                                   .size = 4096};
+    commands[BUFFERS] = (bh_command){.type = BH_COMMAND_DISPATCH,
+                                     .kernel = square,
+                                     .groups = {1, 1, 1},
+                                     .bindings = bindings,
+                                     .binding_count = 2};
+    commands[BUFFERS + 1] =
+        (bh_command){.type = BH_COMMAND_DISPATCH, .kernel = empty, .groups = {1, 1, 1}};
+    const bh_submit_info info = {
+        .commands = commands, .command_count = BUFFERS + 2, .waits = waits, .wait_count = WAITS};
+    if (status == BH_OK)
+        status = bh_submit(scene->stream, &info, &event, detail);
+    bool queued = event != NULL;
+    bh_status end = bht_end(event, bht_where());
+    for (int i = 0; i < WAITS; i++) {
+        bh_status wait_end = bht_end(waits[i], bht_where());
+        /* What failed is itself what says so. */
+        if (queued && wait_end != BH_OK)
+            BHT_EQ(end, wait_end);
+    }
+    if (status == BH_OK && end != BH_OK) {
+        status = end;
+        *detail = (bh_detail){.status = end, .message = "the verdict"};
+    }
+    for (int i = 0; i < BUFFERS; i++)
+        bh_buffer_release(buffers[i]);
+    bh_kernel_release(square);
+    bh_kernel_release(empty);
+    return status;
+}
+
+static bh_status waits(struct scene *scene, bh_detail *detail) {
+    bh_buffer *buffer = NULL;
+    bh_event *events[3] = {NULL};
+    bh_status status = bh_buffer_create(scene->context, 4096, &buffer, detail);
+    for (int i = 0; i < 3 && status == BH_OK; i++) {
+        const bh_command fill = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 4096};
+        const bh_submit_info info = {.commands = &fill, .command_count = 1};
+        status = bh_submit(scene->stream, &info, &events[i], detail);
+    }
+    if (status == BH_OK) {
+        size_t index;
+        BHT_EQ(bh_event_wait_any(events, 3, FX_SECONDS, &index), BH_OK);
+        for (int i = 0; i < 3; i++) {
+            bh_status end = bh_event_wait(events[i], FX_SECONDS);
+            bh_status again = bh_stream_synchronize(scene->stream, FX_SECONDS, detail);
+            if (end != BH_OK)
+                BHT_NE(again, BH_OK); /* E2: it does not forget */
+            BHT_EQ(bh_stream_wait_ready(scene->stream, FX_SECONDS, NULL), BH_OK);
+            if (status == BH_OK)
+                status = again;
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        bht_end(events[i], bht_where());
+    BHT_EQ(bh_stream_reset(scene->stream, NULL), BH_OK);
+    bh_buffer_release(buffer);
+    return status;
+}
+
+static void queue_behind_the_gate(struct scene *scene) {
+    /* A new worker has empty books. */
+    bh_stream_release(scene->stream);
+    scene->stream = fx_stream(scene->context, "new", FX_SECONDS);
+    fx_ready(scene->stream);
+    *fx_pointer(scene->word) = 0;
+    scene->running = fx_gate(scene->stream, scene->gate, scene->word);
+    fx_await_gate(scene->word);
+    const bh_command fill = {
+        .type = BH_COMMAND_FILL, .dst = scene->buffer, .size = bh_buffer_size(scene->buffer)};
+    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    for (size_t i = 0; i < BHT_COUNT(scene->queued); i++)
+        BHT_EQ(bh_submit(scene->stream, &info, &scene->queued[i], NULL), BH_OK);
+}
+
+/* Submissions that are in the lane behind another one. */
+static bh_status cancel(struct scene *scene, bh_detail *detail) {
+    (void)detail;
+    bh_status status = BH_OK;
+    for (size_t i = 0; i < BHT_COUNT(scene->queued) && status == BH_OK; i++)
+        status = bh_event_cancel(scene->queued[i]);
+    *scene->open = FX_GATE_OPEN;
+    BHT_EQ(bht_end(scene->running, "the gate"), BH_OK); /* whoever stands behind it is cancelled */
+    for (size_t i = 0; i < BHT_COUNT(scene->queued); i++)
+        BHT_EQ(bht_end(scene->queued[i], bht_where()), BH_CANCELLED);
+    return status;
+}
+
+static bh_status devices(struct scene *scene, bh_detail *detail) {
+    static bh_device_info info[4];
+    size_t count = 0;
+    bh_status status = bh_devices(scene->context, info, 4, &count, detail);
+    if (status == BH_OK)
+        BHT_GT(count, 0);
+    return status;
+}
+
+static struct scene make_scene(void) {
+    struct scene scene = {.context = fx_context(NULL)};
+    scene.stream = fx_stream(scene.context, "one", FX_SECONDS);
+    scene.other = fx_stream(scene.context, "two", FX_SECONDS);
+    fx_ready(scene.stream);
+    fx_ready(scene.other);
+    scene.buffer = fx_words(scene.context, 64, 0);
+    scene.gate = fx_kernel(scene.context, "gate");
+    scene.word = fx_words(scene.context, 64, 0);
+    scene.open = fx_pointer(scene.word);
+    return scene;
+}
+
+static void end_scene(struct scene *scene) {
+    fx_expect_healthy(scene->context, scene->stream);
+    fx_expect_healthy(scene->context, scene->other);
+    bh_kernel_release(scene->gate);
+    bh_buffer_release(scene->buffer);
+    bh_buffer_release(scene->word);
+    bh_stream_release(scene->stream);
+    bh_stream_release(scene->other);
+    bh_context_destroy(scene->context);
+}
+
+/* Returns how many different calls have failed. */
+static unsigned sweep(struct scene *scene, const char *name, setting *before, entry *call,
+                      struct bht_fault fault) {
+    unsigned fired = 0;
+    for (fault.nth = 1;;
+         fault.nth = bht_next(fault.nth, fault.lasting ? 10 : 50, fault.lasting ? 5 : 10)) {
+        bh_detail detail = {0};
+        BHT_LT(fault.nth, 5000);
+        if (before)
+            before(scene);
+        bht_arm(fault);
+        bh_status status = call(scene, &detail);
+        if (!bht_disarm()) {
+            if (status != BH_OK)
+                BHT_FAIL("%s without a fault: %s", name, detail.message);
+            return fired;
+        }
+        fired++;
+        char what[256];
+        snprintf(what, sizeof what, "%s, %s %u (%s)", name, bht_kind_name(fault.kind), fault.nth,
+                 bht_where());
+        bht_check_detail(status, &detail, what);
+        if (before)
+            before(scene);
+        status = call(scene, &detail);
+        if (status != BH_OK)
+            BHT_FAIL("%s: after the fault: %s: %s", what, bh_status_name(status), detail.message);
+    }
+}
+
+static void sweep_entry(const char *name, setting *before, entry *call,
+                        const unsigned expected[BHT_KINDS]) {
+    struct scene scene = make_scene();
+    bh_detail detail = {0};
+    /* What a library sets up at its first use has nothing to do with the loop. */
+    if (before)
+        before(&scene);
+    BHT_EQ(call(&scene, &detail), BH_OK);
+    for (int kind = 0; kind < BHT_KINDS; kind++) {
+        for (int lasting = 0; lasting < 2; lasting++) {
+            if (lasting && !expected[kind])
+                continue;
+            unsigned fired = sweep(
+                &scene, name, before, call,
+                (struct bht_fault){.kind = kind, .side = BHT_THIS_THREAD, .lasting = lasting});
+            /* A loop that meets nothing proves nothing. */
+            if (fired < expected[kind])
+                BHT_FAIL("%s: only %u calls of kind %s, at least %u were there once", name, fired,
+                         bht_kind_name(kind), expected[kind]);
+        }
+    }
+    end_scene(&scene);
+}
+
+#define ENTRY(name, before, ...)                                                                   \
+    static void nth_in_##name(void) {                                                              \
+        const unsigned expected[BHT_KINDS] = {__VA_ARGS__};                                        \
+        sweep_entry(#name, before, name, expected);                                                \
+    }
+
+/*    entry            allocation, mapping, descriptor, process, send: how many at least */
+ENTRY(context_create, NULL, 4, 2, 4, 1)
+ENTRY(stream_create, NULL, 1)
+ENTRY(buffer_create, NULL, 1, 4, 1)
+ENTRY(large_buffer_create, NULL, 0, 0, 2)
+ENTRY(buffer_use, NULL, 0)
+ENTRY(kernel_create, NULL, 2, 3, 1)
+ENTRY(prepare_refused, NULL, 7, 3, 2)
+ENTRY(prepare, NULL, 4, 0, 1)
+ENTRY(reflect, NULL, 4, 0, 1)
+ENTRY(submit_many, NULL, 20, 20, 12)
+ENTRY(waits, NULL, 10, 4, 2)
+ENTRY(cancel, queue_behind_the_gate, 2)
+ENTRY(devices, NULL, 2)
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(nth_in_context_create),
+        BHT_TEST(nth_in_stream_create),
+        BHT_TEST(nth_in_buffer_create),
+        BHT_TEST(nth_in_large_buffer_create),
+        BHT_TEST(nth_in_buffer_use),
+        BHT_TEST(nth_in_kernel_create),
+        BHT_TEST(nth_in_prepare_refused),
+        BHT_TEST(nth_in_prepare),
+        BHT_TEST(nth_in_reflect),
+        BHT_TEST_WITH(nth_in_submit_many, 120, 0),
+        BHT_TEST(nth_in_waits),
+        BHT_TEST_WITH(nth_in_cancel, 60, 0),
+        BHT_TEST_WITH(nth_in_devices, 60, 0),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

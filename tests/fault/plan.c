@@ -1,0 +1,48 @@
+#include "plan.h"
+#include "fault_plan.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct {
+    struct bhi_fault_plan *map;
+    char path[64], list[80];
+} plan;
+
+const char *bht_plan_open(void) {
+    snprintf(plan.path, sizeof plan.path, "/tmp/bulkhead-test-plan-XXXXXX");
+    int fd = mkstemp(plan.path);
+    BHT_GE(fd, 0);
+    BHT_EQ(ftruncate(fd, sizeof *plan.map), 0);
+    BHT_EQ(fchmod(fd, 0666), 0); /* the zygote opens it as whoever it is in its namespace */
+    plan.map = mmap(NULL, sizeof *plan.map, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    BHT_TRUE(plan.map != MAP_FAILED);
+    close(fd);
+    snprintf(plan.list, sizeof plan.list, "plan=%s", plan.path);
+    return plan.list;
+}
+
+void bht_plan_close(void) {
+    unlink(plan.path);
+    munmap(plan.map, sizeof *plan.map);
+}
+
+void bht_plan_arm(const char *point, const char *what, unsigned nth) {
+    snprintf(plan.map->point, sizeof plan.map->point, "%s", point);
+    snprintf(plan.map->what, sizeof plan.map->what, "%s", what);
+    plan.map->nth = nth;
+    atomic_store(&plan.map->passed, 0);
+    atomic_store(&plan.map->fired, 0);
+    atomic_store(&plan.map->armed, 1);
+}
+
+bool bht_plan_disarm(void) {
+    atomic_store(&plan.map->armed, 0);
+    return bht_plan_fired();
+}
+
+bool bht_plan_fired(void) {
+    return atomic_load(&plan.map->fired) != 0;
+}

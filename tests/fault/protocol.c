@@ -1,0 +1,248 @@
+/* Step by action: what a worker, or its zygote, does at each step of the protocol
+ * (worker/faults.h), and what the submission that it meets says then. The neighbour is unharmed but
+ * for a zygote's death; the stream is in good health afterwards. */
+#include "plan.h"
+
+#include <stdio.h>
+
+#define MAX_VERDICTS 4
+
+struct row {
+    const char *point, *action;
+    bh_status verdicts[MAX_VERDICTS]; /* what it may be; those left out are BH_OK, which is allowed
+                                         only where it is named first, or stands alone */
+};
+
+#define RUNS                                                                                       \
+    { BH_OK }
+
+/* What happens before it is given work costs nothing: the next worker runs it. */
+static const struct row starting[] = {
+    {"sandbox", "kill", RUNS},
+    {"sandbox", "segv", RUNS},
+    {"sandbox", "exit0", RUNS},
+    {"connect", "kill", RUNS},
+    {"connect", "fail", RUNS}, /* What it opens next takes the numbers of what it closed. */
+    {"connect", "close", {BH_OK, BH_DEADLINE, BH_WORKER_EXIT, BH_PROTOCOL}},
+    {"token", "fail", RUNS},
+    {"hello", "kill", RUNS},
+    {"hello", "exit7", RUNS},
+    {"hello", "fail", RUNS},
+    {"hello", "close", RUNS},
+    {"hello", "stop", RUNS},
+    {"device", "segv", RUNS},
+    {"device", "hang", RUNS},
+    {"device", "flood", RUNS},
+    {"warm_up", "stop", RUNS},
+    {"warm_up", "garbage", RUNS},
+    {"warm_up", "abort", RUNS},
+    {"warm_up", "close", RUNS},
+    {"lock_down", "kill", RUNS},
+    {"lock_down", "stop", RUNS},
+    {"ready", "kill", RUNS},
+    {"ready", "exit0", RUNS},
+    {"ready", "close", RUNS},
+    {"ready", "flood", RUNS},
+};
+
+/* It was asked for another worker: those that it has die with it. */
+static const struct row zygote[] = {
+    {"fork_request", "segv", RUNS},  {"fork_request", "exit0", RUNS},
+    {"fork_request", "close", RUNS}, {"fork_request", "hang", RUNS},
+    {"before_fork", "segv", RUNS},   {"before_fork", "exit7", RUNS},
+    {"after_fork", "segv", RUNS},    {"after_fork", "exit0", RUNS},
+    {"after_fork", "close", RUNS},   {"after_fork", "hang", RUNS},
+    {"say", "fail", RUNS},           {"say", "segv", RUNS},
+};
+
+static const struct row running[] = {
+    {"attach", "kill", {BH_OK}},
+    {"attach", "segv", {BH_OK}},
+    {"attach", "stop", {BH_DEADLINE}},
+    {"attach", "exit0", {BH_OK}},
+    {"attach", "fail", {BH_OUT_OF_HOST_MEMORY}},
+    {"attach", "close", {BH_OK, BH_WORKER_EXIT, BH_WORKER_SIGNAL, BH_PROTOCOL}},
+    {"kernel_create", "kill", {BH_OK}},
+    {"kernel_create", "stop", {BH_DEADLINE}},
+    {"kernel_create", "fail", {BH_OUT_OF_HOST_MEMORY}},
+    {"kernel_create", "close", {BH_OK, BH_WORKER_EXIT, BH_WORKER_SIGNAL, BH_PROTOCOL}},
+    {"started", "kill", {BH_WORKER_SIGNAL}},
+    {"started", "stop", {BH_DEADLINE}},
+    {"started", "exit0", {BH_WORKER_EXIT}},
+    {"started", "garbage", {BH_PROTOCOL}},
+    {"submitted", "kill", {BH_WORKER_SIGNAL}},
+    {"submitted", "segv", {BH_WORKER_SIGNAL}},
+    {"submitted", "sigsys", {BH_SECCOMP}},
+    {"submitted", "hang", {BH_DEADLINE}},
+    {"submitted", "exit7", {BH_WORKER_EXIT}},
+    {"submitted", "flood", {BH_PROTOCOL, BH_DEADLINE}},
+    {"submitted", "close", {BH_OK, BH_WORKER_EXIT, BH_WORKER_SIGNAL, BH_PROTOCOL}},
+    /* Case 44: the data is there, the record is not, or half of it. */
+    {"before_record", "kill", {BH_WORKER_SIGNAL}},
+    {"before_record", "stop", {BH_DEADLINE}},
+    {"before_record", "garbage", {BH_PROTOCOL}},
+    {"torn_record", "kill", {BH_WORKER_SIGNAL}},
+    {"torn_record", "segv", {BH_WORKER_SIGNAL}},
+    {"torn_record", "stop", {BH_DEADLINE}},
+    {"torn_record", "exit0", {BH_WORKER_EXIT}},
+    {"torn_record", "fail", {BH_PROTOCOL}}, /* published like that */
+    /* Case 45: it is there. */
+    {"after_record", "kill", {BH_OK}},
+    {"after_record", "segv", {BH_OK}},
+    {"after_record", "stop", {BH_OK}},
+    {"after_record", "exit0", {BH_OK}},
+    {"after_record", "close", {BH_OK}},
+};
+
+struct scene {
+    bh_context *context;
+    bh_stream *neighbour;
+    char what[64];
+};
+
+static struct scene begin(void) {
+    bh_context_options options = fx_options();
+    options.start_timeout_ns = BHT_SECOND_MS * FX_MS; /* who stands still while starting */
+    struct scene scene = {.context = fx_context_with(options, bht_plan_open())};
+    scene.neighbour = fx_stream(scene.context, "neighbour", FX_SECONDS);
+    fx_expect_healthy(scene.context, scene.neighbour);
+    return scene;
+}
+
+static void end(struct scene *scene) {
+    fx_expect_healthy(scene->context, scene->neighbour);
+    bh_stream_release(scene->neighbour);
+    bh_context_destroy(scene->context);
+    bht_plan_close();
+}
+
+static bh_status meet(struct scene *scene, const struct row *row, bh_stream *stream) {
+    bh_kernel *square = fx_kernel(scene->context, "square");
+    bh_buffer *x = fx_words(scene->context, 64, 0x40000000u), *y = fx_words(scene->context, 64, 0);
+    bh_event *event = fx_square(stream, square, x, y);
+    bh_verdict verdict = fx_verdict(event);
+    WAIT_UNTIL(bht_plan_fired(), 5000);
+    bool allowed = verdict.status == row->verdicts[0];
+    for (size_t i = 1; i < MAX_VERDICTS; i++)
+        allowed = allowed || (row->verdicts[i] != BH_OK && verdict.status == row->verdicts[i]);
+    if (!allowed)
+        BHT_FAIL("%s: %s: %s", scene->what, bh_status_name(verdict.status), verdict.message);
+    BHT_TRUE(verdict.status == BH_OK || verdict.message[0]);
+    /* B5: the input stays clean, the output carries the verdict, and READY means that it is right.
+     */
+    void *pointer;
+    BHT_EQ(bh_buffer_map(x, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
+    BHT_EQ(bh_buffer_map(y, BH_MAP_READ, FX_SECONDS, &pointer, NULL), verdict.status);
+    for (int i = 0; verdict.status == BH_OK && i < 64; i++)
+        BHT_TRUE(((float *)pointer)[i] == 4.0f);
+    bh_event_release(event);
+    bh_kernel_release(square);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    return verdict.status;
+}
+
+static void run(const struct row *rows, size_t count, bool served) {
+    struct scene scene = begin();
+    for (size_t i = 0; i < count; i++) {
+        const struct row *row = &rows[i];
+        snprintf(scene.what, sizeof scene.what, "%s: %s", row->point, row->action);
+        pid_t neighbour = fx_ready(scene.neighbour), pid = 0;
+        bh_stream *stream = NULL;
+        if (served) {
+            stream = fx_stream(scene.context, "one", BHT_SECOND_MS * FX_MS);
+            pid = fx_ready(stream);
+        }
+        bht_plan_arm(row->point, row->action, 1);
+        if (!served)
+            stream = fx_stream(scene.context, "one", BHT_SECOND_MS * FX_MS);
+        bh_status status = meet(&scene, row, stream);
+        BHT_TRUE(bht_plan_disarm());
+        if (served && status == BH_OK && strcmp(row->action, "stop") == 0)
+            kill(pid, SIGKILL); /* it would stand in the way until a deadline */
+        fx_expect_healthy(scene.context, stream);
+        if (rows != zygote)
+            BHT_EQ(fx_ready(scene.neighbour), neighbour);
+        fx_expect_healthy(scene.context, scene.neighbour);
+        bh_stream_release(stream);
+    }
+    end(&scene);
+}
+
+static void each_step_of_starting(void) {
+    run(starting, BHT_COUNT(starting), false);
+}
+static void each_step_of_the_zygote(void) {
+    run(zygote, BHT_COUNT(zygote), false);
+}
+static void each_step_of_a_submission(void) {
+    run(running, BHT_COUNT(running), true);
+}
+
+/* The zygote dies while it has a worker's end to report: everybody's work ends typed. */
+static void the_zygote_dies_with_an_obituary_in_hand(void) {
+    static const char *const actions[] = {"segv", "exit0", "hang", "close"};
+    struct scene scene = begin();
+    for (size_t i = 0; i < BHT_COUNT(actions); i++) {
+        bh_stream *stream = fx_stream(scene.context, "one", BHT_SECOND_MS * FX_MS);
+        pid_t pid = fx_ready(stream);
+        bh_kernel *gate = fx_kernel(scene.context, "gate");
+        bh_buffer *word = fx_words(scene.context, 64, 0);
+        bh_event *event = fx_gate(stream, gate, word);
+        fx_await_gate(word);
+        bht_plan_arm("exit_report", actions[i], 1);
+        fx_kill(pid, SIGKILL);
+        bh_verdict verdict = fx_verdict(event);
+        BHT_EQ(verdict.status, BH_ZYGOTE_LOST);
+        WAIT_UNTIL(bht_plan_fired(), 5000);
+        bht_plan_disarm();
+        fx_expect_healthy(scene.context, stream);
+        fx_expect_healthy(scene.context, scene.neighbour);
+        bh_event_release(event);
+        bh_kernel_release(gate);
+        bh_buffer_release(word);
+        bh_stream_release(stream);
+    }
+    end(&scene);
+}
+
+/* Case 54, and nobody's deadline: a worker that has closed its sockets and stays is noticed when it
+ * is to be told something. */
+static void closed_without_a_deadline(const char *action) {
+    struct scene scene = begin();
+    bh_stream *stream = fx_stream(scene.context, "one", BH_FOREVER);
+    fx_ready(stream);
+    bht_plan_arm("after_record", action, 1);
+    fx_expect_healthy(scene.context, stream);
+    BHT_TRUE(bht_plan_disarm());
+    bh_kernel *square = fx_kernel(scene.context, "square");
+    bh_buffer *x = fx_words(scene.context, 64, 0), *y = fx_words(scene.context, 64, 0);
+    bh_event *event = fx_square(stream, square, x, y);
+    bh_status status = bht_end(event, "after its sockets are closed");
+    BHT_TRUE(status == BH_OK || status == BH_PROTOCOL || status == BH_WORKER_EXIT);
+    fx_expect_healthy(scene.context, stream);
+    bh_kernel_release(square);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_stream_release(stream);
+    end(&scene);
+}
+
+static void closed_sockets_without_a_deadline(void) {
+    closed_without_a_deadline("close");
+}
+static void hung_up_without_a_deadline(void) {
+    closed_without_a_deadline("hang_up");
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST_WITH(each_step_of_starting, 150, 0),
+        BHT_TEST_WITH(each_step_of_the_zygote, 150, 0),
+        BHT_TEST_WITH(each_step_of_a_submission, 150, 0),
+        BHT_TEST_WITH(the_zygote_dies_with_an_obituary_in_hand, 60, 0),
+        BHT_TEST_WITH(closed_sockets_without_a_deadline, 60, 0),
+        BHT_TEST_WITH(hung_up_without_a_deadline, 60, 0),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

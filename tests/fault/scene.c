@@ -1,0 +1,54 @@
+#include "scene.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+unsigned bht_next(unsigned n, unsigned dense, unsigned part) {
+    if (bht_nightly() || n < dense)
+        return n + 1;
+    return n + 1 + n / part;
+}
+
+void bht_check_detail(bh_status status, const bh_detail *detail, const char *what) {
+    if (status == BH_OK)
+        return;
+    if (bh_status_classify(status) == BH_CLASS_NONE ||
+        bh_status_classify(status) == BH_CLASS_CALLER)
+        BHT_FAIL("%s: %s blames the caller, or nobody: %s", what, bh_status_name(status),
+                 detail->message);
+    if (detail->status != status || !detail->message[0])
+        BHT_FAIL("%s: the call says %s, its detail %s: \"%s\"", what, bh_status_name(status),
+                 bh_status_name(detail->status), detail->message);
+}
+
+bh_status bht_end(bh_event *event, const char *what) {
+    if (!event)
+        return BH_OK;
+    bh_status status = bh_event_wait(event, FX_SECONDS);
+    if (status == BH_TIMEOUT)
+        BHT_FAIL("%s (%s): the event never ends", what, bht_where());
+    bh_verdict verdict;
+    BHT_EQ(bh_event_verdict(event, &verdict), BH_OK);
+    BHT_EQ(verdict.status, status);
+    BHT_EQ(bh_event_query(event), status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED);
+    if (status != BH_OK && !verdict.message[0])
+        BHT_FAIL("%s: poisoned %s without a word", what, bh_status_name(status));
+    bh_event_release(event);
+    return status;
+}
+
+bh_status bht_kernel(bh_context *context, const char *name, bh_kernel **out, bh_detail *detail) {
+    static uint8_t code[65536];
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s.spv", BHT_SHADERS, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    BHT_GE(fd, 0);
+    ssize_t size = read(fd, code, sizeof code);
+    close(fd);
+    BHT_TRUE(size > 0 && size < (ssize_t)sizeof code);
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    options.name = name;
+    return bh_kernel_create_spirv(context, code, (size_t)size, &options, out, detail);
+}

@@ -1,0 +1,19 @@
+/* What the tests of this folder share. */
+#ifndef BHT_SCENE_H
+#define BHT_SCENE_H
+
+#include "fixture.h"
+#include "seam.h"
+
+/* The N after |n|: each of the first |dense|, then steps of n / |part| (nightly: each). */
+unsigned bht_next(unsigned n, unsigned dense, unsigned part);
+
+/* A result that is not BH_OK must be typed and say something. |what| is for the failure's text. */
+void bht_check_detail(bh_status status, const bh_detail *detail, const char *what);
+/* An event that was submitted must end, within the usual time: READY, or poisoned with a verdict
+ * that says something. Returns its status and releases it. NULL is fine: BH_OK. */
+bh_status bht_end(bh_event *event, const char *what);
+/* Like fx_kernel, but it may fail. */
+bh_status bht_kernel(bh_context *context, const char *name, bh_kernel **out, bh_detail *detail);
+
+#endif

@@ -1,0 +1,16 @@
+/* In bulkhead-worker-faulty each Vulkan call that returns a VkResult can be told to fail (points vk
+ * and vk_poll, faults.h). */
+#ifndef BHI_VK_BREAKABLE_H
+#define BHI_VK_BREAKABLE_H
+
+#include "vk_api.h"
+
+#if BHI_FAULTS
+/* Puts a wrapper in front of each entry that is loaded and has none yet. */
+void bhi_vk_breakable(struct bhi_vk_api *api);
+#define BHI_VK_BREAKABLE(api) bhi_vk_breakable(api)
+#else
+#define BHI_VK_BREAKABLE(api) ((void)0)
+#endif
+
+#endif
