@@ -64,6 +64,11 @@ static const struct small SMALL[] = {
      "submission 0 stream 0 deadline 20 overwrites 0\n"
      "submission 1 stream 0 deadline 10 updates 0\n",
      {{OP_HANG, 1, 0}, {OP_TIME, 2, 10}, {OP_LOOK, 2, 0}}},
+    {"two lost with their zygote, a third needs both",
+     "buffers 1\nlane 2\nbatch 2\n"
+     "stream plain deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"
+     "submission 0 stream 0\nsubmission 1 stream 0\nsubmission 2 stream 1 waits 0 waits 1\n",
+     {{OP_ZYGOTE, 1, 0}}},
     {"overwritten by the host in between, one failure",
      "buffers 1\nlane 1\n"
      "stream plain deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"
@@ -102,10 +107,11 @@ static int list_options(const struct path *path, const struct world *world,
         int most = path->small->events[e].most;
         for (uint32_t i = 0; i < path->program->step_count; i++)
             most -= path->program->steps[i].op == op;
-        uint32_t targets = op == OP_CANCEL ? (uint32_t)world->submitted
-                           : op == OP_TIME || op == OP_LOOK || op == OP_DISCARD || op == OP_MAP
-                               ? 1
-                               : streams;
+        uint32_t targets =
+            op == OP_CANCEL ? (uint32_t)world->submitted
+            : op == OP_TIME || op == OP_ZYGOTE || op == OP_LOOK || op == OP_DISCARD || op == OP_MAP
+                ? 1
+                : streams;
         for (uint8_t target = 0; most > 0 && target < targets; target++)
             options[count++] = (struct step){
                 .op = (uint8_t)op, .target = target, .arg = path->small->events[e].arg};

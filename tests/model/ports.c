@@ -60,11 +60,10 @@ static enum bhi_publish publish(struct bhi_crew *crew, struct bhi_submission *su
         world->no_memory[stream] = false;
         tally(TALLY_NO_MEMORY);
         world_trace(world, "  no memory to publish #%d", work);
-        oracle_expect(world, work,
-                      &(struct due){.status = BH_NO_MEMORY,
-                                    .origin = NOBODY,
-                                    .anyhow = true,
-                                    .cause = NO_CAUSE});
+        oracle_expect(
+            world, work,
+            &(struct due){
+                .status = BH_NO_MEMORY, .origin = NOBODY, .anyhow = true, .cause = NO_CAUSE});
         return BHI_PUBLISH_NO_MEMORY;
     }
     if (worker->published - worker->crew.harvested >= world->program->lane) {
