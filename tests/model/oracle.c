@@ -303,6 +303,11 @@ static void check_cause(struct world *world, int work, const bh_verdict *verdict
     const struct cause *cause = &world->oracle.works[work].cause;
     if (world->oracle.works[work].either)
         return;
+    char kernel[8];
+    snprintf(kernel, sizeof kernel, "k%d", cause->kernel);
+    if (strcmp(verdict->kernel_name, kernel) != 0 || verdict->sys_errno != cause->sys_errno)
+        world_fail(world, "E14", "#%d: kernel %s, errno %d, not %s, %d", work, verdict->kernel_name,
+                   verdict->sys_errno, kernel, cause->sys_errno);
     if (verdict->signal != cause->signal || verdict->exit_code != cause->exit_code ||
         verdict->vk_result != cause->vk_result || verdict->worker_pid != cause->worker_pid ||
         verdict->command_index != cause->command_index || verdict->limit != cause->limit)
@@ -414,6 +419,7 @@ static void check_own(struct world *world, int work, const bh_verdict *verdict) 
     if (verdict->other_causes)
         world_fail(world, "E7", "#%d: other causes, but there is none", work);
     opinion->cause = due->cause;
+    opinion->cause.kernel = work;
     check_cause(world, work, verdict);
 }
 

@@ -17,7 +17,8 @@ struct world;
 
 /* What the verdict says of the cause (E14). */
 struct cause {
-    int32_t signal, exit_code, vk_result, worker_pid;
+    int32_t signal, exit_code, vk_result, sys_errno, worker_pid;
+    int kernel; /* of which submission */
     uint32_t command_index;
     uint64_t limit;
 };

@@ -26,6 +26,7 @@ static bool take_result(struct world *world, struct worker *worker) {
                                     .anyhow = true,
                                     .cause = {.exit_code = -1,
                                               .vk_result = outcome.vk_result,
+                                              .sys_errno = outcome.sys_errno,
                                               .worker_pid = worker->crew.pid,
                                               .command_index = outcome.command_index}});
         world->lives[record->work].recorded_ok = outcome.status == BH_OK;
@@ -340,6 +341,8 @@ bool supervise_bury(struct world *world, struct worker *worker) {
         uint64_t cost_ns =
             world->program->streams[index].window_ms * MS / world->program->streams[index].budget;
         bool lived = worker->ready && world->now_ns - worker->ready_ns >= cost_ns;
+        if (!lost && !death.excused && world->streams[index]->core.trouble.status == BH_OK)
+            world_fail(world, "budget", "stream %d does not say why it has no worker", index);
         check_backoff(world, index, lived || worker->productive, productive);
         if (!death.final)
             check_budget(world, index, productive);
@@ -408,6 +411,8 @@ bool supervise_ready(struct world *world, uint32_t index) {
     worker->ready_ns = world->now_ns;
     world_trace(world, "  worker %d is ready", worker->crew.pid);
     bhi_stream_served(&world->streams[index]->core);
+    if (world->streams[index]->core.trouble.status != BH_OK)
+        world_fail(world, "budget", "stream %u is served and still in trouble", index);
     return true;
 }
 

@@ -204,6 +204,7 @@ bool worker_fail(struct world *world, struct worker *worker, uint32_t arg) {
     record->result.status = begun ? FAILED[arg % 2] : REFUSED[arg % 2];
     record->result.executed = begun ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
     record->result.command_index = arg / 2 % 4;
+    record->result.sys_errno = arg / 16 % 3;
     record->result.vk_result = begun ? -(int32_t)(arg / 8 % 5) : 0;
     record->result.message = "it failed";
     record->result.started_ns = begun ? worker->begun_ns : world->now_ns;

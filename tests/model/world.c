@@ -68,6 +68,10 @@ static void check_streams(struct world *world) {
         const struct world_stream *stream = world->streams[s];
         if (!stream)
             continue;
+        if (stream->core.state != stream->seen && !stream->told)
+            world_fail(world, "E9", "nobody is told that stream %d has changed", s);
+        world->streams[s]->seen = stream->core.state;
+        world->streams[s]->told = false;
         int failure = stream->core.failure ? work_of_event(stream->core.failure) : NOBODY;
         if (failure != world->oracle.failure[s])
             world_fail(world, "E4", "the earliest failure of stream %d is #%d, not #%d", s, failure,
@@ -218,6 +222,8 @@ static bool cancel(struct world *world, int work) {
     due.cause.worker_pid = life->worker ? life->worker->crew.pid : 0;
     oracle_expect(world, work, &due);
     bhi_submission_cancel(life->core);
+    if (life->worker && !life->ended && !life->worker->notify)
+        world_fail(world, "E9", "nobody is to notice the end of #%d, which is cancelled", work);
     return true;
 }
 
@@ -299,6 +305,8 @@ static bool reset(struct world *world, int s) {
     stream->losses = 0;
     if (bhi_stream_reset(&stream->core) != was || stream->core.state == BHI_STREAM_UNAVAILABLE)
         world_fail(world, "budget", "stream %d is reset and still UNAVAILABLE", s);
+    if (stream->core.restart.not_before_ns)
+        world_fail(world, "budget", "stream %d is reset and still pauses", s);
     return true;
 }
 

@@ -60,6 +60,8 @@ struct world_stream {
     bool heals; /* UNAVAILABLE: once the window has passed since */
     uint64_t gave_up_ns;
     uint32_t losses; /* unproductive ones in a row */
+    bool told;       /* that its state has changed */
+    enum bhi_stream_state seen;
 };
 
 struct world_buffer {
