@@ -64,6 +64,10 @@ static const struct small SMALL[] = {
      "submission 0 stream 0 deadline 20 overwrites 0\n"
      "submission 1 stream 0 deadline 10 updates 0\n",
      {{OP_HANG, 1, 0}, {OP_TIME, 2, 10}, {OP_LOOK, 2, 0}}},
+    {"two merged without deadlines, a cancel and a hang",
+     "buffers 1\nlane 2\nbatch 2\nstream plain deadline 10 budget 9 window 50\n"
+     "submission 0 stream 0 overwrites 0\nsubmission 1 stream 0 updates 0\n",
+     {{OP_CANCEL, 1, 0}, {OP_HANG, 1, 0}, {OP_LOOK, 1, 0}}},
     {"two lost with their zygote, a third needs both",
      "buffers 1\nlane 2\nbatch 2\n"
      "stream plain deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"

@@ -118,7 +118,11 @@ static bool withdraw(struct bhi_crew *crew, uint64_t seq) {
 }
 
 static void withdrawn(struct bhi_crew *crew, uint64_t seq) {
-    (void)crew, (void)seq; /* numbers are not reused here */
+    struct record *record = &worker_of(crew)->records[seq];
+    if (!record->withdrawn || record->cleared)
+        world_fail(world_of(crew->core), "E12", "#%d is no longer withdrawn, and was not",
+                   record->work);
+    record->cleared = true;
 }
 
 /* Nothing before it is left that will run. */

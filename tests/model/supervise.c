@@ -14,6 +14,11 @@ static bool take_result(struct world *world, struct worker *worker) {
     struct opinion *opinion = &world->oracle.works[record->work];
     struct bhi_outcome outcome = record->result;
     outcome.worker_pid = worker->crew.pid;
+    /* Its own clock is not to be trusted. */
+    if (record->work % 5 == 0)
+        outcome.started_ns = 0;
+    if (record->work % 3 == 0 && worker->published == worker->crew.harvested + 1)
+        outcome.ended_ns = 0;
     bool skipped = outcome.status == BH_CANCELLED;
     bool lie = skipped && !record->withdrawn;
     if (skipped && !lie && !opinion->asked && !opinion->doomed)
@@ -70,6 +75,9 @@ bool supervise_harvest(struct world *world, struct worker *worker) {
         } else if (!take_result(world, worker)) {
             break;
         }
+        if (record->withdrawn != record->cleared)
+            world_fail(world, "E12", "number %llu of worker %d stays withdrawn",
+                       (unsigned long long)before + 1, crew->pid);
         if (crew->harvested != before + 1)
             world_fail(world, "order", "after number %llu comes %llu", (unsigned long long)before,
                        (unsigned long long)crew->harvested);
@@ -312,7 +320,8 @@ bool supervise_bury(struct world *world, struct worker *worker) {
         .outcome = worker->death,
         .started = worker_started(worker),
         /* Who was caught lying may have written anything there. */
-        .marker = worker->caught ? (uint32_t)model_mix(world->now_ns) : worker->marker_completed,
+        .marker = worker->caught ? (uint32_t)(crew->harvested + model_mix(world->now_ns) % 4)
+                                 : worker->marker_completed,
         .closing = world->closed,
         .excused = worker->ready && worker->zygote_lost,
         .final = !worker->ready && worker->death.exit_code == 1,

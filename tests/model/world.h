@@ -20,6 +20,7 @@ struct record {
     bool withdrawn; /* the lane says: skip it */
     bool certain;   /* it had not come to it when it was told */
     bool skipped;
+    bool cleared; /* the lane no longer says so */
     uint64_t published_ns, computed_ns;
     struct bhi_outcome result; /* once computed */
 };
