@@ -165,8 +165,8 @@ static const struct row submission_rows[] = {
     /* Case 45: its record is read, its event is not published. */
     {"result_read", at_worker_step, WORKER, SIGKILL, BH_OK, true, true},
     {"result_read", at_worker_step, ZYGOTE, SIGKILL, BH_OK, true, true},
-    {"event_ended", at_worker_step, WORKER, SIGKILL, BH_OK, true, true},
-    {"event_ended", at_worker_step, WORKER, SIGSTOP, BH_OK, true, true},
+    {"event_due", at_worker_step, WORKER, SIGKILL, BH_OK, true, true},
+    {"event_due", at_worker_step, WORKER, SIGSTOP, BH_OK, true, true},
 };
 
 static void run_rows(const struct row *rows, size_t count, enum victim victim, int signal) {
