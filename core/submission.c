@@ -2,6 +2,7 @@
 #include "check.h"
 #include "crew.h"
 #include "idset.h"
+#include "step_point.h"
 #include "stream.h"
 
 #include <stdio.h>
@@ -247,6 +248,7 @@ static void publish(struct bhi_submission *submission) {
     bhi_list_remove(&submission->link);
     submission->state = BHI_ENDED;
     event->submission = NULL;
+    BHI_STEP_POINT("event_due", event);
     atomic_store_explicit(&event->word,
                           event->verdict.status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED,
                           memory_order_release);

@@ -5,7 +5,6 @@
 #include "futex.h"
 #include "observer.h"
 #include "slab.h"
-#include "step_point.h"
 #include "worker_proc.h"
 
 #include <errno.h>
@@ -46,7 +45,6 @@ void bhi_event_turned(struct bh_event *event) {
 }
 
 void bhi_event_ended(struct bh_event *event) {
-    BHI_STEP_POINT("event_ended", event);
     wake_sleepers(event);
     bhi_list_remove(&event->pending_link);
     bhi_event_tell(event);

@@ -17,8 +17,6 @@ struct bhi_slab {
     pthread_mutex_t lock;
     struct bhi_slab_slot *oldest, *newest; /* free ones */
     size_t free;
-    struct bhi_slab_slot *fresh; /* never used yet */
-    size_t fresh_count;
 };
 #define BHI_SLAB_INIT(type)                                                                        \
     { .size = sizeof(type), .lock = PTHREAD_MUTEX_INITIALIZER }

