@@ -94,8 +94,11 @@ static void bury_worker(struct bhi_worker *worker) {
         worker->devices = NULL;
         worker->device_count = 0;
     }
-    bhi_worker_died(worker);
+    struct bhi_obituary obituary;
+    bhi_worker_died(worker, &obituary);
     bhi_context_unlock(context);
+    if (obituary.line[0])
+        bhi_context_log(context, obituary.level, "%s", obituary.line);
     bhi_reactor_unwatch(context, worker->pidfd);
     bhi_reactor_unwatch(context, worker->doorbell);
     bhi_reactor_unwatch(context, worker->channel.fd);
