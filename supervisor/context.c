@@ -113,7 +113,9 @@ void bhi_context_log(bh_context *context, int level, const char *format, ...) {
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    bhi_callback_enter(context); /* what it calls must not make the reactor wait for itself */
     context->settings.log(context->settings.log_user, level, line);
+    bhi_callback_leave();
 }
 
 /* A page that a forked child sees as zeroes: no getpid() in each call, no pthread_atfork(). */
