@@ -276,6 +276,25 @@ static void a_log_function_that_calls_back(void) {
     BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
+/* E1: a verdict outlives its context, and keeps nothing of it open. */
+static void a_verdict_keeps_no_descriptor(void) {
+    size_t before = bht_count_self().descriptors;
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    bh_buffer *buffer = fx_words(context, 64, 0);
+    const bh_command command = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 256};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    bh_buffer_release(buffer);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+    BHT_EQ(bht_count_self().descriptors, before);
+    bh_stream_release(stream); /* a stream takes the lock, and would ring the reactor */
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(a_host_that_reaps_every_child),   BHT_TEST(a_host_that_ignores_sigchld),
@@ -283,6 +302,7 @@ int main(int argc, char **argv) {
         BHT_TEST(nothing_of_the_host_is_touched),  BHT_TEST(a_context_is_destroyed_in_mid_job),
         BHT_TEST(two_contexts_in_one_process),     BHT_TEST(spares_take_over),
         BHT_TEST(a_host_without_standard_streams), BHT_TEST(a_log_function_that_calls_back),
+        BHT_TEST(a_verdict_keeps_no_descriptor),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
