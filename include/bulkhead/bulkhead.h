@@ -75,9 +75,11 @@ typedef struct bh_context_options {
                                 mid-job is its submission's fault and free; default 16 */
     uint64_t restart_window_ns; /* default 60 s; also how long UNAVAILABLE lasts */
     uint64_t start_timeout_ns;  /* a worker that is not ready by then is killed; default 30 s */
-    /* Called for each line that a worker or the library logs (a death, a failed start, a stream
-     * that can have no worker, a worker that is ready), from the library's own thread. It must not
-     * call the library. NULL: dropped. |level| 0 error, 1 warning, 2 info, 3 debug. */
+    /* Called for each line that a worker or the library logs (a death, a failed
+     * start, a stream that can have no worker, a worker that is ready), from a thread which
+     * serves the whole context: it should return soon. What it may call is what a completion
+     * callback may (bh_event_on_end): a call that would have to wait answers BH_IN_CALLBACK. NULL:
+     * dropped. |level| 0 error, 1 warning, 2 info, 3 debug. */
     void (*log)(void *user, int level, const char *line);
     void *log_user;
 } bh_context_options;
