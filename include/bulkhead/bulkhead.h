@@ -286,8 +286,10 @@ typedef struct bh_binding {
 
 typedef enum bh_command_type {
     BH_COMMAND_DISPATCH = 1,
-    BH_COMMAND_COPY = 2, /* src to dst; ranges of one buffer must not overlap */
-    BH_COMMAND_FILL = 3, /* dst with the 32-bit word fill_value; offset and size multiples of 4 */
+    BH_COMMAND_COPY = 2, /* src to dst; ranges of one buffer must not overlap; size BH_WHOLE_SIZE is
+                            the rest of src */
+    BH_COMMAND_FILL = 3, /* dst with the 32-bit word fill_value; offset and size multiples of 4;
+                            size BH_WHOLE_SIZE is the rest of dst */
 } bh_command_type;
 
 typedef struct bh_command {
