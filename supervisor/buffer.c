@@ -51,7 +51,7 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
     if (!out_buffer)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_create: out_buffer is NULL");
     *out_buffer = NULL;
-    bh_status status = bhi_context_check(context, detail);
+    bh_status status = bhi_context_check(context, "bh_buffer_create", detail);
     if (status != BH_OK)
         return status;
     if (size > MAX_BUFFER)
@@ -146,8 +146,7 @@ static bh_status acquire(struct bh_buffer *buffer, bool host_writes, bool discar
                          uint64_t timeout_ns, const char *what, bh_detail *detail) {
     bh_context *context = buffer->context;
     if (bhi_context_forked(context))
-        return bhi_fail(detail, BH_FORKED, 0, "%s: the context belongs to the parent process",
-                        what);
+        return bhi_context_refuse(what, detail);
     uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
     for (;;) {
         bhi_context_lock(context);
@@ -180,7 +179,8 @@ BH_API bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent, uint64_t
                                          : "buffer is NULL or was released");
     *out_pointer = NULL;
     if (intent != BH_MAP_READ && intent != BH_MAP_READ_WRITE && intent != BH_MAP_DISCARD)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_map: intent %d is none", intent);
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_buffer_map: intent %d is not a bh_map_intent", intent);
     bh_status status = acquire(buffer, intent != BH_MAP_READ, intent == BH_MAP_DISCARD, timeout_ns,
                                "bh_buffer_map", detail);
     if (status == BH_OK)

@@ -98,7 +98,7 @@ static bh_status start(bh_context *context, bh_detail *detail) {
     struct bhi_callbacks *callbacks = &context->callbacks;
     pthread_mutex_lock(&callbacks->start_lock);
     /* Looked at inside: bh_context_destroy closes the context first, then asks for the thread. */
-    bh_status status = bhi_context_check(context, detail);
+    bh_status status = bhi_context_check(context, "bh_event_on_end", detail);
     if (status == BH_OK && !callbacks->started) {
         /* The thread inherits the mask: no signal of the host's is ever delivered to it. */
         sigset_t all, old;
@@ -123,7 +123,7 @@ BH_API bh_status bh_event_on_end(bh_event *event, bh_event_callback callback, vo
                         BHI_LIVE(event) ? "callback is NULL" : "event is NULL or was released");
     bh_context *context = event->context;
     if (bhi_context_forked(context))
-        return bhi_context_refuse(detail);
+        return bhi_context_refuse("bh_event_on_end", detail);
     bh_status status = start(context, detail);
     if (status != BH_OK)
         return status;
@@ -149,7 +149,7 @@ BH_API bh_status bh_event_on_end(bh_event *event, bh_event_callback callback, vo
     (void)bh_event_release(event);
     bhi_event_unref(event);
     free(registration);
-    return bhi_fail(detail, BH_CLOSED, 0, "bh_event_on_end: the context is closed");
+    return bhi_fail(detail, BH_CLOSED, 0, "bh_event_on_end: the context was destroyed");
 }
 
 void bhi_callbacks_init(struct bhi_callbacks *callbacks) {

@@ -40,22 +40,22 @@ bool bhi_context_forked(const bh_context *context) {
     return atomic_load_explicit(context->fork_guard, memory_order_relaxed) != GUARD;
 }
 
-bh_status bhi_context_refuse(bh_detail *detail) {
-    return bhi_fail(detail, BH_FORKED, 0, "the context belongs to the parent process");
+bh_status bhi_context_refuse(const char *call, bh_detail *detail) {
+    return bhi_fail(detail, BH_FORKED, 0, "%s: the context belongs to the parent process", call);
 }
 
-bh_status bhi_context_check(const bh_context *context, bh_detail *detail) {
+bh_status bhi_context_check(const bh_context *context, const char *call, bh_detail *detail) {
     if (!context)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "context is NULL");
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: context is NULL", call);
     if (!bhi_handle_live(&context->handle))
-        return bhi_fail(detail, BH_CLOSED, 0, "the context was destroyed");
+        return bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", call);
     if (bhi_context_forked(context))
-        return bhi_context_refuse(detail);
+        return bhi_context_refuse(call, detail);
     bh_context *mutable = (bh_context *)(uintptr_t)context;
     pthread_mutex_lock(&mutable->lock);
     bool closed = context->closed;
     pthread_mutex_unlock(&mutable->lock);
-    return closed ? bhi_fail(detail, BH_CLOSED, 0, "the context is closed") : BH_OK;
+    return closed ? bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", call) : BH_OK;
 }
 
 void bhi_context_retain(bh_context *context) {

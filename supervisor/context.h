@@ -62,10 +62,10 @@ struct bhi_doomed {
     void (*free)(struct bhi_doomed *doomed);
 };
 
-/* BH_OK, BH_FORKED or BH_CLOSED. */
-bh_status bhi_context_check(const bh_context *context, bh_detail *detail);
+/* BH_OK, BH_FORKED or BH_CLOSED. |call| is who asks, for the detail. */
+bh_status bhi_context_check(const bh_context *context, const char *call, bh_detail *detail);
 bool bhi_context_forked(const bh_context *context);
-bh_status bhi_context_refuse(bh_detail *detail); /* BH_FORKED, and why */
+bh_status bhi_context_refuse(const char *call, bh_detail *detail); /* BH_FORKED, and why */
 void bhi_context_lock(bh_context *context);
 /* Has the core fill the lanes, unlocks, then frees what has been doomed meanwhile. */
 void bhi_context_unlock(bh_context *context);

@@ -83,7 +83,7 @@ BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, si
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_devices: %s is NULL",
                         out_count ? "out_devices" : "out_count");
     *out_count = 0;
-    bh_status status = bhi_context_check(context, detail);
+    bh_status status = bhi_context_check(context, "bh_devices", detail);
     if (status == BH_OK)
         status = bhi_callback_check("bh_devices", detail);
     if (status != BH_OK)

@@ -187,7 +187,7 @@ BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t cap
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_doctor: %s is NULL",
                         out_count ? "out_checks" : "out_count");
     *out_count = 0;
-    bh_status status = bhi_context_check(context, detail);
+    bh_status status = bhi_context_check(context, "bh_doctor", detail);
     if (status == BH_OK)
         status = bhi_callback_check("bh_doctor", detail);
     if (status != BH_OK)

@@ -82,7 +82,7 @@ BH_API bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns
     if (!bhi_handle_live(&context->handle))
         return bhi_fail(detail, BH_CLOSED, 0, "bh_context_synchronize: the context was destroyed");
     if (bhi_context_forked(context))
-        return bhi_context_refuse(detail);
+        return bhi_context_refuse("bh_context_synchronize", detail);
     /* It may be destroyed meanwhile, by another thread. */
     bhi_context_retain(context);
     bh_status status = drain(context, bhi_deadline_ns(timeout_ns), detail);
@@ -91,7 +91,7 @@ BH_API bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns
 }
 
 BH_API bh_status bh_context_reset(bh_context *context, bh_detail *detail) {
-    bh_status status = bhi_context_check(context, detail);
+    bh_status status = bhi_context_check(context, "bh_context_reset", detail);
     if (status == BH_OK)
         bhi_drain_forget(context);
     return status;

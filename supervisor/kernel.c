@@ -59,11 +59,15 @@ static bh_status check_options(const void *code, size_t code_size, const bh_kern
     if (options->entry && strlen(options->entry) >= sizeof((struct bh_kernel *)0)->entry)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_kernel_create_spirv: options.entry is longer than 255 bytes");
-    if (options->specialization_count > MAX_CONSTANTS ||
-        (options->specialization_count && !options->specializations))
+    if (options->specialization_count && !options->specializations)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_kernel_create_spirv: options.specializations is NULL, or more than %u",
-                        MAX_CONSTANTS);
+                        "bh_kernel_create_spirv: options.specializations is NULL, "
+                        "options.specialization_count %u",
+                        options->specialization_count);
+    if (options->specialization_count > MAX_CONSTANTS)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_kernel_create_spirv: options.specialization_count %u is over %u",
+                        options->specialization_count, MAX_CONSTANTS);
     for (uint32_t i = 0; i < options->specialization_count; i++) {
         const bh_specialization *s = &options->specializations[i];
         if (s->size != 1 && s->size != 2 && s->size != 4 && s->size != 8)
@@ -139,7 +143,7 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_kernel_create_spirv: out_kernel is NULL");
     *out_kernel = NULL;
-    bh_status status = bhi_context_check(context, detail);
+    bh_status status = bhi_context_check(context, "bh_kernel_create_spirv", detail);
     if (status != BH_OK || (status = check_options(code, code_size, options, detail)) != BH_OK)
         return status;
     struct bh_kernel *kernel = bhi_slab_take(&slab);

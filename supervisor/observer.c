@@ -73,7 +73,7 @@ BH_API bh_status bh_event_fd(bh_event *event, int *out_fd, bh_detail *detail) {
                         BHI_LIVE(event) ? "out_fd is NULL" : "event is NULL or was released");
     bh_context *context = event->context;
     if (bhi_context_forked(context))
-        return bhi_context_refuse(detail);
+        return bhi_context_refuse("bh_event_fd", detail);
     bool ended = bhi_event_state(event) != BH_EVENT_PENDING;
     int fd = eventfd(ended, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0)

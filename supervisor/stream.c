@@ -45,7 +45,7 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
     if (!out_stream)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_stream_create: out_stream is NULL");
     *out_stream = NULL;
-    bh_status status = bhi_context_check(context, detail);
+    bh_status status = bhi_context_check(context, "bh_stream_create", detail);
     if (status != BH_OK)
         return status;
     bh_stream_options defaults;
@@ -109,7 +109,7 @@ BH_API bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh
                         "bh_stream_wait_ready: stream is NULL or was released");
     bh_context *context = stream->context;
     if (bhi_context_forked(context))
-        return bhi_context_refuse(detail);
+        return bhi_context_refuse("bh_stream_wait_ready", detail);
     uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
     for (;;) {
         uint32_t seen = atomic_load(&stream->ready_word);
@@ -121,7 +121,8 @@ BH_API bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh
         bh_detail trouble = stream->core.trouble;
         bhi_context_unlock(context);
         if (closed)
-            return bhi_fail(detail, BH_CLOSED, 0, "the context is closed");
+            return bhi_fail(detail, BH_CLOSED, 0,
+                            "bh_stream_wait_ready: the context was destroyed");
         if (state == BHI_STREAM_SERVED)
             return BH_OK;
         if (state == BHI_STREAM_UNAVAILABLE) {
@@ -145,7 +146,7 @@ BH_API bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns, b
                         "bh_stream_synchronize: stream is NULL or was released");
     bh_context *context = stream->context;
     if (bhi_context_forked(context))
-        return bhi_context_refuse(detail);
+        return bhi_context_refuse("bh_stream_synchronize", detail);
     uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
     bhi_context_lock(context);
     uint64_t last = context->next_id; /* event ids are given in the order of submission */
@@ -175,7 +176,7 @@ BH_API bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail) {
     if (!BHI_LIVE(stream))
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_stream_reset: stream is NULL or was released");
-    bh_status status = bhi_context_check(stream->context, detail);
+    bh_status status = bhi_context_check(stream->context, "bh_stream_reset", detail);
     if (status != BH_OK)
         return status;
     bh_context *context = stream->context;

@@ -14,6 +14,7 @@
 #include "worker_proc.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,15 +27,24 @@
 struct builder {
     struct bhi_request *request;
     bh_detail *detail;
-    uint32_t command; /* index, for the detail */
+    const char *call; /* whose arguments they are, for the detail */
+    bool many;        /* the caller knows of commands, and hears which */
+    uint32_t command; /* index */
+    char place[32];   /* of refused arguments: "command 3: " or nothing */
 };
 
 #define REFUSE(builder, format, ...)                                                               \
-    bhi_fail((builder)->detail, BH_INVALID_ARGUMENT, 0, "bh_submit: command %u: " format,          \
-             (builder)->command, ##__VA_ARGS__)
+    bhi_fail((builder)->detail, BH_INVALID_ARGUMENT, 0, "%s: %s" format, (builder)->call,          \
+             place_of(builder), ##__VA_ARGS__)
+
+static const char *place_of(struct builder *builder) {
+    if (builder->many)
+        snprintf(builder->place, sizeof builder->place, "command %u: ", builder->command);
+    return builder->place;
+}
 
 static bh_status no_memory(struct builder *builder) {
-    return bhi_fail(builder->detail, BH_NO_MEMORY, ENOMEM, "bh_submit");
+    return bhi_fail(builder->detail, BH_NO_MEMORY, ENOMEM, "%s", builder->call);
 }
 
 /* Appends |bytes| zeroed bytes to the record. */
@@ -88,23 +98,24 @@ static bh_status add_binding(struct builder *builder, const bh_binding *binding,
                              struct bhi_cmd_binding *out, bh_context *context) {
     struct bh_buffer *buffer = binding->buffer;
     if (!BHI_LIVE(buffer))
-        return REFUSE(builder, "binding %u.%u: buffer is NULL or was released", binding->set,
+        return REFUSE(builder, "set %u binding %u: buffer is NULL or was released", binding->set,
                       binding->binding);
     if (buffer->context != context)
-        return REFUSE(builder, "binding %u.%u: the buffer belongs to another context", binding->set,
-                      binding->binding);
+        return REFUSE(builder, "set %u binding %u: the buffer belongs to another context",
+                      binding->set, binding->binding);
     if (binding->access < BH_READ || binding->access > BH_READ_WRITE)
-        return REFUSE(builder, "binding %u.%u: access %d is none", binding->set, binding->binding,
-                      binding->access);
+        return REFUSE(builder, "set %u binding %u: access %d is not a bh_access", binding->set,
+                      binding->binding, binding->access);
     if (binding->offset > buffer->size)
-        return REFUSE(builder, "binding %u.%u: offset %llu is outside the buffer of %llu bytes",
+        return REFUSE(builder, "set %u binding %u: offset %llu is outside the buffer of %llu bytes",
                       binding->set, binding->binding, (unsigned long long)binding->offset,
                       (unsigned long long)buffer->size);
     uint64_t rest = buffer->size - binding->offset;
     uint64_t size = binding->size == BH_WHOLE_SIZE ? rest : binding->size;
     if (size > rest || (!size && buffer->size))
         return REFUSE(
-            builder, "binding %u.%u: offset %llu and size %llu do not fit the buffer of %llu bytes",
+            builder,
+            "set %u binding %u: offset %llu and size %llu do not fit the buffer of %llu bytes",
             binding->set, binding->binding, (unsigned long long)binding->offset,
             (unsigned long long)size, (unsigned long long)buffer->size);
     *out = (struct bhi_cmd_binding){
@@ -131,12 +142,15 @@ static bh_status add_dispatch(struct builder *builder, const bh_command *command
     for (int axis = 0; axis < 3; axis++)
         if (!command->groups[axis])
             return REFUSE(builder, "groups[%d] is 0", axis);
-    if (command->binding_count > MAX_BINDINGS || (command->binding_count && !command->bindings))
-        return REFUSE(builder, "bindings is NULL, or more than %u", MAX_BINDINGS);
-    if (command->push_size > MAX_PUSH || command->push_size % 4 ||
-        (command->push_size && !command->push))
-        return REFUSE(builder, "push is NULL, or push_size %u is not a multiple of 4 up to %u",
-                      command->push_size, MAX_PUSH);
+    if (command->binding_count && !command->bindings)
+        return REFUSE(builder, "bindings is NULL, binding_count %u", command->binding_count);
+    if (command->binding_count > MAX_BINDINGS)
+        return REFUSE(builder, "binding_count %u is over %u", command->binding_count, MAX_BINDINGS);
+    if (command->push_size && !command->push)
+        return REFUSE(builder, "push is NULL, push_size %u", command->push_size);
+    if (command->push_size > MAX_PUSH || command->push_size % 4)
+        return REFUSE(builder, "push_size %u is not a multiple of 4 up to %u", command->push_size,
+                      MAX_PUSH);
     size_t size = bhi_cmd_dispatch_size(command->binding_count, command->push_size);
     uint8_t *at = append(builder->request, size);
     if (!at || !use_kernel(builder->request, command->kernel))
@@ -156,7 +170,7 @@ static bh_status add_dispatch(struct builder *builder, const bh_command *command
             return status;
         for (uint32_t j = 0; j < i; j++)
             if (bindings[j].set == bindings[i].set && bindings[j].binding == bindings[i].binding)
-                return REFUSE(builder, "binding %u.%u is given twice", bindings[i].set,
+                return REFUSE(builder, "set %u binding %u is given twice", bindings[i].set,
                               bindings[i].binding);
     }
     if (command->push_size)
@@ -165,30 +179,33 @@ static bh_status add_dispatch(struct builder *builder, const bh_command *command
     return BH_OK;
 }
 
+/* |size|: BH_WHOLE_SIZE becomes what it stands for. */
 static bh_status check_range(struct builder *builder, const struct bh_buffer *buffer,
-                             uint64_t offset, uint64_t size, const char *what,
+                             uint64_t offset, uint64_t *size, const char *what,
                              bh_context *context) {
     if (!BHI_LIVE(buffer))
         return REFUSE(builder, "%s is NULL or was released", what);
     if (buffer->context != context)
         return REFUSE(builder, "%s belongs to another context", what);
-    if (!size || offset > buffer->size || size > buffer->size - offset)
+    if (*size == BH_WHOLE_SIZE && offset < buffer->size)
+        *size = buffer->size - offset;
+    if (!*size || offset > buffer->size || *size > buffer->size - offset)
         return REFUSE(builder, "offset %llu and size %llu do not fit %s of %llu bytes",
-                      (unsigned long long)offset, (unsigned long long)size, what,
+                      (unsigned long long)offset, (unsigned long long)*size, what,
                       (unsigned long long)buffer->size);
     return BH_OK;
 }
 
 static bh_status add_copy(struct builder *builder, const bh_command *command, bh_context *context) {
+    uint64_t size = command->size;
     bh_status status =
-        check_range(builder, command->src, command->src_offset, command->size, "src", context);
+        check_range(builder, command->src, command->src_offset, &size, "src", context);
     if (status == BH_OK)
-        status =
-            check_range(builder, command->dst, command->dst_offset, command->size, "dst", context);
+        status = check_range(builder, command->dst, command->dst_offset, &size, "dst", context);
     if (status != BH_OK)
         return status;
-    if (command->src == command->dst && command->src_offset < command->dst_offset + command->size &&
-        command->dst_offset < command->src_offset + command->size)
+    if (command->src == command->dst && command->src_offset < command->dst_offset + size &&
+        command->dst_offset < command->src_offset + size)
         return REFUSE(builder, "src and dst overlap in one buffer");
     struct bhi_cmd_copy *copy = append(builder->request, sizeof *copy);
     if (!copy)
@@ -199,9 +216,9 @@ static bh_status add_copy(struct builder *builder, const bh_command *command, bh
         .dst = command->dst->id,
         .src_offset = command->src_offset,
         .dst_offset = command->dst_offset,
-        .bytes = command->size,
+        .bytes = size,
     };
-    bool whole = command->size == command->dst->size;
+    bool whole = size == command->dst->size;
     return use(builder->request, command->src, true, false, false) &&
                    use(builder->request, command->dst, false, true, whole)
                ? BH_OK
@@ -209,13 +226,14 @@ static bh_status add_copy(struct builder *builder, const bh_command *command, bh
 }
 
 static bh_status add_fill(struct builder *builder, const bh_command *command, bh_context *context) {
+    uint64_t size = command->size;
     bh_status status =
-        check_range(builder, command->dst, command->dst_offset, command->size, "dst", context);
+        check_range(builder, command->dst, command->dst_offset, &size, "dst", context);
     if (status != BH_OK)
         return status;
-    if (command->dst_offset % 4 || command->size % 4)
+    if (command->dst_offset % 4 || size % 4)
         return REFUSE(builder, "a fill's offset %llu and size %llu must be multiples of 4",
-                      (unsigned long long)command->dst_offset, (unsigned long long)command->size);
+                      (unsigned long long)command->dst_offset, (unsigned long long)size);
     struct bhi_cmd_fill *fill = append(builder->request, sizeof *fill);
     if (!fill)
         return no_memory(builder);
@@ -223,10 +241,10 @@ static bh_status add_fill(struct builder *builder, const bh_command *command, bh
         .header = {.type = BHI_CMD_FILL, .size = sizeof *fill},
         .dst = command->dst->id,
         .dst_offset = command->dst_offset,
-        .bytes = command->size,
+        .bytes = size,
         .value = command->fill_value,
     };
-    bool whole = command->size == command->dst->size;
+    bool whole = size == command->dst->size;
     return use(builder->request, command->dst, false, true, whole) ? BH_OK : no_memory(builder);
 }
 
@@ -251,7 +269,7 @@ static bh_status add_command(struct builder *builder, const bh_command *command,
     case BH_COMMAND_FILL:
         return add_fill(builder, command, context);
     }
-    return REFUSE(builder, "type %d is none", command->type);
+    return REFUSE(builder, "type %d is not a bh_command_type", command->type);
 }
 
 static struct bhi_request *start(bh_stream *stream, uint32_t command_count) {
@@ -274,6 +292,8 @@ static struct bhi_request *start(bh_stream *stream, uint32_t command_count) {
 
 static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
                             bh_detail *detail) {
+    if (!info)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: info is NULL");
     if (!info->command_count || !info->commands)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_submit: a submission has at least one command");
@@ -292,15 +312,15 @@ static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
     return BH_OK;
 }
 
-/* |prepare|: instead of info's commands, compile this kernel. */
-static bh_status submit(bh_stream *stream, const bh_submit_info *info, struct bh_kernel *prepare,
-                        bh_event **out_event, bh_detail *detail) {
+/* |prepare|: instead of info's commands, compile this kernel. |many|: see struct builder. */
+static bh_status submit(const char *call, bool many, bh_stream *stream, const bh_submit_info *info,
+                        struct bh_kernel *prepare, bh_event **out_event, bh_detail *detail) {
     bh_context *context = stream->context;
     struct bhi_request *request = start(stream, prepare ? 1 : info->command_count);
     if (!request)
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_submit");
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
     struct bhi_submission *submission = &request->submission;
-    struct builder builder = {.request = request, .detail = detail};
+    struct builder builder = {.request = request, .detail = detail, .call = call, .many = many};
     submission->runs_kernel = prepare == NULL;
     submission->deadline_ns = info->deadline_ns ? info->deadline_ns : stream->deadline_ns;
     bh_event *event = submission->event;
@@ -308,7 +328,7 @@ static bh_status submit(bh_stream *stream, const bh_submit_info *info, struct bh
     bhi_context_lock(context);
     bh_status status = BH_OK;
     if (context->closed)
-        status = bhi_fail(detail, BH_CLOSED, 0, "bh_submit: the context is closed");
+        status = bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", call);
     event->id = bhi_context_new_id(context);
     event->verdict.submitted_ns = bhi_now_ns();
     if (prepare && status == BH_OK)
@@ -321,7 +341,7 @@ static bh_status submit(bh_stream *stream, const bh_submit_info *info, struct bh
     }
     if (status == BH_OK && request->record->size > BHI_LANE_MAX_RECORD)
         status = bhi_fail(detail, BH_TOO_LARGE, 0,
-                          "bh_submit: %llu bytes encoded, over the limit of %u: split it",
+                          "%s: %llu bytes encoded, over the limit of %u: split it", call,
                           (unsigned long long)request->record->size, BHI_LANE_MAX_RECORD);
     if (status == BH_OK && !bhi_submission_depend(submission, info->waits, info->wait_count))
         status = no_memory(&builder);
@@ -341,22 +361,21 @@ static bh_status submit(bh_stream *stream, const bh_submit_info *info, struct bh
     return BH_OK;
 }
 
-static bh_status check_and_submit(bh_stream *stream, const bh_submit_info *info,
-                                  bh_event **out_event, bh_detail *detail) {
-    if (!BHI_LIVE(stream) || !info)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: %s",
-                        BHI_LIVE(stream) ? "info is NULL" : "stream is NULL or was released");
-    if (bhi_context_forked(stream->context))
-        return bhi_context_refuse(detail);
-    bh_status status = check_info(stream, info, detail);
-    return status == BH_OK ? submit(stream, info, NULL, out_event, detail) : status;
+static bh_status check_stream(const char *call, bh_stream *stream, bh_detail *detail) {
+    if (!BHI_LIVE(stream))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: stream is NULL or was released", call);
+    return bhi_context_forked(stream->context) ? bhi_context_refuse(call, detail) : BH_OK;
 }
 
 BH_API bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,
                            bh_detail *detail) {
     /* Written last: it may be an element of info->waits. */
     bh_event *event = NULL;
-    bh_status status = check_and_submit(stream, info, out_event ? &event : NULL, detail);
+    bh_status status = check_stream("bh_submit", stream, detail);
+    if (status == BH_OK)
+        status = check_info(stream, info, detail);
+    if (status == BH_OK)
+        status = submit("bh_submit", true, stream, info, NULL, out_event ? &event : NULL, detail);
     if (out_event)
         *out_event = event;
     return status;
@@ -365,6 +384,11 @@ BH_API bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_eve
 BH_API bh_status bh_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
                            const bh_binding *bindings, uint32_t binding_count, const void *push,
                            uint32_t push_size, bh_event **out_event, bh_detail *detail) {
+    if (out_event)
+        *out_event = NULL;
+    bh_status status = check_stream("bh_launch", stream, detail);
+    if (status != BH_OK)
+        return status;
     if (!groups)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_launch: groups is NULL");
     const bh_command command = {
@@ -377,7 +401,7 @@ BH_API bh_status bh_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t 
         .push_size = push_size,
     };
     const bh_submit_info info = {.commands = &command, .command_count = 1};
-    return bh_submit(stream, &info, out_event, detail);
+    return submit("bh_launch", false, stream, &info, NULL, out_event, detail);
 }
 
 /* The worker tells what a kernel binds before it completes the prepare, but over another channel:
@@ -407,28 +431,32 @@ static bool knows(bh_stream *stream, const bh_kernel *kernel, bool *out_lost) {
     return known;
 }
 
+static bh_status prepare(const char *call, bh_kernel *kernel, bh_stream *stream,
+                         bh_event **out_event, bh_detail *detail) {
+    if (!BHI_LIVE(kernel))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: kernel is NULL or was released", call);
+    bh_status status = check_stream(call, stream, detail);
+    if (status != BH_OK)
+        return status;
+    if (kernel->context != stream->context)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "%s: kernel and stream belong to different contexts", call);
+    const bh_submit_info info = {0};
+    return submit(call, false, stream, &info, kernel, out_event, detail);
+}
+
 BH_API bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream, bh_event **out_event,
                                    bh_detail *detail) {
     if (out_event)
         *out_event = NULL;
-    if (!BHI_LIVE(kernel) || !BHI_LIVE(stream))
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_kernel_prepare: %s is NULL or was released",
-                        BHI_LIVE(kernel) ? "stream" : "kernel");
-    if (bhi_context_forked(stream->context))
-        return bhi_context_refuse(detail);
-    if (kernel->context != stream->context)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_kernel_prepare: kernel and stream belong to different contexts");
-    const bh_submit_info info = {0};
-    return submit(stream, &info, kernel, out_event, detail);
+    return prepare("bh_kernel_prepare", kernel, stream, out_event, detail);
 }
 
 /* One try: BH_PENDING when the worker that compiled it was gone before it told. */
 static bh_status reflect_once(bh_kernel *kernel, bh_stream *stream, uint64_t deadline_ns,
                               bh_kernel_info *out_info, bh_detail *detail) {
     bh_event *event = NULL;
-    bh_status status = bh_kernel_prepare(kernel, stream, &event, detail);
+    bh_status status = prepare("bh_kernel_reflect", kernel, stream, &event, detail);
     if (status != BH_OK)
         return status;
     if (bhi_event_await(event, deadline_ns) != BH_OK) {

@@ -180,11 +180,11 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_fail
     if (name[0] != '\0') {
         const struct bhi_driver_info *info = bhi_driver_info(name);
         if (info == NULL) {
-            return bhi_fail(failure, BH_NO_DEVICE, ENOENT,
+            return bhi_fail(failure, BH_NO_DEVICE, 0,
                             "no driver is called '%s' (known: nvidia, lavapipe)", name);
         }
         if (find(driver, info, seen[0], sizeof seen[0]) != 0) {
-            return bhi_fail(failure, BH_NO_DEVICE, ENOENT, "driver not present: %s", seen[0]);
+            return bhi_fail(failure, BH_NO_DEVICE, 0, "driver not present: %s", seen[0]);
         }
         return 0;
     }
@@ -193,7 +193,7 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_fail
             return 0;
         }
     }
-    return bhi_fail(failure, BH_NO_DEVICE, ENOENT,
+    return bhi_fail(failure, BH_NO_DEVICE, 0,
                     "no known Vulkan driver is present (%s; %s); install mesa-vulkan-drivers or "
                     "the NVIDIA driver's Vulkan part",
                     seen[0], seen[1]);

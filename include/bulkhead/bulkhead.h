@@ -12,6 +12,7 @@
  *   blocks only where its comment says so.
  *   |detail| may be NULL; otherwise it is filled in whenever the result is not BH_OK. Nothing is
  *   allocated for it.
+ *   Where a call that gives out an object fails, *out_… is NULL.
  *   Objects are reference-counted: create gives one reference, retain takes one, release drops one;
  *   NULL is fine. What a submission uses stays alive until that submission has ended, whatever the
  *   caller releases meanwhile (B2). The caller's references are counted apart from the library's:
@@ -22,8 +23,9 @@
  *   A pointer argument that must not be NULL and is: BH_INVALID_ARGUMENT.
  *   In a completion callback (bh_event_on_end) a call that would have to wait answers
  *   BH_IN_CALLBACK at once and changes nothing.
- *   In the child of a fork() each call answers BH_FORKED (releases do nothing); the parent goes on
- *   undisturbed.
+ *   In the child of a fork() calls that would do or wait for something answer BH_FORKED
+ *   (releases, too, and do nothing); looks at what had ended before still work. The parent goes
+ *   on undisturbed.
  *   The library installs no signal handlers, changes no process-wide state, prints nothing. It has
  *   a few threads of its own per context, with all signals blocked. A context with streams has one
  *   child process, the warden: reap it or not, as you like, but a loop that waits until there are
@@ -72,8 +74,11 @@ typedef struct bh_context_options {
     uint32_t spares;         /* warm workers kept ready for new streams and restarts; default 1 */
     uint32_t restart_budget; /* workers of one stream that may die without having completed anything
                                 in restart_window_ns before it answers BH_UNAVAILABLE; a death in
-                                mid-job is its submission's fault and free; default 16 */
-    uint64_t restart_window_ns; /* default 60 s; also how long UNAVAILABLE lasts */
+                                mid-job is its submission's fault and free; default 16. From the
+                                second such death in a row on the next worker is delayed: 10 ms,
+                                doubling to 1 s */
+    uint64_t restart_window_ns; /* in which a spent budget refills, evenly; default 60 s; also how
+                                   long UNAVAILABLE lasts */
     uint64_t start_timeout_ns;  /* a worker that is not ready by then is killed; default 30 s */
     /* Called for each line that a worker or the library logs (a death, a failed
      * start, a stream that can have no worker, a worker that is ready), from a thread which
@@ -87,19 +92,20 @@ typedef struct bh_context_options {
 BH_API void bh_context_options_init(bh_context_options *options);
 
 /* Makes a context: a reactor thread, a ZeroMQ context, a private folder. No worker yet. |options|
- * may be NULL. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_SYSTEM, or BH_UNSUPPORTED
- * (kernel too old: futex_waitv). Does not block. */
+ * may be NULL. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_SYSTEM, BH_UNAVAILABLE (there
+ * is no worker executable), or BH_UNSUPPORTED (kernel too old: futex_waitv). Does not block. */
 BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options,
                                                bh_context **out_context, bh_detail *detail);
 
 /* Ends everything: events still pending are poisoned CONTEXT_CLOSED, workers are killed and
  * reaped, waiters in other threads wake (their objects must be referenced, the context need not).
- * Objects that the caller still holds stay valid to query and release; calls that need a worker
- * answer BH_CLOSED. NULL is fine. Blocks until no process, socket or file of the context is left
- * (bounded: a few milliseconds a worker) and all registered completion callbacks have returned
- * (bounded by what they do). Returns BH_OK, or, having done nothing, BH_CLOSED (it was destroyed
- * before), BH_FORKED or BH_IN_CALLBACK: not from a completion callback, of whichever context, nor
- * from the log function. */
+ * Objects that the caller still holds stay valid to query and release; calls that would queue or
+ * make something answer BH_CLOSED, and bh_stream_synchronize the stream's earliest failure, as
+ * before (CONTEXT_CLOSED where this was the first). NULL is fine. Blocks until no process, socket
+ * or file of the context is left (bounded: a few milliseconds a worker) and all registered
+ * completion callbacks have returned (bounded by what they do). Returns BH_OK, or, having done
+ * nothing, BH_CLOSED (it was destroyed before), BH_FORKED or BH_IN_CALLBACK: not from a completion
+ * callback, of whichever context, nor from the log function. */
 BH_API bh_status bh_context_destroy(bh_context *context);
 /* Blocks until all that was submitted before the call has ended, on every stream of the context,
  * those included that the caller has released; what others submit meanwhile does not count. Returns
@@ -128,12 +134,15 @@ typedef struct bh_stream_options {
     const char *name;      /* for verdicts and logs; NULL: "stream-<n>"; at most 63 bytes count */
     const char *device;    /* "", NULL: the default device; DRIVER, DRIVER:INDEX or INDEX, as
                               `bulkhead devices` shows them ("lavapipe", "nvidia:1", "0") */
-    uint64_t deadline_ns;  /* for submissions that give none; default 10 s; BH_FOREVER: none */
+    uint64_t deadline_ns;  /* for submissions that give none; default 10 s; BH_FOREVER: none. Time
+                              in the queue does not count. What is queued behind a hang without a
+                              deadline, or waits for it, waits for ever */
     uint64_t memory_limit; /* bytes a worker may use besides buffers, at least 64 MiB; default
                               4 GiB; 0: none */
     bool strict;           /* once a submission is poisoned, all that was submitted after it ends
-                              STREAM_FAILED with its origin, until bh_stream_reset (E4); default
-                              false: only what depends on it does */
+                              STREAM_FAILED with its origin, until bh_stream_reset (E4), and so does
+                              what depends on that, on other streams, too; default false: only
+                              what depends on it is poisoned */
 } bh_stream_options;
 
 BH_API void bh_stream_options_init(bh_stream_options *options);
@@ -167,7 +176,8 @@ BH_API BH_MUST_USE bh_status bh_stream_cancel(bh_stream *stream);
  * moment. For diagnostics and tests: it may be dead by the time you look. */
 BH_API int32_t bh_stream_worker_pid(bh_stream *stream);
 BH_API bh_status bh_stream_retain(bh_stream *stream);
-/* The last release lets what is submitted finish, then retires the worker. Does not block. */
+/* The last release lets what is submitted finish, then retires the worker. Does not block. What
+ * hangs without a deadline keeps its worker until bh_context_destroy: cancel it first. */
 BH_API bh_status bh_stream_release(bh_stream *stream);
 
 /* -- buffers -------------------------------------------------------------------------------- */
@@ -192,7 +202,8 @@ BH_API BH_MUST_USE bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent inte
                                            uint64_t timeout_ns, void **out_pointer,
                                            bh_detail *detail);
 /* Map and copy out or in. A write that covers the whole buffer cleans a poisoned content; a
- * partial write into poisoned content is refused with its verdict. Block like bh_buffer_map. */
+ * partial write into poisoned content is refused with its verdict. Block like bh_buffer_map.
+ * BH_WHOLE_SIZE is not for these: |bytes| has to have a size. */
 BH_API BH_MUST_USE bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_bytes,
                                             uint64_t size, uint64_t timeout_ns, bh_detail *detail);
 BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,
@@ -269,7 +280,11 @@ BH_API BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *str
 /* -- submissions ---------------------------------------------------------------------------- */
 
 /* |offset| and |size| give a range of the buffer; size BH_WHOLE_SIZE is the rest of it. |access|
- * is what the command may do: BH_WRITE promises that the command overwrites the range. */
+ * is what the command may do: BH_WRITE promises that the command overwrites the range.
+ * Dependencies and poison are of whole buffers (B5): two streams cannot write disjoint halves of
+ * one at the same time, and a submission that ends poisoned poisons every buffer it was to write,
+ * whole, also when it never ran. One command (or write by the host) that covers all of a buffer
+ * without reading it cleans it; two halves do not. */
 typedef struct bh_binding {
     uint32_t set, binding;
     bh_buffer *buffer;
@@ -279,8 +294,10 @@ typedef struct bh_binding {
 
 typedef enum bh_command_type {
     BH_COMMAND_DISPATCH = 1,
-    BH_COMMAND_COPY = 2, /* src to dst; ranges of one buffer must not overlap */
-    BH_COMMAND_FILL = 3, /* dst with the 32-bit word fill_value; offset and size multiples of 4 */
+    BH_COMMAND_COPY = 2, /* src to dst; ranges of one buffer must not overlap; size BH_WHOLE_SIZE is
+                            the rest of src */
+    BH_COMMAND_FILL = 3, /* dst with the 32-bit word fill_value; offset and size multiples of 4;
+                            size BH_WHOLE_SIZE is the rest of dst */
 } bh_command_type;
 
 typedef struct bh_command {
@@ -291,7 +308,7 @@ typedef struct bh_command {
     const bh_binding *bindings;
     uint32_t binding_count; /* at most 256 */
     const void *push;       /* copied */
-    uint32_t push_size;     /* a multiple of 4 */
+    uint32_t push_size;     /* a multiple of 4, at most 4096 (the device's limit is smaller) */
     /* copy, fill */
     bh_buffer *src, *dst;
     uint64_t src_offset, dst_offset, size;
@@ -303,7 +320,7 @@ typedef struct bh_submit_info {
     uint32_t command_count;     /* at least 1 */
     bh_event *const *waits;     /* it starts when all are READY; one poisoned poisons it (E5) */
     uint32_t wait_count;
-    uint64_t deadline_ns; /* from its start on the worker; 0: the stream's; BH_FOREVER: none */
+    uint64_t deadline_ns; /* from its turn on the worker; 0: the stream's; BH_FOREVER: none */
 } bh_submit_info;
 
 /* Queues a submission, the unit of failure (E4). It depends on the events it waits for and on
@@ -332,11 +349,14 @@ typedef enum bh_executed {
     BH_EXECUTED_YES,     /* it ran to its end */
 } bh_executed;
 
-/* What became of a submission. Final (E1). */
+/* What became of a submission. Final (E1). In a dependent (hops is not 0) |executed|, |event|,
+ * |stream_name|, the times and |other_causes| are its own, |message| tells both stories, and the
+ * rest is the origin's: signal, worker_pid, kernel_name, command_index, … (but |status| where it is
+ * BH_STREAM_FAILED). */
 typedef struct bh_verdict {
     bh_status status; /* BH_OK: READY; any other: poisoned. Under 32: it never reached a worker */
     bh_executed executed;
-    int32_t signal;        /* that killed the worker; 0: none */
+    int32_t signal;        /* that killed the worker; 0: none (also of CONTEXT_CLOSED) */
     int32_t exit_code;     /* of the worker; -1: it did not exit */
     int32_t vk_result;     /* VkResult; 0: none */
     int32_t sys_errno;     /* 0: none */
@@ -347,8 +367,10 @@ typedef struct bh_verdict {
     uint32_t command_index; /* in its submission; BH_NO_COMMAND: not known */
     int32_t worker_pid;     /* of the origin; 0: it never reached a worker */
     uint64_t limit;         /* the limit that was hit: deadline in ns, or memory in bytes; 0 */
-    uint64_t submitted_ns, started_ns, ended_ns; /* CLOCK_MONOTONIC; 0: never */
-    char kernel_name[64];                        /* of that command; empty: none */
+    /* CLOCK_MONOTONIC. started_ns is when its turn came on the worker, 0: never. Checks and
+     * compiling count: what was refused there has one, and |executed| says no. */
+    uint64_t submitted_ns, started_ns, ended_ns;
+    char kernel_name[64]; /* of that command; empty: none */
     uint8_t kernel_hash[32];
     char stream_name[64];
     char message[512]; /* one paragraph for a person */
@@ -365,8 +387,8 @@ BH_API BH_MUST_USE bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns)
 /* Waits until one of |events| has ended; *out_index is then the first in the array that has. One
  * event may be named several times, and they may belong to several contexts; none at all, or a NULL
  * among them, is BH_INVALID_ARGUMENT. Returns BH_OK whatever became of it (bh_event_wait(…, 0)
- * tells), BH_TIMEOUT (nothing changed), or BH_NO_MEMORY. Costs one look at each event, not one for
- * each that ends. Blocks. Takes no reference. */
+ * tells), BH_TIMEOUT (nothing changed; *out_index is |count|), or BH_NO_MEMORY. Costs one look at
+ * each event, not one for each that ends. Blocks. Takes no reference. */
 BH_API BH_MUST_USE bh_status bh_event_wait_any(bh_event *const *events, size_t count,
                                                uint64_t timeout_ns, size_t *out_index);
 /* Waits until all of |events| have ended, well or badly: no early return at the first that is
@@ -374,7 +396,7 @@ BH_API BH_MUST_USE bh_status bh_event_wait_any(bh_event *const *events, size_t c
  *   BH_OK                all are READY; *out_index is |count|
  *   a verdict's code     all have ended; *out_index is the first in the array that is POISONED
  *   BH_TIMEOUT           nothing changed; *out_index is the first in the array that is pending
- *   BH_INVALID_ARGUMENT  a NULL among them
+ *   BH_INVALID_ARGUMENT  a NULL among them; *out_index is |count|
  * |out_index| may be NULL. Blocks. Takes no reference. */
 BH_API BH_MUST_USE bh_status bh_event_wait_all(bh_event *const *events, size_t count,
                                                uint64_t timeout_ns, size_t *out_index);

@@ -28,6 +28,14 @@ done
 [ -x "$prefix/libexec/bulkhead/bulkhead-worker" ] || die "the worker is not installed"
 [ -x "$prefix/bin/bulkhead" ] || die "the program bulkhead is not installed"
 ls "$prefix"/share/bulkhead/shaders/*.spv > /dev/null || die "no kernel is installed"
+docs=$prefix/share/doc/bulkhead
+for page in $(grep -ohE 'docs/[a-zA-Z0-9_/-]+\.md' "$prefix"/include/bulkhead/*.h "$docs/README.md"); do
+    [ -s "$docs/$page" ] || die "$page is cited, but not installed"
+done
+for page in $(grep -ohE '\((docs|examples)/[^)#]+' "$docs/README.md" | tr -d '('); do
+    [ -e "$docs/$page" ] || die "README.md links to $page, which is not installed"
+done
+[ -s "$prefix/share/man/man1/bulkhead.1" ] || die "the manual page is not installed"
 if grep -rlI "$build_dir" "$libdir/cmake" "$pc" "$prefix/include"; then
     die "these files remember the build folder"
 fi
@@ -87,6 +95,10 @@ PKG_CONFIG_PATH=$(dirname "$pc")
 export PKG_CONFIG_PATH
 [ "$(pkg-config --modversion bulkhead)" = "$(sed -n 's/^Version: //p' "$pc")" ]
 [ -x "$(pkg-config --variable=worker bulkhead)" ] || die "pkg-config names no worker"
+[ -s "$(pkg-config --variable=kernels bulkhead)/saxpy.spv" ] || die "pkg-config names no kernels"
+# Nothing of what the library itself needs, where it is not to be linked.
+[ "$(pkg-config --cflags bulkhead | wc -w)" = 1 ] || die "--cflags: $(pkg-config --cflags bulkhead)"
+[ "$(pkg-config --libs bulkhead | wc -w)" = 2 ] || die "--libs: $(pkg-config --libs bulkhead)"
 # shellcheck disable=SC2046 # words are wanted
 "$cc" -std=c17 -Wall -Wextra -Werror $(pkg-config --cflags bulkhead) "$here/host.c" \
     -o "$work/pkg-c" $(pkg-config --libs bulkhead)
@@ -95,6 +107,11 @@ export PKG_CONFIG_PATH
     -o "$work/pkg-cpp" $(pkg-config --libs bulkhead)
 run "$work/pkg-c"
 run "$work/pkg-cpp"
+# shellcheck disable=SC2046
+"$cc" -std=c17 $(pkg-config --cflags bulkhead) "$here/host.c" -o "$work/pkg-c-static" \
+    $(pkg-config --static --libs bulkhead | sed 's/-lbulkhead/-l:libbulkhead.a/')
+readelf -d "$work/pkg-c-static" | grep -q 'NEEDED.*libbulkhead' && die "not the archive was linked"
+BULKHEAD_WORKER=$prefix/libexec/bulkhead/bulkhead-worker run "$work/pkg-c-static"
 
 step "the installed program"
 unset LD_LIBRARY_PATH

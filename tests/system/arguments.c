@@ -43,7 +43,9 @@ static void commands(void) {
                        .binding_count = 1};
     bh_command c = good;
     c.type = (bh_command_type)9;
-    refuses(&c, "type 9");
+    refuses(&c, "type 9 is not a bh_command_type");
+    c.type = (bh_command_type)0;
+    refuses(&c, "type 0 is not a bh_command_type");
     c = good;
     c.kernel = NULL;
     refuses(&c, "kernel");
@@ -54,17 +56,19 @@ static void commands(void) {
     }
     c = good;
     c.bindings = NULL;
-    refuses(&c, "bindings");
+    refuses(&c, "bindings is NULL");
     c = good;
     c.binding_count = 257;
-    refuses(&c, "bindings");
+    refuses(&c, "binding_count 257 is over 256");
     c = good;
     c.push_size = 3;
     c.push = &c;
-    refuses(&c, "push");
+    refuses(&c, "push_size 3 is not a multiple of 4");
+    c.push_size = 4100;
+    refuses(&c, "push_size 4100 is not a multiple of 4 up to 4096");
     c = good;
     c.push_size = 8;
-    refuses(&c, "push");
+    refuses(&c, "push is NULL");
     c = good;
     c.bindings = twice;
     c.binding_count = 2;
@@ -79,13 +83,19 @@ static void commands(void) {
         {.buffer = buffer, .offset = 4, .size = UINT64_MAX - 1, .access = BH_READ},
         {.buffer = buffer, .offset = 0, .size = 0, .access = BH_READ},
     };
-    static const char *const words[] = {
-        "NULL", "another context", "access", "access", "offset", "size", "size", "size"};
+    static const char *const words[] = {"NULL",
+                                        "another context",
+                                        "access 0 is not a bh_access",
+                                        "access 4 is not a bh_access",
+                                        "offset",
+                                        "size",
+                                        "size",
+                                        "size"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         c = good;
         c.bindings = &bad[i];
         refuses(&c, words[i]);
-        BHT_STR_HAS(detail.message, "binding 0.0");
+        BHT_STR_HAS(detail.message, "set 0 binding 0");
     }
     const bh_command copies[] = {
         {.type = BH_COMMAND_COPY, .src = NULL, .dst = buffer, .size = 4},
@@ -96,6 +106,23 @@ static void commands(void) {
         {.type = BH_COMMAND_FILL, .dst = buffer, .size = 2},
         {.type = BH_COMMAND_FILL, .dst = buffer, .size = 4, .dst_offset = 2},
         {.type = BH_COMMAND_FILL, .dst = foreign, .size = 4},
+        {.type = BH_COMMAND_COPY,
+         .src = buffer,
+         .dst = buffer,
+         .src_offset = 256,
+         .size = BH_WHOLE_SIZE},
+        {.type = BH_COMMAND_COPY,
+         .src = buffer,
+         .dst = buffer,
+         .src_offset = 124,
+         .size = BH_WHOLE_SIZE},
+        {.type = BH_COMMAND_COPY,
+         .src = buffer,
+         .dst = buffer,
+         .dst_offset = 4,
+         .size = BH_WHOLE_SIZE},
+        {.type = BH_COMMAND_FILL, .dst = buffer, .dst_offset = 256, .size = BH_WHOLE_SIZE},
+        {.type = BH_COMMAND_FILL, .dst = buffer, .dst_offset = 2, .size = BH_WHOLE_SIZE},
     };
     static const char *const copy_words[] = {"src",
                                              "dst",
@@ -104,13 +131,159 @@ static void commands(void) {
                                              "size",
                                              "multiples of 4",
                                              "multiples of 4",
-                                             "another context"};
+                                             "another context",
+                                             "src of 256 bytes",
+                                             "overlap",
+                                             "size 256 do not fit dst",
+                                             "dst of 256 bytes",
+                                             "multiples of 4"};
     for (size_t i = 0; i < sizeof copies / sizeof copies[0]; i++)
         refuses(&copies[i], copy_words[i]);
     /* None of it has hurt the stream, and none has left a reference behind. */
     fx_expect_healthy(context, stream);
     bh_buffer_release(foreign);
     bh_context_destroy(elsewhere);
+    close_all();
+}
+
+/* BH_WHOLE_SIZE: a copy of the rest of src, a fill of the rest of dst. */
+static void whole_size(void) {
+    open_all();
+    bh_buffer *source = fx_words(context, 64, 7), *odd = fx_buffer(context, 6);
+    const bh_command some[] = {
+        {.type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = 1},
+        {.type = BH_COMMAND_FILL,
+         .dst = buffer,
+         .dst_offset = 248,
+         .size = BH_WHOLE_SIZE,
+         .fill_value = 2},
+        {.type = BH_COMMAND_COPY,
+         .src = source,
+         .dst = buffer,
+         .src_offset = 240,
+         .dst_offset = 8,
+         .size = BH_WHOLE_SIZE},
+    };
+    const bh_submit_info info = {.commands = some, .command_count = 3};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(stream, &info, &event, &detail), BH_OK);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    uint32_t words[64];
+    BHT_EQ(bh_buffer_read(buffer, 0, words, sizeof words, FX_SECONDS, &detail), BH_OK);
+    for (uint32_t i = 0; i < 64; i++)
+        BHT_EQ(words[i], i >= 62 ? 2 : i >= 2 && i < 6 ? 7 : 1);
+    const bh_command bad = {.type = BH_COMMAND_FILL, .dst = odd, .size = BH_WHOLE_SIZE};
+    refuses(&bad, "size 6 must be multiples of 4");
+    bh_buffer_release(source);
+    bh_buffer_release(odd);
+    close_all();
+}
+
+static void expect_says(bh_status status, bh_status wanted, const char *call, const char *words) {
+    BHT_EQ(status, wanted);
+    BHT_EQ(detail.status, wanted);
+    if (strncmp(detail.message, call, strlen(call)) != 0)
+        BHT_FAIL("does not begin with \"%s\": %s", call, detail.message);
+    BHT_STR_HAS(detail.message, words);
+}
+
+/* The detail begins with the call that the caller made, whoever found the mistake. */
+static void who_is_told(void) {
+    open_all();
+    static bh_kernel_info info;
+    static bh_device_info devices[1];
+    static bh_check checks[1];
+    const uint32_t one[3] = {1, 1, 1}, none[3] = {1, 0, 1};
+    const bh_binding bad = {.set = 2, .binding = 3, .buffer = NULL, .access = BH_READ};
+    bh_stream *s = NULL;
+    bh_kernel *k = NULL;
+    bh_buffer *b = NULL;
+    bh_event *e = NULL, *ended = NULL;
+    size_t count;
+    uint32_t module[16] = {0x07230203};
+
+    expect_says(bh_launch(NULL, square, one, NULL, 0, NULL, 0, &e, &detail), BH_INVALID_ARGUMENT,
+                "bh_launch: ", "stream");
+    expect_says(bh_launch(stream, square, none, NULL, 0, NULL, 0, &e, &detail), BH_INVALID_ARGUMENT,
+                "bh_launch: groups[1] is 0", "");
+    expect_says(bh_launch(stream, square, one, &bad, 1, NULL, 0, &e, &detail), BH_INVALID_ARGUMENT,
+                "bh_launch: set 2 binding 3: ", "NULL");
+    expect_says(bh_kernel_prepare(NULL, stream, &e, &detail), BH_INVALID_ARGUMENT,
+                "bh_kernel_prepare: ", "kernel");
+    expect_says(bh_kernel_reflect(square, NULL, 0, &info, &detail), BH_INVALID_ARGUMENT,
+                "bh_kernel_reflect: ", "stream");
+    expect_says(bh_stream_create(NULL, NULL, &s, &detail), BH_INVALID_ARGUMENT,
+                "bh_stream_create: ", "context is NULL");
+    expect_says(bh_buffer_create(NULL, 1, &b, &detail), BH_INVALID_ARGUMENT,
+                "bh_buffer_create: ", "context is NULL");
+    expect_says(bh_kernel_create_spirv(NULL, module, 64, NULL, &k, &detail), BH_INVALID_ARGUMENT,
+                "bh_kernel_create_spirv: ", "context is NULL");
+    expect_says(bh_context_reset(NULL, &detail), BH_INVALID_ARGUMENT, "bh_context_reset: ", "NULL");
+    expect_says(bh_devices(NULL, devices, 1, &count, &detail), BH_INVALID_ARGUMENT,
+                "bh_devices: ", "context is NULL");
+    expect_says(bh_doctor(NULL, checks, 1, &count, &detail), BH_INVALID_ARGUMENT,
+                "bh_doctor: ", "context is NULL");
+    void *pointer;
+    expect_says(bh_buffer_map(buffer, (bh_map_intent)9, 0, &pointer, &detail), BH_INVALID_ARGUMENT,
+                "bh_buffer_map: ", "intent 9 is not a bh_map_intent");
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    options.specialization_count = 1;
+    expect_says(bh_kernel_create_spirv(context, module, 64, &options, &k, &detail),
+                BH_INVALID_ARGUMENT, "bh_kernel_create_spirv: ", "specializations is NULL");
+    static const bh_specialization many[257];
+    options.specializations = many;
+    options.specialization_count = 257;
+    expect_says(bh_kernel_create_spirv(context, module, 64, &options, &k, &detail),
+                BH_INVALID_ARGUMENT, "bh_kernel_create_spirv: ", "257 is over 256");
+
+    BHT_EQ(bh_kernel_prepare(square, stream, &ended, NULL), BH_OK);
+    fx_expect(ended, BH_OK);
+    bh_context_destroy(context);
+    static const char gone[] = "the context was destroyed";
+    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 4};
+    const bh_submit_info fills = {.commands = &fill, .command_count = 1};
+    expect_says(bh_submit(stream, &fills, &e, &detail), BH_CLOSED, "bh_submit: ", gone);
+    expect_says(bh_launch(stream, square, one, NULL, 0, NULL, 0, &e, &detail), BH_CLOSED,
+                "bh_launch: ", gone);
+    expect_says(bh_kernel_prepare(square, stream, &e, &detail), BH_CLOSED,
+                "bh_kernel_prepare: ", gone);
+    expect_says(bh_kernel_reflect(square, stream, 0, &info, &detail), BH_CLOSED,
+                "bh_kernel_reflect: ", gone);
+    expect_says(bh_stream_wait_ready(stream, 0, &detail), BH_CLOSED,
+                "bh_stream_wait_ready: ", gone);
+    expect_says(bh_stream_reset(stream, &detail), BH_CLOSED, "bh_stream_reset: ", gone);
+    bh_event_release(ended);
+    bh_buffer_release(buffer);
+    bh_kernel_release(square);
+    bh_stream_release(stream);
+}
+
+/* What is not made is NULL, whatever stood there. */
+static void nothing_is_given_out_by_a_call_that_fails(void) {
+    open_all();
+    bh_context_options options = fx_options();
+    options.spares = 65;
+    const uint32_t one[3] = {1, 1, 1};
+    bh_context *c = context;
+    bh_stream *s = stream;
+    bh_kernel *k = square;
+    bh_buffer *b = buffer;
+    bh_event *none = (bh_event *)&none, *e[3] = {none, none, none};
+    BHT_EQ(bh_context_create(&options, &c, NULL), BH_INVALID_ARGUMENT);
+    BHT_TRUE(c == NULL);
+    BHT_EQ(bh_stream_create(NULL, NULL, &s, NULL), BH_INVALID_ARGUMENT);
+    BHT_TRUE(s == NULL);
+    BHT_EQ(bh_kernel_create_spirv(context, NULL, 0, NULL, &k, NULL), BH_INVALID_ARGUMENT);
+    BHT_TRUE(k == NULL);
+    BHT_EQ(bh_buffer_create(context, UINT64_MAX, &b, NULL), BH_TOO_LARGE);
+    BHT_TRUE(b == NULL);
+    BHT_EQ(bh_launch(stream, square, NULL, NULL, 0, NULL, 0, &e[0], NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_launch(NULL, square, one, NULL, 0, NULL, 0, &e[1], NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_kernel_prepare(square, NULL, &e[2], NULL), BH_INVALID_ARGUMENT);
+    for (size_t i = 0; i < BHT_COUNT(e); i++)
+        BHT_TRUE(e[i] == NULL);
     close_all();
 }
 
@@ -276,6 +449,8 @@ static void streams_and_contexts(void) {
     BHT_EQ(bh_stream_create(context, &options, &s, &detail), BH_OK);
     BHT_EQ(bh_stream_wait_ready(s, FX_SECONDS, &detail), BH_NO_DEVICE);
     BHT_STR_HAS(detail.message, "nosuchdriver");
+    BHT_STR_HAS(detail.message, "(known: ");
+    BHT_TRUE(strstr(detail.message, "No such file") == NULL);
     bh_stream_release(s);
     options.device = "lavapipe:7";
     BHT_EQ(bh_stream_create(context, &options, &s, &detail), BH_OK);
@@ -333,8 +508,15 @@ static void devices_and_doctor(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(commands),           BHT_TEST(submissions), BHT_TEST(kernels),
-        BHT_TEST(reflection),         BHT_TEST(buffers),     BHT_TEST(streams_and_contexts),
+        BHT_TEST(commands),
+        BHT_TEST(whole_size),
+        BHT_TEST(who_is_told),
+        BHT_TEST(nothing_is_given_out_by_a_call_that_fails),
+        BHT_TEST(submissions),
+        BHT_TEST(kernels),
+        BHT_TEST(reflection),
+        BHT_TEST(buffers),
+        BHT_TEST(streams_and_contexts),
         BHT_TEST(devices_and_doctor),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

@@ -194,6 +194,89 @@ static void an_overwriter_that_ends_early(void) {
     tear_down(&s);
 }
 
+static void run(bh_stream *stream, const bh_command *command) {
+    const bh_submit_info info = {.commands = command, .command_count = 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+}
+
+/* A buffer is poisoned whole, by one that never ran, too; two halves do not clean it, one command
+ * that writes all of it does. */
+static void a_partial_write_does_not_clean(void) {
+    struct stage s = set_up();
+    bh_event *to_y = fx_square(s.b, s.square, s.gate, s.y);
+    bh_event *to_z = fx_square(s.b, s.square, s.gate, s.z);
+    fx_kill(s.pid, SIGKILL);
+    fx_expect(to_y, BH_WORKER_SIGNAL);
+    fx_expect(to_z, BH_WORKER_SIGNAL);
+    BHT_EQ(fx_verdict(to_y).executed, BH_EXECUTED_NO);
+    void *pointer;
+    for (uint64_t offset = 0; offset <= 128; offset += 128) {
+        const bh_command half = {
+            .type = BH_COMMAND_FILL, .dst = s.y, .dst_offset = offset, .size = BH_WHOLE_SIZE};
+        const bh_command first = {.type = BH_COMMAND_FILL, .dst = s.y, .size = 128};
+        run(s.b, offset ? &half : &first);
+        BHT_EQ(bh_buffer_map(s.y, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_WORKER_SIGNAL);
+    }
+    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.y, .size = BH_WHOLE_SIZE};
+    const bh_command copy = {
+        .type = BH_COMMAND_COPY, .src = s.x, .dst = s.z, .size = BH_WHOLE_SIZE};
+    run(s.b, &fill);
+    BHT_EQ(bh_buffer_map(s.y, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
+    run(s.b, &copy);
+    BHT_EQ(bh_buffer_map(s.z, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
+    bh_event_release(to_y);
+    bh_event_release(to_z);
+    tear_down(&s);
+}
+
+/* What bulkhead.h says of a verdict's fields. */
+static void whose_story_a_dependent_tells(void) {
+    struct stage s = set_up();
+    bh_event *event = fx_square(s.b, s.square, s.gate, s.y);
+    fx_kill(s.pid, SIGKILL);
+    fx_expect(event, BH_WORKER_SIGNAL);
+    const bh_verdict own = fx_verdict(event), origin = fx_verdict(s.bad);
+    BHT_STR_EQ(own.stream_name, "b");
+    BHT_EQ(own.event, bh_event_id(event));
+    BHT_EQ(own.executed, BH_EXECUTED_NO);
+    BHT_EQ(own.started_ns, 0);
+    BHT_GT(own.submitted_ns, origin.started_ns);
+    BHT_GE(own.ended_ns, own.submitted_ns);
+    BHT_EQ(own.origin, origin.event);
+    BHT_EQ(own.signal, SIGKILL);
+    BHT_EQ(own.worker_pid, s.pid);
+    BHT_EQ(own.command_index, origin.command_index);
+    BHT_STR_EQ(own.kernel_name, "gate");
+    BHT_MEM_EQ(own.kernel_hash, origin.kernel_hash, sizeof own.kernel_hash);
+    bh_event_release(event);
+
+    /* Refused on the worker: its turn had come, and nothing ran. */
+    const uint32_t one[3] = {1, 1, 1};
+    BHT_EQ(bh_launch(s.b, s.square, one, NULL, 0, NULL, 0, &event, NULL), BH_OK);
+    fx_expect(event, BH_BINDING_MISMATCH);
+    const bh_verdict refused = fx_verdict(event);
+    BHT_EQ(refused.executed, BH_EXECUTED_NO);
+    BHT_GE(refused.started_ns, refused.submitted_ns);
+    bh_event_release(event);
+
+    /* Killed by the end of the context: no signal is blamed. */
+    fx_pointer(s.gate)[1] = 0;
+    event = fx_gate(s.a, s.hang, s.gate);
+    fx_await_gate(s.gate);
+    bh_context_destroy(s.context);
+    fx_expect(event, BH_CONTEXT_CLOSED);
+    const bh_verdict closed = fx_verdict(event);
+    BHT_EQ(closed.signal, 0);
+    BHT_EQ(closed.executed, BH_EXECUTED_UNKNOWN);
+    BHT_EQ(bh_stream_synchronize(s.a, 0, NULL), BH_WORKER_SIGNAL); /* the first */
+    bh_event_release(event);
+    s.context = NULL;
+    tear_down(&s);
+}
+
 /* Many poisoned writers of parts: a buffer remembers some, and the first is reported. */
 static void many_poisoned_parts(void) {
     struct stage s = set_up();
@@ -320,6 +403,8 @@ int main(int argc, char **argv) {
         BHT_TEST(a_writer_waits_for_readers),
         BHT_TEST(cancel_queued_and_running),
         BHT_TEST(an_overwriter_that_ends_early),
+        BHT_TEST(a_partial_write_does_not_clean),
+        BHT_TEST(whose_story_a_dependent_tells),
         BHT_TEST(many_poisoned_parts),
         BHT_TEST(cancel_behind_an_endless_one),
         BHT_TEST(cancelled_ones_stay_cancelled),
