@@ -233,8 +233,8 @@ static struct {
 } logged;
 
 static void call_back(void *user, int level, const char *line) {
-    (void)user, (void)level, (void)line;
-    if (logged.called)
+    (void)user, (void)level;
+    if (logged.called || !strstr(line, "zygote") || !strstr(line, "is lost"))
         return;
     bh_detail detail;
     logged.destroyed = bh_context_destroy(logged.context);
