@@ -2,6 +2,8 @@
 #include "context.h"
 #include "event.h"
 #include "futex.h"
+#include "kernel.h"
+#include "request.h"
 #include "stream.h"
 #include "worker_proc.h"
 #include "zygote.h"
@@ -13,10 +15,11 @@
 
 #define PATIENCE_NS (1000ull * 1000000) /* for the context's lock */
 #define PAUSE_NS    1000000
+#define MAX_NAMES   3 /* of the kernels of one submission */
 
 /* -- where the state is ------------------------------------------------------------------------ */
 
-static const struct bhi_submission *first_of(const struct bhi_list *list) {
+static struct bhi_submission *first_of(const struct bhi_list *list) {
     return bhi_list_empty(list) ? NULL : BHI_CONTAINER(list->next, struct bhi_submission, link);
 }
 
@@ -58,14 +61,23 @@ __attribute__((format(printf, 2, 3))) static void say(struct out *out, const cha
     out->length += length > 0 ? (size_t)length : 0;
 }
 
-static void say_left(struct out *out, uint64_t deadline_ns, uint64_t now_ns) {
+static unsigned long long ms(uint64_t ns) {
+    return (unsigned long long)(ns / 1000000);
+}
+
+/* |what| comes before the time, |none| stands for all where there is no deadline. */
+static void say_left(struct out *out, const char *what, const char *none, uint64_t deadline_ns,
+                     uint64_t now_ns) {
     if (deadline_ns == BH_FOREVER)
-        say(out, "never");
+        say(out, "%s", none);
+    else if (deadline_ns < now_ns)
+        say(out, "%soverdue by %llu ms", what, ms(now_ns - deadline_ns));
     else
-        say(out, "%s%llu ms", deadline_ns < now_ns ? "overdue by " : "in ",
-            (unsigned long long)((deadline_ns < now_ns ? now_ns - deadline_ns
-                                                       : deadline_ns - now_ns) /
-                                 1000000));
+        say(out, "%sin %llu ms", what, ms(deadline_ns - now_ns));
+}
+
+static void say_count(struct out *out, size_t count, const char *what) {
+    say(out, ", %zu %s%s", count, what, count == 1 ? "" : "s");
 }
 
 static const char *worker_state_name(enum bhi_worker_state state) {
@@ -107,11 +119,16 @@ static const char *zygote_state_name(enum bhi_zygote_state state) {
 }
 
 static void describe_worker(struct out *out, const struct bhi_worker *worker, uint64_t now_ns) {
-    say(out, "worker %d %s", (int)worker->crew.pid, worker_state_name(worker->state));
+    bool going = worker->crew.kill != BHI_KILL_NONE || worker->reap_deadline_ns;
+    bool spare = !worker->crew.stream && !going;
+    say(out, "%s %d", spare ? "spare worker" : "worker", (int)worker->crew.pid);
+    if (spare && worker->state == BHI_RUNNING)
+        say(out, ", ready");
+    else
+        say(out, " %s", worker_state_name(worker->state));
     if (worker->state != BHI_RUNNING) {
-        say(out, " (step %s; has to be ready ",
-            bhi_step_name(atomic_load(&worker->progress.header->step)));
-        say_left(out, worker->start_deadline_ns, now_ns);
+        say(out, " (step %s", bhi_step_name(atomic_load(&worker->progress.header->step)));
+        say_left(out, "; has to be ready ", "", worker->start_deadline_ns, now_ns);
         say(out, ")");
     }
     if (worker->crew.kill != BHI_KILL_NONE)
@@ -134,15 +151,29 @@ static void describe_lane(struct out *out, const struct bhi_worker *worker) {
         say(out, ", full");
 }
 
+static void describe_running(struct out *out, struct bhi_submission *running, uint64_t since_ns,
+                             uint64_t now_ns) {
+    const struct bhi_request *request = bhi_request_of(running);
+    for (uint32_t i = 0; i < request->kernel_count && i < MAX_NAMES; i++)
+        say(out, "%s\"%s\"", i ? ", " : ", kernel ", request->kernels[i]->name);
+    if (request->kernel_count > MAX_NAMES)
+        say(out, " and %u more", request->kernel_count - MAX_NAMES);
+    if (since_ns < running->released_ns)
+        since_ns = running->released_ns;
+    say(out, ", for %llu ms", ms(now_ns > since_ns ? now_ns - since_ns : 0));
+    uint64_t due = since_ns + running->deadline_ns;
+    bool none = running->deadline_ns == BH_FOREVER || due < since_ns;
+    say_left(out, ", its deadline is ", ", it has no deadline", none ? BH_FOREVER : due, now_ns);
+}
+
 static void describe_oldest(struct out *out, const struct bh_stream *stream, uint64_t now_ns) {
     const struct bhi_worker *worker = bhi_stream_worker(stream);
-    const struct bhi_submission *running = worker ? first_of(&worker->crew.inflight) : NULL;
+    struct bhi_submission *running = worker ? first_of(&worker->crew.inflight) : NULL;
     const struct bhi_submission *queued = first_of(&stream->core.queue);
     if (running) {
-        say(out, "; event %llu is with the worker%s, its deadline is ",
-            (unsigned long long)running->event->id, running->cancelled ? ", cancelled" : "");
-        uint64_t due = worker->crew.running_since_ns + running->deadline_ns;
-        say_left(out, due < worker->crew.running_since_ns ? BH_FOREVER : due, now_ns);
+        say(out, "; event %llu is with the worker%s", (unsigned long long)running->event->id,
+            running->cancelled ? ", cancelled" : "");
+        describe_running(out, running, worker->crew.running_since_ns, now_ns);
     }
     if (!queued)
         return;
@@ -171,10 +202,8 @@ static void describe_stream(struct out *out, const struct bh_stream *stream, uin
         describe_lane(out, worker);
     } else {
         say(out, "no worker");
-        if (core->state == BHI_STREAM_WANTING && core->restart.not_before_ns > now_ns) {
-            say(out, ", the next is started ");
-            say_left(out, core->restart.not_before_ns, now_ns);
-        }
+        if (core->state == BHI_STREAM_WANTING && core->restart.not_before_ns > now_ns)
+            say_left(out, ", the next is started ", "", core->restart.not_before_ns, now_ns);
     }
     say(out, "; %zu in flight, %zu queued", worker ? length_of(&worker->crew.inflight) : 0,
         length_of(&core->queue));
@@ -189,16 +218,18 @@ static void describe_stream(struct out *out, const struct bh_stream *stream, uin
 
 static void describe_all(struct out *out, bh_context *context) {
     uint64_t now_ns = bhi_now_ns();
-    say(out, "context: %s, newest id %llu, %zu streams, %zu workers, %zu zygotes\n",
-        context->closed ? "closed" : "open", (unsigned long long)context->next_id,
-        length_of(&context->streams), length_of(&context->workers), length_of(&context->zygotes));
+    say(out, "context: %s, newest id %llu", context->closed ? "being destroyed" : "open",
+        (unsigned long long)context->next_id);
+    say_count(out, length_of(&context->streams), "stream");
+    say_count(out, length_of(&context->workers), "worker");
+    say_count(out, length_of(&context->zygotes), "zygote");
+    say(out, "\n");
     BHI_LIST_EACH(node, &context->streams)
     describe_stream(out, BHI_CONTAINER(node, struct bh_stream, link), now_ns);
     BHI_LIST_EACH(node, &context->workers) {
         const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
         if (worker->crew.stream)
             continue;
-        say(out, "no stream: ");
         describe_worker(out, worker, now_ns);
         say(out, "\n");
     }

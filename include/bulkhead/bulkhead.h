@@ -119,12 +119,12 @@ BH_API BH_MUST_USE bh_status bh_context_synchronize(bh_context *context, uint64_
 BH_API BH_MUST_USE bh_status bh_context_reset(bh_context *context, bh_detail *detail);
 
 /* Writes what the context is doing now into |text|, for a person: a line for each stream (its
- * worker, what is in flight and queued, what the oldest of it waits for), for each worker without a
- * stream, for each zygote. For logs, and for a host that finds itself waiting too long. The wording
- * may change. At most |size| bytes, NUL-terminated where |size| is not 0; |text| may be NULL where
- * it is. Returns how long the whole text is without its NUL, like snprintf. It takes no reference
- * and changes nothing. Blocks for a second at most: when the context cannot be looked at by then,
- * the text says so. */
+ * worker, what is in flight and queued, which kernel runs and for how long, what the oldest of the
+ * rest waits for), for each spare worker, for each zygote. For logs, and for a host that finds
+ * itself waiting too long. The wording may change. At most |size| bytes, NUL-terminated where
+ * |size| is not 0; |text| may be NULL where it is. Returns how long the whole text is without its
+ * NUL, like snprintf. It takes no reference and changes nothing. Blocks for a second at most: when
+ * the context cannot be looked at by then, the text says so. */
 BH_API size_t bh_context_describe(bh_context *context, char *text, size_t size);
 
 /* -- streams -------------------------------------------------------------------------------- */

@@ -58,13 +58,17 @@ static void says_what_everybody_does(void) {
     char text[8192], part[128];
     BHT_LT(bh_context_describe(s.context, text, sizeof text), sizeof text);
     BHT_STR_HAS(text, "context: open");
+    BHT_STR_HAS(text, " 2 streams, ");
+    BHT_STR_HAS(text, " 1 zygote\n");
     expect_line(text, "stream \"first\"", "SERVED");
     snprintf(part, sizeof part, "worker %d RUNNING; lane: published 2, harvested 0", (int)s.pid);
     expect_line(text, "stream \"first\"", part);
     expect_line(text, "stream \"first\"", "2 in flight, 0 queued");
-    snprintf(part, sizeof part, "event %llu is with the worker, its deadline is in 119",
+    /* 600 times 20 s less what has passed */
+    snprintf(part, sizeof part, "event %llu is with the worker, kernel \"gate\", for ",
              (unsigned long long)bh_event_id(s.running));
     expect_line(text, "stream \"first\"", part);
+    expect_line(text, "stream \"first\"", " ms, its deadline is in 119");
     expect_line(text, "stream \"second\"", "0 in flight, 1 queued");
     snprintf(part, sizeof part, "event %llu is queued, held by event %llu of stream \"first\"",
              (unsigned long long)bh_event_id(s.held), (unsigned long long)bh_event_id(s.running));
@@ -88,8 +92,9 @@ static void workers_without_a_stream_and_streams_without_a_worker(void) {
     bh_stream *served = fx_stream(context, "served", FX_SECONDS);
     fx_ready(served);
     char text[8192];
-    WAIT_UNTIL((bh_context_describe(context, text, sizeof text), strstr(text, "no stream: worker")),
-               20000);
+    WAIT_UNTIL((bh_context_describe(context, text, sizeof text), strstr(text, ", ready\n")), 20000);
+    expect_line(text, "spare worker ", ", ready");
+    BHT_STR_HAS(text, " 2 workers, ");
     bh_stream_options none;
     bh_stream_options_init(&none);
     none.name = "deviceless";
@@ -103,6 +108,41 @@ static void workers_without_a_stream_and_streams_without_a_worker(void) {
     bh_stream_release(served);
     bh_stream_release(deviceless);
     bh_context_destroy(context);
+}
+
+/* How long it has been at it, and that nothing will end it. */
+static void says_what_has_no_deadline(void) {
+    struct stage s = set_up();
+    const bh_command never = {
+        .type = BH_COMMAND_DISPATCH,
+        .kernel = s.gate,
+        .groups = {1, 1, 1},
+        .bindings = &(bh_binding){.buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
+        .binding_count = 1};
+    const bh_submit_info info = {.commands = &never, .command_count = 1, .deadline_ns = BH_FOREVER};
+    bh_event *event = NULL;
+    fx_kill(s.pid, SIGKILL);
+    fx_expect(s.behind, BH_WORKER_SIGNAL);
+    fx_pointer(s.data)[0] = fx_pointer(s.data)[1] = 0;
+    BHT_EQ(bh_submit(s.first, &info, &event, NULL), BH_OK);
+    fx_await_gate(s.data);
+    char text[8192];
+    unsigned long long spent_ms = 0;
+    uint64_t start = bht_now_ns();
+    for (unsigned long long before = 0; spent_ms < before + 5;) {
+        bh_context_describe(s.context, text, sizeof text);
+        expect_line(text, "stream \"first\"", " ms, it has no deadline");
+        const char *at = strstr(text, "kernel \"gate\", for ");
+        BHT_TRUE(at != NULL);
+        spent_ms = strtoull(at + strlen("kernel \"gate\", for "), NULL, 10);
+        if (!before)
+            before = spent_ms + 1;
+        BHT_LT(bht_now_ns() - start, FX_SECONDS);
+    }
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+    fx_expect(event, BH_CANCELLED);
+    bh_event_release(event);
+    tear_down(&s);
 }
 
 static void fits_any_room(void) {
@@ -182,6 +222,7 @@ int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(says_what_everybody_does),
         BHT_TEST(workers_without_a_stream_and_streams_without_a_worker),
+        BHT_TEST(says_what_has_no_deadline),
         BHT_TEST(fits_any_room),
         BHT_TEST(a_lock_that_is_held),
         BHT_TEST_WITH(a_failing_test_says_what_its_streams_do, 60, 0),

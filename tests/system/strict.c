@@ -179,11 +179,36 @@ static void a_dependent_fails_its_strict_stream(void) {
     tear_down(&s);
 }
 
+/* What depends on one that a strict stream has failed is itself a victim of that stream, whatever
+ * its own is like. Reset, overwritten, all is well again. */
+static void strictness_spreads_to_dependents(void) {
+    struct stage s = set_up();
+    bh_event *bad = refused(s.strict, &s);
+    bh_event *failed = fx_square(s.strict, s.square, s.x, s.y);
+    bh_event *dependent = fx_square(s.other, s.square, s.y, s.gate);
+    fx_expect(dependent, BH_STREAM_FAILED);
+    const bh_verdict verdict = fx_verdict(dependent);
+    BHT_EQ(verdict.origin, bh_event_id(bad));
+    BHT_EQ(verdict.hops, 2);
+    BHT_STR_EQ(verdict.stream_name, "other");
+    BHT_EQ(bh_stream_reset(s.strict, NULL), BH_OK);
+    bh_event *again = fx_square(s.strict, s.square, s.x, s.y); /* overwrites y */
+    bh_event *good = fx_square(s.other, s.square, s.y, s.gate);
+    fx_expect(again, BH_OK);
+    fx_expect(good, BH_OK);
+    bh_event_release(bad);
+    bh_event_release(failed);
+    bh_event_release(dependent);
+    bh_event_release(again);
+    bh_event_release(good);
+    tear_down(&s);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(a_strict_stream_stays_failed),        BHT_TEST(others_are_not_strict),
         BHT_TEST(a_refusal_fails_a_strict_stream),     BHT_TEST(what_came_before_is_spared),
-        BHT_TEST(a_dependent_fails_its_strict_stream),
+        BHT_TEST(a_dependent_fails_its_strict_stream), BHT_TEST(strictness_spreads_to_dependents),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
