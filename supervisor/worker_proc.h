@@ -76,7 +76,6 @@ struct bhi_worker {
     int fdpass;
     int doorbell;
     uint8_t token[BHI_TOKEN_BYTES];
-    char endpoint[108];
     struct bhi_source pidfd_source, doorbell_source, channel_source;
     uint64_t flood_since_ns; /* control messages are counted by the second */
     uint32_t flood_count;

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -295,6 +296,44 @@ static void a_verdict_keeps_no_descriptor(void) {
     bh_event_release(event);
 }
 
+/* Takes every descriptor that the process can have. Returns how many. */
+static int hog(int *fds, int capacity) {
+    int count = 0;
+    while (count < capacity && (fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        count++;
+    return count;
+}
+
+/* There is none left at the moment when a worker, there already, takes up its connection: that
+ * costs the worker, if anything. Stopped is the zygote, which has been asked for it. */
+static void a_host_out_of_descriptors(void) {
+    enum { LIMIT = 200 };
+    int fds[LIMIT];
+    const struct rlimit few = {LIMIT, LIMIT};
+    BHT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    bh_context *context = fx_context(NULL);
+    bh_stream *first = fx_stream(context, "first", FX_SECONDS);
+    pid_t zygote = fx_parent(fx_ready(first));
+    fx_kill(zygote, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(zygote) == 'T', 20000);
+    bh_stream *second = fx_stream(context, "second", FX_SECONDS);
+    /* All that goes to the worker is made in one go: lane, progress, sockets. */
+    static char text[8192];
+    WAIT_UNTIL(bh_context_describe(context, text, sizeof text) && strstr(text, "SPAWNING"), 20000);
+    int count = hog(fds, LIMIT);
+    BHT_GT(count, 0);
+    fx_kill(zygote, SIGCONT);
+    bh_detail detail;
+    BHT_EQ(bh_stream_wait_ready(second, 500 * FX_MS, &detail), BH_TIMEOUT);
+    while (count > 0)
+        close(fds[--count]);
+    fx_expect_healthy(context, second);
+    fx_expect_healthy(context, first);
+    bh_stream_release(first);
+    bh_stream_release(second);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(a_host_that_reaps_every_child),   BHT_TEST(a_host_that_ignores_sigchld),
@@ -302,7 +341,7 @@ int main(int argc, char **argv) {
         BHT_TEST(nothing_of_the_host_is_touched),  BHT_TEST(a_context_is_destroyed_in_mid_job),
         BHT_TEST(two_contexts_in_one_process),     BHT_TEST(spares_take_over),
         BHT_TEST(a_host_without_standard_streams), BHT_TEST(a_log_function_that_calls_back),
-        BHT_TEST(a_verdict_keeps_no_descriptor),
+        BHT_TEST(a_verdict_keeps_no_descriptor),   BHT_TEST(a_host_out_of_descriptors),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
