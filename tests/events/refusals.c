@@ -215,7 +215,7 @@ static void the_stream_of_a_closed_context(void) {
     const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.z, .size = 256, .fill_value = 7};
     const bh_submit_info info = {
         .commands = &fill, .command_count = 1, .waits = &done, .wait_count = 1};
-    refuses(s.a, &info, BH_CLOSED, "closed");
+    refuses(s.a, &info, BH_CLOSED, "destroyed");
     bh_detail detail;
     bh_event *event = (bh_event *)&detail;
     const uint32_t groups[3] = {1, 1, 1};
