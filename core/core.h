@@ -76,6 +76,7 @@ struct bhi_ports {
 
 struct bhi_core {
     const struct bhi_ports *ports;
+    uint64_t newest;          /* id of the newest event that was queued */
     uint64_t ticks;           /* how many origins of poison there have been: their order (E7) */
     struct bhi_list pumpable; /* bhi_core_stream.pump_link: bhi_core_pump looks at them */
     struct bhi_list ripples;  /* bhi_submission.ripple: their dependents must be told */

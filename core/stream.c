@@ -86,6 +86,7 @@ void bhi_stream_heal(struct bhi_core_stream *stream) {
 bool bhi_stream_reset(struct bhi_core_stream *stream) {
     struct bhi_core *core = stream->core;
     struct bh_event *failure = stream->failure;
+    stream->forgiven = core->newest;
     stream->failure = NULL;
     bhi_event_unref(failure);
     bhi_restart_refill(&stream->restart, core->ports->now_ns(core));
@@ -123,8 +124,27 @@ static void fail_later(struct bhi_list *list, const struct bh_event *failure) {
     }
 }
 
+/* Whoever ends with one of them was submitted after it, and has been cancelled before. */
+static void cancel_all(struct bhi_list *list) {
+    for (struct bhi_list *node = list->prev, *before = node->prev; node != list;
+         node = before, before = node->prev) {
+        struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
+        if (!submission->cancelled)
+            bhi_submission_cancel(submission);
+    }
+}
+
+void bhi_stream_cancel(struct bhi_core_stream *stream) {
+    const struct bhi_ports *ports = stream->core->ports;
+    ports->ref_stream(stream); /* the last one to end may take the stream with it */
+    cancel_all(&stream->queue);
+    if (stream->crew)
+        cancel_all(&stream->crew->inflight);
+    ports->unref_stream(stream);
+}
+
 void bhi_stream_failed(struct bhi_core_stream *stream, struct bh_event *event) {
-    if (stream->failure && stream->failure->id <= event->id)
+    if (event->id <= stream->forgiven || (stream->failure && stream->failure->id <= event->id))
         return;
     bhi_event_unref(stream->failure);
     stream->failure = event;

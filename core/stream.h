@@ -23,6 +23,7 @@ struct bhi_core_stream {
     enum bhi_stream_state state;
     struct bhi_list queue;    /* bhi_submission.link, QUEUED, in order */
     struct bhi_crew *crew;    /* bound: starting or running */
+    uint64_t forgiven;        /* nothing up to this id counts as a failure: it was reset since */
     struct bh_event *failure; /* referenced: the earliest doomed one since reset */
     bh_detail trouble;        /* UNAVAILABLE: why; otherwise the last start's failure */
     struct bhi_restart restart;
@@ -43,12 +44,15 @@ void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const b
 void bhi_stream_unavailable(struct bhi_core_stream *stream, const bh_detail *why, bool heals);
 /* Ends everything in the queue with |status|. */
 void bhi_stream_drain(struct bhi_core_stream *stream, bh_status status, const char *message);
-/* Forgets the failure, and is WANTING again if it was UNAVAILABLE. True: it was. */
+/* Forgets the failure, also those to come of what was submitted before, and is WANTING again if it
+ * was UNAVAILABLE. True: it was. */
 bool bhi_stream_reset(struct bhi_core_stream *stream);
 /* Its queue may have become releasable: bhi_core_pump looks. */
 void bhi_stream_wants_pump(struct bhi_core_stream *stream);
 /* UNAVAILABLE, but the restart window has passed: WANTING again. */
 void bhi_stream_heal(struct bhi_core_stream *stream);
+/* Cancels all that is on its way, the newest first. */
+void bhi_stream_cancel(struct bhi_core_stream *stream);
 /* |event| of this stream is doomed. A strict stream is swept then, once all that depends on it has
  * been told: poison by data is reported as such. Both while poison flows (submission.c). */
 void bhi_stream_failed(struct bhi_core_stream *stream, struct bh_event *event);

@@ -411,6 +411,7 @@ static struct bh_event *cause_of(struct bhi_submission *submission, uint32_t *ou
 void bhi_submission_enqueue(struct bhi_submission *submission) {
     struct bhi_core_stream *stream = submission->stream;
     struct bhi_core *core = stream->core;
+    core->newest = submission->event->id;
     core->ports->ref_stream(stream);
     for (uint32_t i = 0; i < submission->use_count; i++) {
         const struct bhi_use *use = &submission->uses[i];

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -29,7 +29,6 @@ struct bhi_channel_input {
     enum peer_state peer;
     uint8_t peer_id[MAX_PEER_ID]; /* libzmq's name for the connection */
     size_t peer_id_length;
-    char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to be removed; "": nothing */
     bool lost; /* a header was not one: no telling where the next message begins */
     size_t begin, end;
     uint8_t bytes[BHI_WIRE_MAX + MAX_PIECE];
@@ -102,21 +101,6 @@ void bhi_channel_close(struct bhi_channel *channel) {
     *channel = (struct bhi_channel){.fd = -1};
 }
 
-int bhi_channel_bind(struct bhi_channel *channel, void *context, const char *path) {
-    char endpoint[ENDPOINT_BYTES];
-    *channel = (struct bhi_channel){.fd = -1};
-    int error = make_endpoint(endpoint, path);
-    if (!error)
-        error = open_socket(channel, context);
-    if (!error && zmq_bind(channel->socket, endpoint))
-        error = last_error();
-    if (error)
-        bhi_channel_close(channel);
-    else
-        snprintf(channel->input->path, sizeof channel->input->path, "%s", path);
-    return error;
-}
-
 /* -- input --------------------------------------------------------------------------------- */
 
 /* Receives one part of what libzmq hands out as {connection, bytes}. Returns its length (at most
@@ -143,8 +127,6 @@ static void note_connection(struct bhi_channel_input *in, const uint8_t *id, siz
         in->peer = PEER_CONNECTED;
         memcpy(in->peer_id, id, id_length);
         in->peer_id_length = id_length;
-        if (in->path[0])
-            unlink(in->path);
     } else {
         in->peer = PEER_GONE;
     }
@@ -255,7 +237,7 @@ int bhi_channel_recv(struct bhi_channel *channel, enum bhi_direction direction, 
     }
 }
 
-/* -- connecting and sending ---------------------------------------------------------------- */
+/* -- connecting ---------------------------------------------------------------------------- */
 
 static void *worker_context(void) {
     void *context = zmq_ctx_new();
@@ -283,30 +265,84 @@ static int wait_connected(struct bhi_channel *channel) {
     return 0;
 }
 
-int bhi_channel_connect(struct bhi_channel *channel, const char *path) {
+/* A socket that listens at |path|, or -errno. */
+static int listen_at(const char *path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) || listen(fd, 1)) {
+        int error = -errno;
+        close(fd);
+        return error;
+    }
+    return fd;
+}
+
+int bhi_channel_open(struct bhi_channel *channel, void *context, const char *path,
+                     int *out_listener) {
     char endpoint[ENDPOINT_BYTES];
-    struct stat st;
     *channel = (struct bhi_channel){.fd = -1};
+    *out_listener = -1;
     int error = make_endpoint(endpoint, path);
     if (error)
         return error;
-    /* libzmq would try in the background, fail, and say nothing. */
-    if (stat(path, &st))
-        return -errno;
-    if (!S_ISSOCK(st.st_mode))
-        return -ENOTSOCK;
-    channel->context = worker_context();
-    if (!channel->context)
-        return last_error();
-    error = open_socket(channel, channel->context);
+    int listener = listen_at(path);
+    if (listener < 0)
+        return listener;
+    error = open_socket(channel, context);
     if (!error && zmq_connect(channel->socket, endpoint))
         error = last_error();
     if (!error)
         error = wait_connected(channel);
+    /* To the end, or the descriptor will not tell of what comes next. The worker is not there yet.
+     */
+    if (!error && (error = pull(channel)) == -EAGAIN)
+        error = 0;
+    unlink(path);
+    if (error) {
+        close(listener);
+        bhi_channel_close(channel);
+        return error;
+    }
+    *out_listener = listener;
+    return 0;
+}
+
+/* The name is never looked at: the socket is there already. It stays bound, since libzmq would
+ * close the connection with it; nobody else can reach it. */
+static int take(struct bhi_channel *channel, int listener) {
+    int error = set_int(channel->socket, ZMQ_USE_FD, listener);
+    if (!error && zmq_bind(channel->socket, "ipc:///supervisor"))
+        error = last_error();
+    return error ? error : wait_connected(channel);
+}
+
+int bhi_channel_accept(struct bhi_channel *channel, int listener) {
+    int listening = 0;
+    socklen_t size = sizeof listening;
+    *channel = (struct bhi_channel){.fd = -1};
+    /* libzmq would take it to be one. */
+    if (getsockopt(listener, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0) {
+        int error = -errno;
+        close(listener);
+        return error;
+    }
+    channel->context = listening ? worker_context() : NULL;
+    int error = !listening ? -EINVAL : !channel->context ? last_error() : 0;
+    if (!error)
+        error = open_socket(channel, channel->context);
+    if (!error)
+        error = take(channel, listener);
+    else
+        close(listener);
     if (error)
         bhi_channel_close(channel);
     return error;
 }
+
+/* -- sending ------------------------------------------------------------------------------- */
 
 /* {connection, bytes}: the high-water mark is asked about with the first part only. */
 static int send_parts(struct bhi_channel *channel, const uint8_t *bytes, size_t length) {

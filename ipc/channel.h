@@ -1,6 +1,9 @@
-/* The control channel: one ZeroMQ socket over ipc:// for each worker, bound by the supervisor in a
- * private 0700 folder. A channel is used by one thread (supervisor: the reactor; worker: its main
- * thread). Never across a fork.
+/* The control channel: one ZeroMQ socket over ipc:// for each worker. The supervisor makes a
+ * listening socket in a private 0700 folder, connects to it, and removes its file; the worker is
+ * given the descriptor and takes the one connection that waits there. Not the other way round:
+ * libzmq's listener aborts the process when it accepts and there is no descriptor left (EMFILE),
+ * its connecter does not, and the process to be kept alive is the supervisor. A channel is used by
+ * one thread (supervisor: the reactor; worker: its main thread). Never across a fork.
  *
  * The socket is a ZMQ_STREAM: ZeroMQ carries bytes, and the header of messages.def says where a
  * message ends. Its own framing (ZMTP, as PAIR or DEALER speak it) does not do between a supervisor
@@ -27,15 +30,18 @@ struct bhi_channel {
     struct bhi_channel_input *input;
 };
 
-/* Supervisor: |context| is its one zmq context. |path| is the socket's file; it is removed once the
- * worker has connected, so that there is no second one. 0 or -errno. */
-int bhi_channel_bind(struct bhi_channel *channel, void *context, const char *path);
-/* Worker: makes a context of its own (one I/O thread), connects, and waits until the connection is
- * made (5 s at most: -ETIMEDOUT), so that nothing is left to be opened later. 0 or -errno. */
-int bhi_channel_connect(struct bhi_channel *channel, const char *path);
+/* Supervisor: |context| is its one zmq context. |path| is the socket's file, there for the moment
+ * of this call. The worker's end is *out_listener, the caller's to close. Waits until libzmq has
+ * connected (microseconds; 5 s at most: -ETIMEDOUT). 0 or -errno. */
+int bhi_channel_open(struct bhi_channel *channel, void *context, const char *path,
+                     int *out_listener);
+/* Worker: makes a context of its own (one I/O thread), takes the connection that waits at
+ * |listener|, and waits until it has it (5 s at most: -ETIMEDOUT), so that nothing is left to be
+ * opened later. |listener| is closed in any case, by libzmq where it got that far. 0 or -errno. */
+int bhi_channel_accept(struct bhi_channel *channel, int listener);
 void bhi_channel_close(struct bhi_channel *channel);
-/* Never blocks: -EAGAIN when the peer does not read (high-water mark) or has not connected yet,
- * -EPIPE when it has gone. 0 or -errno. */
+/* Never blocks: -EAGAIN when the peer does not read (high-water mark), -EPIPE when it has gone. 0
+ * or -errno. */
 int bhi_channel_send(struct bhi_channel *channel, const struct bhi_message *message);
 /* Receives one message, waiting |timeout_ms| at most (0: not at all, -1: for ever). Returns 0,
  * -EAGAIN, -EBADMSG or -EPROTO (with |why|, see bhi_wire_decode), or -errno. After a header that

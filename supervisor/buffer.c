@@ -157,9 +157,7 @@ static bh_status acquire(struct bh_buffer *buffer, bool host_writes, bool discar
                 bhi_content_clean(&buffer->content);
             const struct bh_event *poison = bhi_content_poison(&buffer->content);
             if (poison)
-                status =
-                    bhi_fail(detail, poison->verdict.status, 0,
-                             "%s: the content is poisoned: %.420s", what, poison->verdict.message);
+                status = bhi_event_report(poison, detail, what, "the content is poisoned by event");
             bhi_context_unlock(context);
             return status;
         }

@@ -18,8 +18,16 @@ struct callback {
     void *user;
 };
 
-/* Whose callback this thread is running. */
+/* Whose callback (of an event, or the log) this thread is running. */
 static _Thread_local const bh_context *running;
+
+void bhi_callback_enter(const bh_context *context) {
+    running = context;
+}
+
+void bhi_callback_leave(void) {
+    running = NULL;
+}
 
 bool bhi_in_callback(void) {
     /* A child that was forked in a callback has left it. */
@@ -29,8 +37,7 @@ bool bhi_in_callback(void) {
 bh_status bhi_callback_check(const char *what, bh_detail *detail) {
     if (!bhi_in_callback())
         return BH_OK;
-    return bhi_fail(detail, BH_IN_CALLBACK, 0, "%s: it would block, in a completion callback",
-                    what);
+    return bhi_fail(detail, BH_IN_CALLBACK, 0, "%s: it would block, in a callback", what);
 }
 
 /* Lock held. */
@@ -76,9 +83,9 @@ static struct callback *next(bh_context *context) {
 static void *run(void *argument) {
     bh_context *context = argument;
     for (struct callback *callback; (callback = next(context)) != NULL;) {
-        running = context;
+        bhi_callback_enter(context);
         callback->call(callback->event, callback->user);
-        running = NULL;
+        bhi_callback_leave();
         (void)bh_event_release(callback->event); /* its handle, for the call */
         bhi_event_unref(callback->event);
         free(callback);

@@ -1,4 +1,5 @@
 #include "cgroup.h"
+#include "claim.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -244,11 +245,13 @@ static int make_parent(struct bhi_cgroup *cgroup, const char *in, uint64_t seria
         if (length < 0 || (size_t)length >= sizeof cgroup->dir) {
             return -ENAMETOOLONG;
         }
-        if (mkdir(cgroup->dir, 0755) == 0) {
+        int claim = bhi_claim_make(cgroup->dir, 0755);
+        if (claim >= 0) {
+            cgroup->claim = claim;
             return 0;
         }
-        if (errno != EEXIST) {
-            return -errno;
+        if (claim != -EEXIST) {
+            return claim;
         }
     }
     return -EEXIST;
@@ -350,6 +353,7 @@ static int open_v2(struct bhi_cgroup *cgroup, uint64_t serial, const char *own, 
         result = write_file(cgroup->dir, "cgroup.subtree_control", "+memory");
         if (result != 0) {
             rmdir(cgroup->dir);
+            close(cgroup->claim);
         }
     }
     if (result != 0) {
@@ -421,6 +425,7 @@ void bhi_cgroup_close(struct bhi_cgroup *cgroup) {
         for (int i = 0; i < 500 && remove_tree(cgroup->dir) != 0; i++) {
             nanosleep(&pause, NULL);
         }
+        close(cgroup->claim);
     }
     memset(cgroup, 0, sizeof *cgroup);
 }

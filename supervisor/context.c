@@ -85,12 +85,16 @@ void bhi_context_unlock(bh_context *context) {
     struct bhi_list doomed;
     bhi_list_init(&doomed);
     bhi_list_splice(&doomed, &context->doomed);
-    bool wake = context->wake_reactor;
+    bool wake = context->wake_reactor && !bhi_reactor_stopped(context);
     context->wake_reactor = false;
+    if (wake)
+        atomic_fetch_add_explicit(&context->waking, 1, memory_order_relaxed);
     int error = pthread_mutex_unlock(&context->lock);
     BHI_CHECK(error == 0);
-    if (wake)
+    if (wake) {
         bhi_reactor_wake(context);
+        atomic_fetch_sub_explicit(&context->waking, 1, memory_order_release);
+    }
     BHI_LIST_EACH_SAFE(node, &doomed) {
         struct bhi_doomed *item = BHI_CONTAINER(node, struct bhi_doomed, link);
         item->free(item);
@@ -113,7 +117,9 @@ void bhi_context_log(bh_context *context, int level, const char *format, ...) {
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    bhi_callback_enter(context); /* what it calls must not make the reactor wait for itself */
     context->settings.log(context->settings.log_user, level, line);
+    bhi_callback_leave();
 }
 
 /* A page that a forked child sees as zeroes: no getpid() in each call, no pthread_atfork(). */

@@ -47,7 +47,9 @@ struct bh_context {
     struct bhi_list doomed;             /* bhi_doomed.link: freed by bhi_context_unlock */
     uint32_t stream_serial;             /* for default names */
     uint64_t spare_at_ns;               /* reactor thread: no spare is started before */
+    bool swept;                         /* reactor thread: what the dead left has been removed */
     bool wake_reactor;                  /* bhi_context_unlock does it */
+    _Atomic uint32_t waking;            /* threads on their way to wake it; counted up: lock */
     struct bhi_list pending;            /* bh_event.pending_link: in the order of submission */
     struct bh_event *inherited_failure; /* referenced: the earliest of streams that are gone */
     struct bhi_callbacks callbacks;

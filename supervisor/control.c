@@ -83,7 +83,14 @@ void bhi_control_ready(struct bhi_worker *worker) {
         else
             worker->context->wake_reactor = true;
     }
+    char name[sizeof worker->crew.stream->name] = "";
+    if (worker->crew.stream)
+        memcpy(name, worker->crew.stream->name, sizeof name);
+    bool runs = worker->state == BHI_RUNNING;
     bhi_context_unlock(worker->context);
+    if (runs)
+        bhi_context_log(worker->context, 2, "worker %d is ready%s%s", worker->crew.pid,
+                        name[0] ? " and serves stream " : "", name);
 }
 
 static void on_ready(struct bhi_worker *worker) {

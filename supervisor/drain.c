@@ -70,9 +70,7 @@ static bh_status drain(bh_context *context, uint64_t deadline_ns, bh_detail *det
     bh_status status = BH_OK;
     const struct bh_event *failure = earliest_failure(context, last);
     if (failure)
-        status = bhi_fail(detail, failure->verdict.status, 0, "stream %s, event %llu: %.380s",
-                          failure->verdict.stream_name, (unsigned long long)failure->id,
-                          failure->verdict.message);
+        status = bhi_event_report(failure, detail, "bh_context_synchronize", "event");
     bhi_context_unlock(context);
     return status;
 }

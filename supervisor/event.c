@@ -1,6 +1,7 @@
 #include "event.h"
 #include "callback.h"
 #include "context.h"
+#include "core/detail.h"
 #include "core/submission.h"
 #include "futex.h"
 #include "observer.h"
@@ -9,6 +10,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 
 static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_event);
 
@@ -145,9 +147,25 @@ BH_API bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
     return event->verdict.status;
 }
 
+bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, const char *call,
+                           const char *what) {
+    const struct bh_verdict *verdict = &event->verdict;
+    /* Many a message names it already. */
+    bool named = !verdict->kernel_name[0] || strstr(verdict->message, verdict->kernel_name);
+    return bhi_fail(detail, verdict->status, 0, "%s: %s %llu of stream %s%s%s: %.250s", call, what,
+                    (unsigned long long)event->id, verdict->stream_name, named ? "" : ", kernel ",
+                    named ? "" : verdict->kernel_name, verdict->message);
+}
+
+BH_API bh_status_class bh_verdict_classify(const bh_verdict *verdict) {
+    if (!verdict)
+        return BH_CLASS_NONE;
+    return verdict->hops ? BH_CLASS_VICTIM : bh_status_classify(verdict->status);
+}
+
 BH_API bh_event_state bh_event_query(bh_event *event) {
     if (!BHI_LIVE(event))
-        return BH_EVENT_PENDING;
+        return BH_EVENT_POISONED;
     bh_event_state state = bhi_event_state(event);
     if (state != BH_EVENT_PENDING || bhi_context_forked(event->context))
         return state;

@@ -10,6 +10,10 @@ struct bh_event *bhi_event_create(bh_context *context); /* NULL: out of memory; 
  * what became of it is not looked at. */
 bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns);
 
+/* Says in |detail| what became of a poisoned event, and which kernel it was. Returns its status. */
+bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, const char *call,
+                           const char *what);
+
 /* Ports of the core. Lock held. */
 void bhi_event_turned(struct bh_event *event); /* sleepers look again whom to follow */
 void bhi_event_ended(struct bh_event *event);  /* wakes everybody */

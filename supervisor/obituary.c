@@ -94,7 +94,23 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
              bhi_step_name(step), clean[0] ? ": " : "", clean);
 }
 
-void bhi_worker_died(struct bhi_worker *worker) {
+/* For the host's log: what happened, and what it means for the stream. */
+static void write_obituary(const struct bhi_worker *worker, const struct bh_stream *stream,
+                           const struct bhi_death *death, bool blamed,
+                           struct bhi_obituary *obituary) {
+    obituary->line[0] = 0;
+    if (worker->crew.kill == BHI_KILL_RETIRED || death->closing)
+        return; /* as it was told */
+    bool unavailable = stream && stream->core.state == BHI_STREAM_UNAVAILABLE;
+    obituary->level = unavailable ? 0 : 1;
+    snprintf(obituary->line, sizeof obituary->line, "%s%s: %s", stream ? "stream " : "a spare",
+             stream ? stream->core.name : "",
+             unavailable ? stream->core.trouble.message
+             : blamed    ? death->outcome.message
+                         : death->why.message);
+}
+
+void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     bhi_worker_harvest(worker); /* what it completed stays good (E11) */
     struct bhi_crew *crew = &worker->crew;
     bool was_running = worker->state == BHI_RUNNING, bound = crew->stream != NULL;
@@ -116,7 +132,13 @@ void bhi_worker_died(struct bhi_worker *worker) {
     death.excused = was_running && worker->zygote->state == BHI_ZYGOTE_LOST;
     worker->state = BHI_DEAD;
     bhi_list_remove(&worker->link);
-    (void)bhi_crew_died(crew, &death);
+    struct bh_stream *stream = bound ? bhi_stream_of(crew->stream) : NULL;
+    if (stream)
+        bhi_stream_ref(stream);
+    bool blamed = bhi_crew_died(crew, &death);
+    write_obituary(worker, stream, &death, blamed, obituary);
     if (bound)
         bhi_worker_release(worker); /* the stream's reference */
+    if (stream)
+        bhi_stream_unref_locked(stream);
 }

@@ -79,7 +79,11 @@ static struct bh_kernel *kernel_of(const struct bhi_request *request, uint32_t c
 
 static void name_kernel(const struct bhi_submission *submission, uint32_t command_index,
                         bh_verdict *verdict) {
-    const struct bh_kernel *kernel = kernel_of(bhi_request_of(submission), command_index);
+    const struct bhi_request *request = bhi_request_of(submission);
+    const struct bh_kernel *kernel = kernel_of(request, command_index);
+    /* Nor which command, where there is only one. */
+    if (verdict->status != BH_OK && request->record->command_count == 1)
+        verdict->command_index = 0;
     if (!kernel)
         return;
     memcpy(verdict->kernel_name, kernel->name, sizeof verdict->kernel_name);

@@ -8,6 +8,7 @@
 #include "zygote.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,9 +34,16 @@ struct bhi_reactor {
     void *zmq;
     struct bhi_source wake_source;
     bool stopping;        /* context lock */
+    bool stopped;         /* context lock: nobody is to be woken any more */
     uint64_t armed_ns;    /* context lock: when the sleeping reactor wakes by itself */
     uint64_t close_by_ns; /* reactor thread */
 };
+
+static void close_fd(int *fd) {
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
 
 static uint64_t min_ns(uint64_t a, uint64_t b) {
     return a < b ? a : b;
@@ -49,6 +57,10 @@ void bhi_reactor_wake(bh_context *context) {
     uint64_t one = 1;
     ssize_t ignored = write(context->reactor->wake, &one, sizeof one);
     (void)ignored; /* EAGAIN: it is awake already */
+}
+
+bool bhi_reactor_stopped(const bh_context *context) {
+    return context->reactor->stopped;
 }
 
 void bhi_reactor_arm(bh_context *context, uint64_t when_ns) {
@@ -94,8 +106,11 @@ static void bury_worker(struct bhi_worker *worker) {
         worker->devices = NULL;
         worker->device_count = 0;
     }
-    bhi_worker_died(worker);
+    struct bhi_obituary obituary;
+    bhi_worker_died(worker, &obituary);
     bhi_context_unlock(context);
+    if (obituary.line[0])
+        bhi_context_log(context, obituary.level, "%s", obituary.line);
     bhi_reactor_unwatch(context, worker->pidfd);
     bhi_reactor_unwatch(context, worker->doorbell);
     bhi_reactor_unwatch(context, worker->channel.fd);
@@ -420,10 +435,8 @@ void bhi_reactor_free(bh_context *context) {
         return;
     if (reactor->zmq && bhi_list_empty(&context->workers))
         zmq_ctx_term(reactor->zmq);
-    if (reactor->epoll >= 0)
-        close(reactor->epoll);
-    if (reactor->wake >= 0)
-        close(reactor->wake);
+    close_fd(&reactor->epoll);
+    close_fd(&reactor->wake);
     free(reactor);
     context->reactor = NULL;
 }
@@ -458,9 +471,16 @@ void bhi_reactor_stop(bh_context *context) {
     context->wake_reactor = true;
     bhi_context_unlock(context);
     pthread_join(context->reactor->thread, NULL);
-    /* What the sockets need goes now; the eventfd stays for releases that come later. */
-    zmq_ctx_term(context->reactor->zmq);
-    context->reactor->zmq = NULL;
-    close(context->reactor->epoll);
-    context->reactor->epoll = -1;
+    struct bhi_reactor *reactor = context->reactor;
+    bhi_context_lock(context);
+    reactor->stopped = true;
+    bhi_context_unlock(context);
+    /* Objects that the caller still holds keep the context, but no descriptor of it. Who is about
+     * to ring has only to write to the eventfd: that is soon. */
+    while (atomic_load_explicit(&context->waking, memory_order_acquire))
+        sched_yield();
+    zmq_ctx_term(reactor->zmq);
+    reactor->zmq = NULL;
+    close_fd(&reactor->epoll);
+    close_fd(&reactor->wake);
 }

@@ -13,6 +13,7 @@ void bhi_reactor_stop(bh_context *context);
 void bhi_reactor_free(bh_context *context); /* with the context */
 /* Makes it take a turn. Any thread. */
 void bhi_reactor_wake(bh_context *context);
+bool bhi_reactor_stopped(const bh_context *context); /* for good; lock held */
 /* It shall look at deadlines at |when_ns| at the latest. Lock held; any thread. */
 void bhi_reactor_arm(bh_context *context, uint64_t when_ns);
 /* Adds a descriptor to its epoll set. Reactor thread. 0 or -errno. */

@@ -1,7 +1,9 @@
 #include "slab.h"
 
+#include <pthread.h>
 #include <stdalign.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #define REST 32 /* freed objects that wait before the first of them is used again */
 
@@ -10,19 +12,47 @@ struct bhi_slab_slot {
     alignas(max_align_t) char object[];
 };
 
-static struct bhi_slab_slot *take_oldest(struct bhi_slab *slab) {
-    struct bhi_slab_slot *slot = slab->oldest;
+/* In pages of its own, which a forked child sees as zeroes: an unlocked mutex (as
+ * PTHREAD_MUTEX_INITIALIZER makes it) and nothing to give. */
+struct bhi_slab_state {
+    pthread_mutex_t lock;
+    struct bhi_slab_slot *oldest, *newest; /* free ones */
+    size_t free;
+};
+
+/* NULL: out of memory. */
+static struct bhi_slab_state *state_of(struct bhi_slab *slab) {
+    struct bhi_slab_state *state = atomic_load_explicit(&slab->state, memory_order_acquire);
+    if (state)
+        return state;
+    struct bhi_slab_state *made =
+        mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (made == MAP_FAILED)
+        return NULL;
+    if (madvise(made, sizeof *made, MADV_WIPEONFORK) == 0 &&
+        atomic_compare_exchange_strong(&slab->state, &state, made))
+        return made;
+    munmap(made, sizeof *made);
+    return state; /* another thread was faster, or NULL */
+}
+
+static struct bhi_slab_slot *take_oldest(struct bhi_slab *slab, struct bhi_slab_state *state) {
+    struct bhi_slab_slot *slot = state->oldest;
     if (!slot)
         return NULL;
-    slab->oldest = slot->next;
-    slab->free--;
+    state->oldest = slot->next;
+    state->free--;
+    slab->resting = state->oldest;
     return slot;
 }
 
 void *bhi_slab_take(struct bhi_slab *slab) {
-    pthread_mutex_lock(&slab->lock);
-    struct bhi_slab_slot *slot = slab->free > REST ? take_oldest(slab) : NULL;
-    pthread_mutex_unlock(&slab->lock);
+    struct bhi_slab_state *state = state_of(slab);
+    if (!state)
+        return NULL;
+    pthread_mutex_lock(&state->lock);
+    struct bhi_slab_slot *slot = state->free > REST ? take_oldest(slab, state) : NULL;
+    pthread_mutex_unlock(&state->lock);
     if (!slot)
         /* Each by itself: a leak checker sees which of them nobody points at. */
         slot = malloc(sizeof *slot + slab->size);
@@ -30,15 +60,17 @@ void *bhi_slab_take(struct bhi_slab *slab) {
 }
 
 void bhi_slab_give(struct bhi_slab *slab, void *object) {
+    struct bhi_slab_state *state = state_of(slab); /* it is there: the object was taken from it */
     struct bhi_slab_slot *slot =
         (struct bhi_slab_slot *)(void *)((char *)object - offsetof(struct bhi_slab_slot, object));
     slot->next = NULL;
-    pthread_mutex_lock(&slab->lock);
-    if (slab->free)
-        slab->newest->next = slot;
+    pthread_mutex_lock(&state->lock);
+    if (state->free)
+        state->newest->next = slot;
     else
-        slab->oldest = slot;
-    slab->newest = slot;
-    slab->free++;
-    pthread_mutex_unlock(&slab->lock);
+        state->oldest = slot;
+    state->newest = slot;
+    state->free++;
+    slab->resting = state->oldest;
+    pthread_mutex_unlock(&state->lock);
 }

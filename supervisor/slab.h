@@ -3,23 +3,25 @@
  * A caller that uses an object after its last release, or releases it twice, finds a dead object of
  * the same type or, much later, another live one: never memory that means something else. What was
  * freed is used again in the order in which it was freed, and not before some more have been.
+ *
+ * The child of a fork begins with an empty one: in its copy another thread of the parent may hold
+ * the lock for ever.
  */
 #ifndef BHI_SLAB_H
 #define BHI_SLAB_H
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
-struct bhi_slab_slot;
+struct bhi_slab_state;
 
 struct bhi_slab {
-    size_t size; /* of one object */
-    pthread_mutex_t lock;
-    struct bhi_slab_slot *oldest, *newest; /* free ones */
-    size_t free;
+    size_t size;                            /* of one object */
+    _Atomic(struct bhi_slab_state *) state; /* NULL: never used */
+    void *resting; /* the oldest free one again, where a leak checker finds it */
 };
 #define BHI_SLAB_INIT(type)                                                                        \
-    { .size = sizeof(type), .lock = PTHREAD_MUTEX_INITIALIZER }
+    { .size = sizeof(type) }
 
 /* Not cleared: what was there last is there still. NULL: out of memory. */
 void *bhi_slab_take(struct bhi_slab *slab);

@@ -79,7 +79,7 @@ static struct bhi_worker *find_unbound(bh_context *context, const struct bh_stre
     return starting;
 }
 
-static void bind(struct bh_stream *stream, struct bhi_worker *worker) {
+static void bind_worker(struct bh_stream *stream, struct bhi_worker *worker) {
     bhi_stream_bind(&stream->core, &worker->crew);
     bhi_worker_retain(worker);
     if (worker->state == BHI_RUNNING)
@@ -119,7 +119,7 @@ static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint
         }
         struct bhi_worker *unbound = find_unbound(context, stream);
         if (unbound) {
-            bind(stream, unbound);
+            bind_worker(stream, unbound);
             continue;
         }
         *job = job_like(context, stream);
@@ -160,7 +160,7 @@ static void start_worker(bh_context *context, const struct job *job) {
     if (job->stream && !worker && wants(job->stream))
         bhi_stream_lost_worker(&job->stream->core, false, &detail);
     else if (job->stream && worker && wants(job->stream))
-        bind(job->stream, worker);
+        bind_worker(job->stream, worker);
     bhi_context_unlock(context);
 }
 

@@ -167,8 +167,7 @@ BH_API bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns, b
     const struct bh_event *failure = stream->core.failure;
     /* One that was submitted meanwhile may be doomed, and not yet ended. */
     if (failure && bhi_event_state(failure) == BH_EVENT_POISONED)
-        status = bhi_fail(detail, failure->verdict.status, 0, "event %llu: %.460s",
-                          (unsigned long long)failure->id, failure->verdict.message);
+        status = bhi_event_report(failure, detail, "bh_stream_synchronize", "event");
     bhi_context_unlock(context);
     return status;
 }
@@ -183,6 +182,18 @@ BH_API bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail) {
     bh_context *context = stream->context;
     bhi_context_lock(context);
     (void)bhi_stream_reset(&stream->core);
+    bhi_context_unlock(context);
+    return BH_OK;
+}
+
+BH_API bh_status bh_stream_cancel(bh_stream *stream) {
+    if (!BHI_LIVE(stream))
+        return BH_INVALID_ARGUMENT;
+    bh_context *context = stream->context;
+    if (bhi_context_forked(context))
+        return BH_FORKED;
+    bhi_context_lock(context);
+    bhi_stream_cancel(&stream->core);
     bhi_context_unlock(context);
     return BH_OK;
 }

@@ -68,7 +68,7 @@ void bhi_worker_release(struct bhi_worker *worker) {
 }
 
 /* Everything that a worker is told at its birth. */
-static int make_parts(struct bhi_worker *worker, int *out_worker_end) {
+static int make_parts(struct bhi_worker *worker, int *out_worker_end, int *out_listener) {
     int error = bhi_lane_create(&worker->lane, BHI_LANE_CAPACITY, BHI_PROGRESS_RESULTS);
     if (error)
         return error;
@@ -88,11 +88,12 @@ static int make_parts(struct bhi_worker *worker, int *out_worker_end) {
     if (flags < 0 || fcntl(pair[0], F_SETFL, flags | O_NONBLOCK) != 0)
         return -errno;
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", worker->zygote->runtime_dir, worker->endpoint);
-    return bhi_channel_bind(&worker->channel, bhi_reactor_zmq(worker->context), path);
+    snprintf(path, sizeof path, "%s/w%llu", worker->zygote->runtime_dir,
+             (unsigned long long)worker->id);
+    return bhi_channel_open(&worker->channel, bhi_reactor_zmq(worker->context), path, out_listener);
 }
 
-static int request_spawn(struct bhi_worker *worker, int worker_end) {
+static int request_spawn(struct bhi_worker *worker, int worker_end, int listener) {
     bool limited = worker->memory_limit != 0;
     bool cgroup = limited && worker->zygote->cgroup.version != 0;
     if (cgroup) {
@@ -109,9 +110,8 @@ static int request_spawn(struct bhi_worker *worker, int worker_end) {
         .device_index = worker->device_index,
     };
     memcpy(message.spawn.token, worker->token, sizeof message.spawn.token);
-    strcpy(message.spawn.endpoint, worker->endpoint);
-    int fds[] = {worker->lane.fd, worker->progress.fd, worker_end, worker->doorbell};
-    return bhi_fdpass_send_message(worker->zygote->socket, &message, fds, 4);
+    int fds[] = {worker->lane.fd, worker->progress.fd, worker_end, worker->doorbell, listener};
+    return bhi_fdpass_send_message(worker->zygote->socket, &message, fds, 5);
 }
 
 struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygote,
@@ -145,18 +145,18 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     bhi_context_lock(context);
     worker->id = bhi_context_new_id(context);
     bhi_context_unlock(context);
-    snprintf(worker->endpoint, sizeof worker->endpoint, "w%llu", (unsigned long long)worker->id);
     worker->start_deadline_ns = bhi_deadline_ns(context->settings.start_timeout_ns);
 
-    int worker_end = -1;
-    int error = make_parts(worker, &worker_end);
+    int worker_end = -1, listener = -1;
+    int error = make_parts(worker, &worker_end, &listener);
     if (!error)
         error = bhi_reactor_watch(context, worker->doorbell, &worker->doorbell_source);
     if (!error)
         error = bhi_reactor_watch(context, worker->channel.fd, &worker->channel_source);
     if (!error)
-        error = request_spawn(worker, worker_end);
+        error = request_spawn(worker, worker_end, listener);
     close_fd(&worker_end);
+    close_fd(&listener);
     if (error) {
         bhi_fail(detail, BH_SYSTEM, -error, "starting a worker");
         /* libzmq closes its descriptor some time later: it must not report what is freed now. */

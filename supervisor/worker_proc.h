@@ -76,7 +76,6 @@ struct bhi_worker {
     int fdpass;
     int doorbell;
     uint8_t token[BHI_TOKEN_BYTES];
-    char endpoint[108];
     struct bhi_source pidfd_source, doorbell_source, channel_source;
     uint64_t flood_since_ns; /* control messages are counted by the second */
     uint32_t flood_count;
@@ -126,9 +125,15 @@ void bhi_worker_notify(struct bhi_worker *worker);
 void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id);
 void bhi_worker_forget_kernel(struct bhi_worker *worker, uint64_t id);
 struct bhi_reflection *bhi_worker_reflection(struct bhi_worker *worker, uint64_t kernel);
+/* A line for the host's log. */
+struct bhi_obituary {
+    int level;
+    char line[640]; /* empty: it died as it was told */
+};
+
 /* It is confirmed dead: says how, has the core judge what it owed (obituary.c), leaves the
  * context. The caller drops the context's reference. */
-void bhi_worker_died(struct bhi_worker *worker);
+void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary);
 /* When its oldest submission is over its deadline, at the earliest; BHI_FOREVER. Kills it when
  * that is now. */
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns);

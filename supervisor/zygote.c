@@ -1,4 +1,5 @@
 #include "zygote.h"
+#include "claim.h"
 #include "control.h"
 #include "core/detail.h"
 #include "fdpass.h"
@@ -39,6 +40,8 @@ void bhi_zygote_release(struct bhi_zygote *zygote) {
         close(zygote->pidfd);
     if (zygote->warden_pidfd >= 0)
         close(zygote->warden_pidfd);
+    if (zygote->runtime_claim >= 0)
+        close(zygote->runtime_claim);
     free(zygote->leftovers);
     free(zygote);
     bhi_context_unref(context);
@@ -46,38 +49,53 @@ void bhi_zygote_release(struct bhi_zygote *zygote) {
 
 /* A folder that only we can enter; its name is random, so that nobody can be there first. */
 static int make_runtime_dir(struct bhi_zygote *zygote) {
-    for (int attempt = 0; attempt < 16; attempt++) {
+    int claim = -EEXIST;
+    for (int attempt = 0; attempt < 16 && claim == -EEXIST; attempt++) {
         snprintf(zygote->runtime_dir, sizeof zygote->runtime_dir, "%s/bulkhead-%d-%08x",
                  zygote->context->settings.runtime_parent, (int)getpid(), randombytes_random());
-        if (mkdir(zygote->runtime_dir, 0700) == 0)
-            return 0;
-        if (errno != EEXIST)
-            break;
+        claim = bhi_claim_make(zygote->runtime_dir, 0700);
     }
-    int error = -errno;
-    zygote->runtime_dir[0] = 0;
-    return error;
+    if (claim < 0) {
+        zygote->runtime_dir[0] = 0;
+        return claim;
+    }
+    zygote->runtime_claim = claim;
+    return 0;
 }
 
 /* Removes what is directly inside, then the folder. Nothing else is ever put there. */
 static void remove_runtime_dir(struct bhi_zygote *zygote) {
     if (!zygote->runtime_dir[0])
         return;
-    int fd = open(zygote->runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!dir) {
-        if (fd >= 0)
-            close(fd);
-        rmdir(zygote->runtime_dir); /* it may be empty */
-        zygote->runtime_dir[0] = 0;
-        return;
-    }
-    for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+    int fd = zygote->runtime_claim;
+    DIR *dir = fdopendir(fd);
+    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             unlinkat(fd, entry->d_name, 0);
-    closedir(dir);
-    rmdir(zygote->runtime_dir);
+    rmdir(zygote->runtime_dir); /* without memory for a look inside: it may be empty */
     zygote->runtime_dir[0] = 0;
+    zygote->runtime_claim = -1;
+    if (dir)
+        closedir(dir);
+    else
+        close(fd);
+}
+
+/* What hosts have left that were killed together with their wardens. Once a context, and while its
+ * first zygote loads the driver: the sweep costs the start nothing. */
+static void sweep(struct bhi_zygote *zygote) {
+    bh_context *context = zygote->context;
+    if (context->swept)
+        return;
+    context->swept = true;
+    bhi_claim_sweep_folders(context->settings.runtime_parent);
+    char groups[sizeof zygote->cgroup.dir];
+    snprintf(groups, sizeof groups, "%s", zygote->cgroup.dir);
+    char *slash = strrchr(groups, '/');
+    if (zygote->cgroup.version && slash && slash != groups) {
+        *slash = 0;
+        bhi_claim_sweep_cgroups(groups);
+    }
 }
 
 static int send_start(struct bhi_zygote *zygote) {
@@ -134,7 +152,9 @@ static int launch(struct bhi_zygote *zygote) {
     if ((error = send_start(zygote)) != 0)
         return error;
     BHI_STEP_POINT("zygote_told", zygote);
-    return bhi_reactor_watch(context, zygote->socket, &zygote->socket_source);
+    error = bhi_reactor_watch(context, zygote->socket, &zygote->socket_source);
+    sweep(zygote);
+    return error;
 }
 
 struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver) {
@@ -144,7 +164,7 @@ struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver) {
     atomic_init(&zygote->refs, 1);
     zygote->context = context;
     bhi_context_retain(context);
-    zygote->socket = zygote->pidfd = zygote->warden_pidfd = -1;
+    zygote->socket = zygote->pidfd = zygote->warden_pidfd = zygote->runtime_claim = -1;
     snprintf(zygote->requested, sizeof zygote->requested, "%s", driver);
     bhi_list_init(&zygote->link);
     zygote->socket_source = (struct bhi_source){BHI_SOURCE_ZYGOTE_SOCKET, zygote};

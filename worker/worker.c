@@ -36,11 +36,13 @@ static int enter_sandbox(struct worker *worker, struct bhi_failure *failure) {
                         (unsigned long long)config->spawn->lane_bytes);
     }
     /* Lane and progress are mapped: their descriptors go with everything else. */
-    int kept[] = {fds[BHI_SPAWN_FDPASS], fds[BHI_SPAWN_DOORBELL], config->keeper};
-    if ((r = bhi_sandbox_descriptors(kept, config->keeper >= 0 ? 3 : 2, failure)) != 0) {
+    int kept[] = {fds[BHI_SPAWN_FDPASS], fds[BHI_SPAWN_DOORBELL], fds[BHI_SPAWN_CHANNEL],
+                  config->keeper};
+    if ((r = bhi_sandbox_descriptors(kept, config->keeper >= 0 ? 4 : 3, failure)) != 0) {
         return r;
     }
-    config->keeper = config->keeper >= 0 ? kept[2] : -1;
+    config->keeper = config->keeper >= 0 ? kept[3] : -1;
+    config->fds[BHI_SPAWN_CHANNEL] = kept[2];
     config->fds[BHI_SPAWN_FDPASS] = kept[0];
     config->fds[BHI_SPAWN_DOORBELL] = kept[1];
     worker->sandbox.layers |= BHI_LAYER_BIT(DESCRIPTORS);
@@ -56,14 +58,12 @@ static int enter_sandbox(struct worker *worker, struct bhi_failure *failure) {
 }
 
 static int connect_channel(struct worker *worker, struct bhi_failure *failure) {
-    const struct bhi_msg_spawn *spawn = worker->config->spawn;
-    char path[sizeof BHI_SANDBOX_RUN + sizeof spawn->endpoint];
-    snprintf(path, sizeof path, "%s/%s", BHI_SANDBOX_RUN, spawn->endpoint);
     /* Waits until it is connected: afterwards ZeroMQ's threads open no socket any more. */
-    int r =
-        BHI_FAULT_FAILS("connect") ? -ECONNREFUSED : bhi_channel_connect(&worker->channel, path);
+    int r = BHI_FAULT_FAILS("connect")
+                ? -ECONNREFUSED
+                : bhi_channel_accept(&worker->channel, worker->config->fds[BHI_SPAWN_CHANNEL]);
     if (r != 0) {
-        return bhi_fail(failure, BH_SYSTEM, -r, "cannot connect to %s", path);
+        return bhi_fail(failure, BH_SYSTEM, -r, "cannot take the control channel's connection");
     }
     return 0;
 }

@@ -19,6 +19,7 @@ enum bhi_spawn_fd {
     BHI_SPAWN_PROGRESS,
     BHI_SPAWN_FDPASS,
     BHI_SPAWN_DOORBELL,
+    BHI_SPAWN_CHANNEL,
     BHI_SPAWN_FDS,
 };
 

@@ -158,12 +158,6 @@ static int check_deadlines(void) {
 
 /* -- requests ------------------------------------------------------------------------------- */
 
-/* A name, not a path: it is looked up in the runtime folder and nowhere else. */
-static bool is_file_name(const char *name) {
-    return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
-           strcmp(name, "..") != 0;
-}
-
 static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd) {
     struct child *child = free_child();
     if (child == NULL) {
@@ -171,9 +165,6 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
     }
     if (worker_exists(spawn->worker)) {
         return -EEXIST;
-    }
-    if (!is_file_name(spawn->endpoint)) {
-        return -EINVAL;
     }
     int keeper[2] = {-1, -1};
     if (zygote.config->driver.info->keeper && pipe2(keeper, O_CLOEXEC) != 0) {

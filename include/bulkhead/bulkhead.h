@@ -80,8 +80,11 @@ typedef struct bh_context_options {
     uint64_t restart_window_ns; /* in which a spent budget refills, evenly; default 60 s; also how
                                    long UNAVAILABLE lasts */
     uint64_t start_timeout_ns;  /* a worker that is not ready by then is killed; default 30 s */
-    /* Called for each line that a worker or the library logs, from the library's own thread. It
-     * must not call the library. NULL: dropped. |level| 0 error, 1 warning, 2 info, 3 debug. */
+    /* Called for each line that a worker or the library logs (a death, a failed
+     * start, a stream that can have no worker, a worker that is ready), from a thread which
+     * serves the whole context: it should return soon. What it may call is what a completion
+     * callback may (bh_event_on_end): a call that would have to wait answers BH_IN_CALLBACK. NULL:
+     * dropped. |level| 0 error, 1 warning, 2 info, 3 debug. */
     void (*log)(void *user, int level, const char *line);
     void *log_user;
 } bh_context_options;
@@ -158,12 +161,17 @@ BH_API BH_MUST_USE bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t ti
  * was made or reset: observing does not clear it (E2). */
 BH_API BH_MUST_USE bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns,
                                                    bh_detail *detail);
-/* Forgets past failures, for synchronize and for a strict stream, and gives the stream a fresh
- * restart budget: one that is UNAVAILABLE gets a worker again. (So it does by itself for the first
- * submission, or bh_stream_wait_ready, once restart_window_ns has passed; NO_DEVICE and UNSUPPORTED
- * last until reset.) Verdicts of events stay: also of what was submitted before the reset and has
- * not ended yet. Does not block. */
+/* Forgets past failures, for synchronize and for a strict stream: whatever was submitted before the
+ * call, also if it fails only later. (Its events keep their verdicts, and buffers stay poisoned
+ * until they are overwritten.) Gives the stream a fresh restart budget, too: one that is
+ * UNAVAILABLE gets a worker again. (So it does by itself for the first submission, or
+ * bh_stream_wait_ready, once restart_window_ns has passed; NO_DEVICE and UNSUPPORTED last until
+ * reset.) Does not block. */
 BH_API BH_MUST_USE bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail);
+/* Cancels all that was submitted to the stream before the call and has not ended: as
+ * bh_event_cancel of each, the newest first, so that nothing starts meanwhile. Returns BH_OK,
+ * BH_INVALID_ARGUMENT, BH_FORKED. Does not block: bh_stream_synchronize waits for the ends. */
+BH_API BH_MUST_USE bh_status bh_stream_cancel(bh_stream *stream);
 /* The worker that serves the stream now, as a pid of the caller's pid namespace; 0: none at the
  * moment. For diagnostics and tests: it may be dead by the time you look. */
 BH_API int32_t bh_stream_worker_pid(bh_stream *stream);
@@ -368,6 +376,10 @@ typedef struct bh_verdict {
     char message[512]; /* one paragraph for a person */
 } bh_verdict;
 
+/* Who has to act (bh_status_classify of its status), except that what was only reached by poison
+ * from elsewhere, hops not 0, is a VICTIM of it: the same submission may do well next time. */
+BH_API bh_status_class bh_verdict_classify(const bh_verdict *verdict);
+
 /* Waits until |event| is READY or POISONED, or |timeout_ns| passes. Returns BH_OK, BH_TIMEOUT
  * (nothing changed), or the verdict's code; the same answer every time, to every thread (E2). When
  * its worker dies, the wait ends within a few milliseconds (E9). Blocks. */
@@ -414,6 +426,8 @@ typedef void (*bh_event_callback)(bh_event *event, void *user);
  * called. Does not block. */
 BH_API BH_MUST_USE bh_status bh_event_on_end(bh_event *event, bh_event_callback callback,
                                              void *user, bh_detail *detail);
+/* Looks, and does not wait. NULL, or one that the caller has released: POISONED, so that no loop
+ * waits for it for ever. */
 BH_API bh_event_state bh_event_query(bh_event *event);
 /* BH_PENDING, or BH_OK with *out_verdict filled in (also for a READY event). */
 BH_API BH_MUST_USE bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict);

@@ -25,7 +25,7 @@ static void *worker(void *argument) {
     if (bhi_lane_view_map(&lane, fake->lane.fd,
                           bhi_page_round(sizeof(struct bhi_lane_header)) + BHI_LANE_CAPACITY) ||
         bhi_progress_map(&progress, fake->view.fd, bhi_progress_bytes(BHI_PROGRESS_RESULTS)) ||
-        bhi_channel_connect(&channel, fake->endpoint)) {
+        bhi_channel_accept(&channel, fake->listener)) {
         return NULL;
     }
     const struct bhi_session_config config = {
@@ -55,7 +55,8 @@ void fake_open(struct fake *fake, uint32_t device_index) {
     snprintf(fake->endpoint, sizeof fake->endpoint, "%s/worker", fake->folder);
     fake->zmq = zmq_ctx_new();
     assert_non_null(fake->zmq);
-    assert_int_equal(bhi_channel_bind(&fake->channel, fake->zmq, fake->endpoint), 0);
+    assert_int_equal(bhi_channel_open(&fake->channel, fake->zmq, fake->endpoint, &fake->listener),
+                     0);
     assert_int_equal(bhi_lane_create(&fake->lane, BHI_LANE_CAPACITY, BHI_PROGRESS_RESULTS), 0);
     assert_int_equal(bhi_progress_create(&fake->view, BHI_PROGRESS_RESULTS), 0);
     assert_int_equal(bhi_fdpass_pair(fake->sockets), 0);
@@ -85,7 +86,6 @@ void fake_close(struct fake *fake) {
     close(fake->sockets[0]);
     close(fake->sockets[1]);
     close(fake->doorbell);
-    unlink(fake->endpoint);
     rmdir(fake->folder);
     if (rig_layer_messages() != 0) {
         fail_msg("the validation layer says: %s", rig_layer_text());

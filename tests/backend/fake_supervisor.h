@@ -17,6 +17,7 @@
 struct fake {
     char folder[64];
     char endpoint[108];
+    int listener; /* where the worker takes its channel */
     void *zmq;
     struct bhi_channel channel;
     struct bhi_lane lane;

@@ -266,14 +266,19 @@ static void test_reset_before_the_end(void **state) {
     result(&s, &s.b, BH_VULKAN);
     assert_int_equal(bhi_event_state(doomed), BH_EVENT_PENDING);
     assert_false(bhi_stream_reset(&s.b.stream));
+    struct bh_event *old = submit(&s, &s.b, NULL, NULL);
+    assert_false(bhi_stream_reset(&s.b.stream));
     struct bh_event *fresh = submit(&s, &s.b, NULL, NULL);
     result(&s, &s.b, BH_OK);
     assert_int_equal(doomed->verdict.status, BH_VULKAN);
+    /* Neither does one that was running, and fails only now. */
+    result(&s, &s.b, BH_DEVICE_LOST);
+    assert_null(s.b.stream.failure);
     result(&s, &s.b, BH_OK);
     assert_int_equal(bhi_event_state(fresh), BH_EVENT_READY);
     result(&s, &s.a, BH_OK);
-    struct bh_event *events[] = {bad, good, first, doomed, fresh};
-    for (int i = 0; i < 5; i++)
+    struct bh_event *events[] = {bad, good, first, doomed, old, fresh};
+    for (int i = 0; i < 6; i++)
         bhi_event_unref(events[i]);
     tear_down(&s);
 }

@@ -18,13 +18,10 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zmq.h>
-/* A source that does not include this one may have a bind() of its own. */
-#define bind bht_not_bind
-#include <sys/socket.h>
-#undef bind
 
 enum bht_kind {
     BHT_ALLOCATION, /* memory of the heap */
@@ -69,12 +66,13 @@ int bht_pidfd_open(pid_t pid, unsigned flags);
     ((what) == EPOLL_CTL_DEL                                                                       \
          ? epoll_ctl(epoll, what, __VA_ARGS__)                                                     \
          : BHT_SEAM(BHT_DESCRIPTOR, ENOSPC, -1, epoll_ctl, epoll, what, __VA_ARGS__))
+#define socket(...)     BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, socket, __VA_ARGS__)
 #define socketpair(...) BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, socketpair, __VA_ARGS__)
 /* A name only: glibc's header has no guard, and declares it once more. */
 #define pidfd_open          bht_pidfd_open
 #define zmq_ctx_new(...)    BHT_SEAM(BHT_DESCRIPTOR, EMFILE, NULL, zmq_ctx_new, __VA_ARGS__)
 #define zmq_socket(...)     BHT_SEAM(BHT_DESCRIPTOR, EMFILE, NULL, zmq_socket, __VA_ARGS__)
-#define zmq_bind(...)       BHT_SEAM(BHT_DESCRIPTOR, EADDRINUSE, -1, zmq_bind, __VA_ARGS__)
+#define zmq_connect(...)    BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, zmq_connect, __VA_ARGS__)
 #define zmq_setsockopt(...) BHT_SEAM(BHT_DESCRIPTOR, ENOMEM, -1, zmq_setsockopt, __VA_ARGS__)
 #define pthread_create(...) BHT_SEAM_ERROR(BHT_PROCESS, EAGAIN, pthread_create, __VA_ARGS__)
 #define posix_spawn(...)    BHT_SEAM_ERROR(BHT_PROCESS, EAGAIN, posix_spawn, __VA_ARGS__)

@@ -20,7 +20,7 @@ static const char introduction[] =
     "\n"
     "| what | how | who trusts whom |\n"
     "|---|---|---|\n"
-    "| control messages, worker | ZeroMQ stream, one endpoint a worker | the supervisor checks "
+    "| control messages, worker | ZeroMQ stream, one connection a worker | the supervisor checks "
     "everything; the worker, too |\n"
     "| control messages, zygote | Unix seqpacket, with descriptors | the supervisor checks "
     "everything |\n"

@@ -215,7 +215,8 @@ static bool find_cause(const struct world *world, int work, struct opinion *out)
 static void note_failure(struct world *world, int work) {
     struct oracle *oracle = &world->oracle;
     int stream = stream_of(world, work);
-    if (oracle->failure[stream] != NOBODY && oracle->failure[stream] <= work)
+    if (work < oracle->forgiven[stream] ||
+        (oracle->failure[stream] != NOBODY && oracle->failure[stream] <= work))
         return;
     oracle->failure[stream] = work;
     if (!oracle->sweep_due[stream])
@@ -285,6 +286,7 @@ static void spread(struct world *world, int first) {
 
 void oracle_reset(struct world *world, int stream) {
     world->oracle.failure[stream] = NOBODY;
+    world->oracle.forgiven[stream] = world->submitted;
 }
 
 /* -- ends ----------------------------------------------------------------------------------------

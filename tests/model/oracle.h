@@ -60,6 +60,7 @@ struct oracle {
     } log[LOG];
     uint32_t log_count;
     uint64_t ticks, sweeps;
+    int forgiven[STREAMS];            /* those before this one failed before a reset, if they do */
     int failure[STREAMS];             /* the earliest doomed one since reset, or NOBODY */
     uint64_t sweep_due[STREAMS];      /* strict: what is left on it must go; their order; 0: no */
     uint64_t gives_up[STREAMS];       /* what it answers while it can have no worker: bit mask */

@@ -179,7 +179,7 @@ pid_t pid_of_pidfd(int pidfd) {
 /* -- guests --------------------------------------------------------------------------------- */
 
 void guest_prepare(struct client *client, struct guest *guest, uint64_t id, struct bhi_message *out,
-                   int fds[4]) {
+                   int fds[5]) {
     int pair[2];
     char path[128];
     guest->id = id;
@@ -194,7 +194,7 @@ void guest_prepare(struct client *client, struct guest *guest, uint64_t id, stru
     guest->context = zmq_ctx_new();
     BHT_TRUE(guest->context != NULL);
     snprintf(path, sizeof path, "%s/w%llu", client->dir, (unsigned long long)id);
-    BHT_EQ(bhi_channel_bind(&guest->channel, guest->context, path), 0);
+    BHT_EQ(bhi_channel_open(&guest->channel, guest->context, path, &fds[4]), 0);
 
     memset(out, 0, sizeof *out);
     out->type = BHI_MSG_SPAWN;
@@ -203,7 +203,6 @@ void guest_prepare(struct client *client, struct guest *guest, uint64_t id, stru
     out->spawn.memory_limit = guest->memory_limit;
     out->spawn.lane_bytes = 4096 + RING;
     out->spawn.progress_bytes = bhi_progress_bytes(RESULTS);
-    snprintf(out->spawn.endpoint, sizeof out->spawn.endpoint, "w%llu", (unsigned long long)id);
     fds[0] = guest->lane.fd;
     fds[1] = guest->progress.fd;
     fds[2] = pair[1];
@@ -211,10 +210,11 @@ void guest_prepare(struct client *client, struct guest *guest, uint64_t id, stru
 }
 
 void guest_spawn(struct client *client, struct guest *guest, const struct bhi_message *request,
-                 const int fds[4]) {
+                 const int fds[5]) {
     struct bhi_message message;
-    client_send(client, request, fds, 4);
+    client_send(client, request, fds, 5);
     close(fds[2]);
+    close(fds[4]);
     guest->pidfd = client_expect(client, BHI_MSG_SPAWNED, &message);
     BHT_EQ(message.spawned.worker, guest->id);
 }
@@ -245,7 +245,7 @@ static void next_message(struct client *client, struct guest *guest, uint32_t st
 
 void guest_open(struct client *client, struct guest *guest, uint64_t id) {
     struct bhi_message message;
-    int fds[4];
+    int fds[5];
     guest_prepare(client, guest, id, &message, fds);
     guest_spawn(client, guest, &message, fds);
     next_message(client, guest, BHI_WS_SPAWNING, &message);

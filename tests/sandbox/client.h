@@ -65,10 +65,10 @@ struct guest {
 
 /* Lane, progress, sockets, channel; the request is in |out|, its descriptors in |fds|. */
 void guest_prepare(struct client *client, struct guest *guest, uint64_t id, struct bhi_message *out,
-                   int fds[4]);
+                   int fds[5]);
 /* Sends it, and expects `spawned`. */
 void guest_spawn(struct client *client, struct guest *guest, const struct bhi_message *request,
-                 const int fds[4]);
+                 const int fds[5]);
 /* prepare, spawn, hello (its token is checked), devices, ready. */
 void guest_open(struct client *client, struct guest *guest, uint64_t id);
 /* A control message, announced in the lane as the host does it. */

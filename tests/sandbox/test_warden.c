@@ -200,7 +200,7 @@ static _Noreturn void be_host(struct scene *scene, const struct script *script) 
     client_open(&client);
     if (script->half_started) {
         struct bhi_message message;
-        int fds[4];
+        int fds[5];
         guest_prepare(&client, &guest, 1, &message, fds);
         guest_spawn(&client, &guest, &message, fds);
     } else {

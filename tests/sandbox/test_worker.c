@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -145,7 +146,7 @@ struct refusal {
 
 /* Spawns as |request| says, and expects it to give up in that step with that text. */
 static void expect_refusal(struct client *client, struct guest *guest,
-                           const struct bhi_message *request, const int fds[4],
+                           const struct bhi_message *request, const int fds[5],
                            struct refusal refusal) {
     guest_spawn(client, guest, request, fds);
     guest_expect_exit(client, guest, CLD_EXITED, START_FAILED);
@@ -159,7 +160,7 @@ static void lane_of_another_size(void) {
     struct client client = {0};
     struct guest guest = {0};
     struct bhi_message message;
-    int fds[4];
+    int fds[5];
     client_open(&client);
     guest_prepare(&client, &guest, 1, &message, fds);
     message.spawn.lane_bytes += 4096;
@@ -172,7 +173,7 @@ static void lane_not_sealed(void) {
     struct client client = {0};
     struct guest guest = {0};
     struct bhi_message message;
-    int fds[4];
+    int fds[5];
     client_open(&client);
     guest_prepare(&client, &guest, 1, &message, fds);
     int open_lane = bhi_memfd_create("open", message.spawn.lane_bytes, 1);
@@ -189,7 +190,7 @@ static void progress_not_sealed(void) {
     struct client client = {0};
     struct guest guest = {0};
     struct bhi_message message;
-    int fds[4];
+    int fds[5];
     client_open(&client);
     guest_prepare(&client, &guest, 1, &message, fds);
     int open_progress = bhi_memfd_create("open", message.spawn.progress_bytes, 1);
@@ -206,12 +207,14 @@ static void nobody_listens(void) {
     struct client client = {0};
     struct guest guest = {0};
     struct bhi_message message;
-    int fds[4];
+    int fds[5];
     client_open(&client);
     guest_prepare(&client, &guest, 1, &message, fds);
-    snprintf(message.spawn.endpoint, sizeof message.spawn.endpoint, "nobody");
+    close(fds[4]);
+    fds[4] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    BHT_GE(fds[4], 0);
     expect_refusal(&client, &guest, &message, fds,
-                   (struct refusal){BHI_STEP_CONTROL, "cannot connect to /run/nobody"});
+                   (struct refusal){BHI_STEP_CONTROL, "cannot take the control channel"});
     client_close(&client);
 }
 
@@ -219,7 +222,7 @@ static void no_such_device(void) {
     struct client client = {0};
     struct guest guest = {0};
     struct bhi_message message;
-    int fds[4];
+    int fds[5];
     client_open(&client);
     guest_prepare(&client, &guest, 1, &message, fds);
     message.spawn.device_index = 63;
@@ -231,7 +234,7 @@ static void injected(const char *faults, uint32_t step) {
     struct client client = {.faults = faults};
     struct guest guest = {0};
     struct bhi_message message;
-    int fds[4];
+    int fds[5];
     client_open(&client);
     guest_prepare(&client, &guest, 1, &message, fds);
     expect_refusal(&client, &guest, &message, fds, (struct refusal){step, ""});
@@ -251,7 +254,7 @@ static void driver_too_old(void) {
     struct bhi_message message;
     char path[64];
     char text[PATH_MAX];
-    int fds[4];
+    int fds[5];
     snprintf(path, sizeof path, "/tmp/bulkhead-test-icd-%d.json", (int)getpid());
     int length = snprintf(text, sizeof text,
                           "{\"ICD\": {\"library_path\": \"%s/old/libvulkan_lvp.so\"}}", BHT_FAKES);
@@ -277,7 +280,7 @@ static void memory_limit_is_felt(void) {
     struct client client = {0};
     struct guest guest = {.memory_limit = 24u << 20};
     struct bhi_message message;
-    int fds[4];
+    int fds[5];
     client_open(&client);
     guest_prepare(&client, &guest, 1, &message, fds);
     guest_spawn(&client, &guest, &message, fds);

@@ -1,11 +1,13 @@
 /* A good guest: hosts that reap every child, ignore SIGCHLD, fork, die, or look closely. */
 #include "fixture.h"
+#include "tamper.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -225,13 +227,124 @@ static void a_host_without_standard_streams(void) {
     }
 }
 
+/* The log function is called from the thread that everything else waits for. */
+static struct {
+    bh_context *context;
+    bh_stream *stream;
+    bh_event *running, *submitted;
+    bh_status destroyed, synchronized, waited;
+    _Atomic bool called;
+} logged;
+
+static void call_back(void *user, int level, const char *line) {
+    (void)user, (void)level;
+    if (logged.called || !strstr(line, "zygote") || !strstr(line, "is lost"))
+        return;
+    bh_detail detail;
+    logged.destroyed = bh_context_destroy(logged.context);
+    logged.synchronized = bh_stream_synchronize(logged.stream, BH_FOREVER, &detail);
+    logged.waited = bh_event_wait(logged.running, BH_FOREVER);
+    bh_buffer *buffer = fx_words(logged.context, 64, 0);
+    const bh_command command = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 256};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    BHT_EQ(bh_submit(logged.stream, &info, &logged.submitted, &detail), BH_OK);
+    bh_buffer_release(buffer);
+    logged.called = true;
+}
+
+static void a_log_function_that_calls_back(void) {
+    bh_context_options options = fx_options();
+    options.log = call_back;
+    bh_context *context = logged.context = fx_context_with(options, NULL);
+    bh_stream *held = logged.stream = fx_stream(context, "held", BH_FOREVER);
+    bh_stream *other = fx_stream(context, "other", FX_SECONDS);
+    pid_t pid = fx_ready(held);
+    bh_kernel *gate = fx_kernel(context, "gate");
+    bh_buffer *data = fx_words(context, 64, 0);
+    logged.running = fx_gate(held, gate, data);
+    fx_await_gate(data);
+    fx_kill(fx_parent(pid), SIGKILL); /* the zygote: that it is lost is logged */
+    WAIT_UNTIL(logged.called, 20000);
+    BHT_EQ(logged.destroyed, BH_IN_CALLBACK);
+    BHT_EQ(logged.synchronized, BH_IN_CALLBACK);
+    BHT_EQ(logged.waited, BH_IN_CALLBACK);
+    fx_expect(logged.running, BH_ZYGOTE_LOST);
+    fx_expect(logged.submitted, BH_OK);
+    fx_expect_healthy(context, other);
+    bh_event_release(logged.running);
+    bh_event_release(logged.submitted);
+    bh_kernel_release(gate);
+    bh_buffer_release(data);
+    bh_stream_release(held);
+    bh_stream_release(other);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+/* E1: a verdict outlives its context, and keeps nothing of it open. */
+static void a_verdict_keeps_no_descriptor(void) {
+    size_t before = bht_count_self().descriptors;
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    bh_buffer *buffer = fx_words(context, 64, 0);
+    const bh_command command = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 256};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    bh_buffer_release(buffer);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+    BHT_EQ(bht_count_self().descriptors, before);
+    bh_stream_release(stream); /* a stream takes the lock, and would ring the reactor */
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+}
+
+/* Takes every descriptor that the process can have. Returns how many. */
+static int hog(int *fds, int capacity) {
+    int count = 0;
+    while (count < capacity && (fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        count++;
+    return count;
+}
+
+/* There is none left at the moment when a worker, there already, takes up its connection: that
+ * costs the worker, if anything. Stopped is the zygote, which has been asked for it. */
+static void a_host_out_of_descriptors(void) {
+    enum { LIMIT = 200 };
+    int fds[LIMIT];
+    const struct rlimit few = {LIMIT, LIMIT};
+    BHT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    bh_context *context = fx_context(NULL);
+    bh_stream *first = fx_stream(context, "first", FX_SECONDS);
+    pid_t zygote = fx_parent(fx_ready(first));
+    fx_kill(zygote, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(zygote) == 'T', 20000);
+    bh_stream *second = fx_stream(context, "second", FX_SECONDS);
+    /* All that goes to the worker is made in one go: lane, progress, sockets. */
+    static char text[8192];
+    WAIT_UNTIL(bh_context_describe(context, text, sizeof text) && strstr(text, "SPAWNING"), 20000);
+    int count = hog(fds, LIMIT);
+    BHT_GT(count, 0);
+    fx_kill(zygote, SIGCONT);
+    bh_detail detail;
+    BHT_EQ(bh_stream_wait_ready(second, 500 * FX_MS, &detail), BH_TIMEOUT);
+    while (count > 0)
+        close(fds[--count]);
+    fx_expect_healthy(context, second);
+    fx_expect_healthy(context, first);
+    bh_stream_release(first);
+    bh_stream_release(second);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(a_host_that_reaps_every_child),   BHT_TEST(a_host_that_ignores_sigchld),
         BHT_TEST(a_host_that_adopts_orphans),      BHT_TEST(a_host_that_forks),
         BHT_TEST(nothing_of_the_host_is_touched),  BHT_TEST(a_context_is_destroyed_in_mid_job),
         BHT_TEST(two_contexts_in_one_process),     BHT_TEST(spares_take_over),
-        BHT_TEST(a_host_without_standard_streams),
+        BHT_TEST(a_host_without_standard_streams), BHT_TEST(a_log_function_that_calls_back),
+        BHT_TEST(a_verdict_keeps_no_descriptor),   BHT_TEST(a_host_out_of_descriptors),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -17,6 +17,7 @@ struct fixture {
     void *context;
     char folder[64], path[96];
     struct bhi_channel host, worker;
+    int listener; /* the worker's end; -1: taken */
     int before;
 };
 
@@ -29,7 +30,7 @@ static int set_up(void **state) {
         return -1;
     snprintf(f.path, sizeof f.path, "%s/w", f.folder);
     f.context = zmq_ctx_new();
-    if (bhi_channel_bind(&f.host, f.context, f.path))
+    if (bhi_channel_open(&f.host, f.context, f.path, &f.listener))
         return -1;
     *state = &f;
     return 0;
@@ -40,7 +41,8 @@ static int tear_down(void **state) {
     bhi_channel_close(&f->worker);
     bhi_channel_close(&f->host);
     zmq_ctx_term(f->context);
-    unlink(f->path);
+    if (f->listener >= 0)
+        close(f->listener);
     assert_int_equal(rmdir(f->folder), 0);
     assert_int_equal(count_fds(), f->before);
     return 0;
@@ -67,7 +69,8 @@ static struct bhi_message log_line(char fill) {
 
 static void connect_worker(struct fixture *f) {
     struct bhi_message m = hello(7), out;
-    assert_int_equal(bhi_channel_connect(&f->worker, f->path), 0);
+    assert_int_equal(bhi_channel_accept(&f->worker, f->listener), 0);
+    f->listener = -1;
     assert_int_equal(bhi_channel_send(&f->worker, &m), 0);
     assert_int_equal(receive(&f->host, BHI_W2S, SOON_MS, &out), 0);
     assert_int_equal(out.type, BHI_MSG_HELLO);
@@ -77,10 +80,8 @@ static void connect_worker(struct fixture *f) {
 static void test_both_ways(void **state) {
     struct fixture *f = *state;
     struct bhi_message m = {.type = BHI_MSG_BUFFER_DETACH, .buffer_detach = {.buffer = 5}}, out;
-    assert_int_equal(bhi_channel_send(&f->host, &m), -EAGAIN); /* nobody there yet */
     assert_int_equal(receive(&f->host, BHI_W2S, 0, &out), -EAGAIN);
     connect_worker(f);
-    assert_int_equal(access(f->path, F_OK), -1); /* and nobody else can come */
     assert_int_equal(receive(&f->worker, BHI_S2W, 0, &out), -EAGAIN);
     for (uint64_t i = 1; i <= 40; i++) {
         m.buffer_detach.buffer = i;
@@ -184,31 +185,41 @@ static void test_worker_goes(void **state) {
     assert_int_equal(rc, -EPIPE);
 }
 
-static void test_connect_refuses(void **state) {
+static void test_refusals(void **state) {
     struct fixture *f = *state;
     struct bhi_channel c;
     char path[256];
-    assert_int_equal(bhi_channel_connect(&c, "/nonexistent/w"), -ENOENT);
-    assert_int_equal(bhi_channel_connect(&c, f->folder), -ENOTSOCK);
-    assert_int_equal(bhi_channel_connect(&c, "relative"), -EINVAL);
+    int listener = 0;
     memset(path, 'p', sizeof path);
     path[0] = '/';
     path[sizeof path - 1] = '\0';
-    assert_int_equal(bhi_channel_connect(&c, path), -ENAMETOOLONG);
-    assert_int_equal(bhi_channel_bind(&c, f->context, path), -ENAMETOOLONG);
-    assert_true(bhi_channel_bind(&c, f->context, "/nonexistent/w") < 0);
+    assert_int_equal(bhi_channel_open(&c, f->context, path, &listener), -ENAMETOOLONG);
+    assert_int_equal(bhi_channel_open(&c, f->context, "/nonexistent/w", &listener), -ENOENT);
+    assert_int_equal(bhi_channel_open(&c, f->context, "relative", &listener), -EINVAL);
+    assert_int_equal(listener, -1);
+    /* What does not listen; what is no socket. */
+    assert_int_equal(bhi_channel_accept(&c, socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+                     -EINVAL);
+    assert_int_equal(bhi_channel_accept(&c, open("/dev/null", O_RDONLY | O_CLOEXEC)), -ENOTSOCK);
+    assert_int_equal(bhi_channel_accept(&c, -1), -EBADF);
     bhi_channel_close(&c);
     bhi_channel_close(NULL);
 }
 
+/* There is nothing left in the folder that anybody else could connect to. */
+static void test_no_way_in(void **state) {
+    struct fixture *f = *state;
+    struct stat info;
+    assert_int_equal(stat(f->path, &info), -1);
+    connect_worker(f);
+}
+
 /* -- a peer that is not libzmq ------------------------------------------------------------- */
 
-static int connect_raw(const char *path) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+/* The connection that waits for the worker. */
+static int accept_raw(struct fixture *f) {
+    int fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
     assert_true(fd >= 0);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
     return fd;
 }
 
@@ -227,7 +238,7 @@ static void test_byte_by_byte_and_all_at_once(void **state) {
     struct bhi_message m = hello(3), out;
     uint8_t bytes[BHI_WIRE_MAX * 4];
     int length = encode(&m, bytes);
-    int fd = connect_raw(f->path);
+    int fd = accept_raw(f);
     for (int i = 0; i < length; i++) {
         assert_int_equal(receive(&f->host, BHI_W2S, i % 7 ? 0 : 2, &out), -EAGAIN);
         send_all(fd, bytes + i, 1);
@@ -255,7 +266,7 @@ static void test_garbage(void **state) {
     struct fixture *f = *state;
     struct bhi_message m = hello(3), out;
     uint8_t bytes[BHI_WIRE_MAX];
-    int fd = connect_raw(f->path);
+    int fd = accept_raw(f);
     send_all(fd, "GET / HTTP/1.1\r\n", 16);
     assert_int_equal(receive(&f->host, BHI_W2S, SOON_MS, &out), -EBADMSG);
     /* There is no finding back into a stream that was lost. */
@@ -274,9 +285,12 @@ static void test_length_lies(void **state) {
         struct bhi_message m = hello(3), out;
         uint8_t bytes[BHI_WIRE_MAX];
         char path[96];
+        int listener;
         snprintf(path, sizeof path, "%s/l", f->folder);
-        assert_int_equal(bhi_channel_bind(&host, f->context, path), 0);
-        int fd = connect_raw(path);
+        assert_int_equal(bhi_channel_open(&host, f->context, path, &listener), 0);
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        assert_true(fd >= 0);
+        close(listener);
         encode(&m, bytes);
         memcpy(bytes + 8, &lengths[i], 4);
         send_all(fd, bytes, BHI_WIRE_HEADER);
@@ -290,7 +304,7 @@ static void test_length_lies(void **state) {
     int length = encode(&m, bytes);
     bytes[8] -= 4;
     int second = encode(&m, bytes + length - 4);
-    int fd = connect_raw(f->path);
+    int fd = accept_raw(f);
     send_all(fd, bytes, (size_t)(length - 4 + second));
     assert_int_equal(receive(&f->host, BHI_W2S, SOON_MS, &out), -EBADMSG);
     assert_int_equal(receive(&f->host, BHI_W2S, SOON_MS, &out), 0);
@@ -303,7 +317,7 @@ static void test_last_words(void **state) {
     struct bhi_message m = hello(3), out;
     uint8_t bytes[BHI_WIRE_MAX];
     int length = encode(&m, bytes);
-    int fd = connect_raw(f->path);
+    int fd = accept_raw(f);
     send_all(fd, bytes, (size_t)length);
     assert_int_equal(receive(&f->host, BHI_W2S, SOON_MS, &out), 0);
     m = log_line('z');
@@ -336,7 +350,7 @@ static void flood(struct fixture *f, const void *unit, size_t length) {
         memcpy(bytes + filled, unit, length);
         filled += length;
     }
-    int fd = connect_raw(f->path);
+    int fd = accept_raw(f);
     struct timeval patience = {.tv_usec = 300000};
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience), 0);
     long before = resident_kib();
@@ -378,51 +392,28 @@ static void test_flood_of_parts(void **state) {
     static const uint8_t greeting[64] = {[0] = 0xff, [9] = 0x7f, 3, 0, 'N', 'U', 'L', 'L'};
     uint8_t bytes[128];
     memset(bytes, 1, sizeof bytes); /* flags 1: more; length 1; one byte; … */
-    int fd = connect_raw(f->path);
+    int fd = accept_raw(f);
     send_all(fd, greeting, sizeof greeting);
     assert_int_equal(receive(&f->host, BHI_W2S, SOON_MS, &out), -EBADMSG);
     close(fd);
     bhi_channel_close(&f->host);
-    assert_int_equal(bhi_channel_bind(&f->host, f->context, f->path), 0);
+    close(f->listener);
+    assert_int_equal(bhi_channel_open(&f->host, f->context, f->path, &f->listener), 0);
     flood(f, bytes, sizeof bytes);
     assert_int_equal(receive(&f->host, BHI_W2S, SOON_MS, &out), -EBADMSG);
-}
-
-/* Whoever comes second, before the socket's file is gone, is shown out, and the first one does not
- * notice. */
-static void test_strangers(void **state) {
-    struct fixture *f = *state;
-    struct bhi_message m = hello(3), out;
-    uint8_t bytes[BHI_WIRE_MAX];
-    int length = encode(&m, bytes);
-    int first = connect_raw(f->path), second = connect_raw(f->path);
-    send_all(first, bytes, (size_t)length);
-    assert_int_equal(receive(&f->host, BHI_W2S, SOON_MS, &out), 0);
-    send(second, "nonsense", 8, MSG_NOSIGNAL);
-    /* Which of the two libzmq took first is its affair; the other one is closed. */
-    struct pollfd p[2] = {{first, POLLIN, 0}, {second, POLLIN, 0}};
-    uint64_t deadline = bhi_deadline_ns(SOON_MS * 1000000ull);
-    while (poll(p, 2, 5) == 0 && bhi_now_ns() < deadline)
-        assert_int_equal(receive(&f->host, BHI_W2S, 5, &out), -EAGAIN);
-    assert_true(p[1].revents & (POLLIN | POLLHUP));
-    assert_int_equal(p[0].revents, 0);
-    send_all(first, bytes, (size_t)length);
-    assert_int_equal(receive(&f->host, BHI_W2S, SOON_MS, &out), 0);
-    close(first);
-    close(second);
 }
 
 #define WITH_CHANNEL(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_CHANNEL(test_both_ways),       WITH_CHANNEL(test_states),
-        WITH_CHANNEL(test_edge_triggered),  WITH_CHANNEL(test_peer_never_reads),
-        WITH_CHANNEL(test_peer_goes),       WITH_CHANNEL(test_worker_goes),
-        WITH_CHANNEL(test_connect_refuses), WITH_CHANNEL(test_byte_by_byte_and_all_at_once),
-        WITH_CHANNEL(test_garbage),         WITH_CHANNEL(test_length_lies),
-        WITH_CHANNEL(test_last_words),      WITH_CHANNEL(test_flood_of_messages),
-        WITH_CHANNEL(test_flood_of_parts),  WITH_CHANNEL(test_strangers),
+        WITH_CHANNEL(test_both_ways),      WITH_CHANNEL(test_states),
+        WITH_CHANNEL(test_edge_triggered), WITH_CHANNEL(test_peer_never_reads),
+        WITH_CHANNEL(test_peer_goes),      WITH_CHANNEL(test_worker_goes),
+        WITH_CHANNEL(test_refusals),       WITH_CHANNEL(test_byte_by_byte_and_all_at_once),
+        WITH_CHANNEL(test_garbage),        WITH_CHANNEL(test_length_lies),
+        WITH_CHANNEL(test_last_words),     WITH_CHANNEL(test_flood_of_messages),
+        WITH_CHANNEL(test_flood_of_parts), WITH_CHANNEL(test_no_way_in),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,177 @@
+#include "claim.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define AGE_S 60 /* younger ones are left alone: they may be about to be locked */
+/* What one sweep does at most. The next one goes on. */
+#define MOST_LOOKED_AT 16384 /* entries of the parent, a comparison of names each */
+#define MOST_EXAMINED  512   /* entries with our kind of name, some system calls each */
+#define MOST_REMOVED   16
+#define MOST_INSIDE    1024 /* entries of one that is removed */
+
+static bool same(const struct stat *a, const struct stat *b) {
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+int bhi_claim_make(const char *path, mode_t mode) {
+    if (mkdir(path, mode | S_ISVTX) != 0)
+        return -errno;
+    int error;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        error = -errno;
+        rmdir(path);
+        return error == -ENOENT ? -EEXIST : error;
+    }
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK) { /* somebody, to whom it looked old, is removing it */
+            close(fd);
+            return -EEXIST;
+        }
+        /* No locks to be had here. Without the bit nobody concludes from that that we are dead. */
+        if (fchmod(fd, mode) != 0) {
+            error = -errno;
+            rmdir(path);
+            close(fd);
+            return error;
+        }
+    }
+    /* It may have been removed before it was locked. (A cgroup's link count does not tell.) */
+    struct stat ours, there;
+    if (fstat(fd, &ours) != 0 || lstat(path, &there) != 0 || !same(&ours, &there)) {
+        close(fd);
+        return -EEXIST;
+    }
+    return fd;
+}
+
+/* -- whose names ---------------------------------------------------------------------------- */
+
+/* Skips a number of |most| digits at most. NULL: there is none. */
+static const char *skip_number(const char *text, size_t most) {
+    size_t length = strspn(text, "0123456789");
+    return length > 0 && length <= most ? text + length : NULL;
+}
+
+/* bulkhead-PID-HHHHHHHH, as supervisor/zygote.c makes it. */
+static bool is_folder(const char *name) {
+    static const char prefix[] = "bulkhead-";
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return false;
+    const char *rest = skip_number(name + sizeof prefix - 1, 10);
+    return rest && rest[0] == '-' && strlen(rest) == 9 && strspn(rest + 1, "0123456789abcdef") == 8;
+}
+
+/* bulkhead.PID.SERIAL or bulkhead.PID.SERIAL.N, as supervisor/cgroup.c makes it, PID being nobody
+ * that can be seen from here. */
+static bool is_dead_cgroup(const char *name) {
+    static const char prefix[] = "bulkhead.";
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return false;
+    const char *pid = name + sizeof prefix - 1, *rest = skip_number(pid, 10);
+    if (!rest || rest[0] != '.' || !(rest = skip_number(rest + 1, 20)))
+        return false;
+    if (rest[0] == '.' && !(rest = skip_number(rest + 1, 2)))
+        return false;
+    long number = strtol(pid, NULL, 10);
+    return rest[0] == 0 && number > 0 && number <= INT_MAX && kill((pid_t)number, 0) != 0 &&
+           errno == ESRCH;
+}
+
+/* -- what is inside ------------------------------------------------------------------------- */
+
+static void unlink_entry(int folder, const char *name) {
+    if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+        (void)unlinkat(folder, name, 0); /* not a folder: it is not of ours */
+}
+
+/* The workers' groups. One with a process in it stays, and so does its parent. */
+static void remove_child_group(int folder, const char *name) {
+    const char *rest = name[0] == 'w' ? skip_number(name + 1, 20) : NULL;
+    if (rest && rest[0] == 0)
+        (void)unlinkat(folder, name, AT_REMOVEDIR);
+}
+
+struct kind {
+    bool (*is_ours)(const char *name);
+    void (*empty)(int folder, const char *name);
+};
+
+/* -- sweeping ------------------------------------------------------------------------------- */
+
+/* On the same file system: nothing is mounted there. */
+static bool is_left(const struct stat *info, const struct stat *parent, time_t now) {
+    return S_ISDIR(info->st_mode) && (info->st_mode & S_ISVTX) != 0 && info->st_uid == geteuid() &&
+           info->st_dev == parent->st_dev && info->st_mtim.tv_sec < now - AGE_S;
+}
+
+/* True: removed. */
+static bool remove_left(int parent, const struct stat *parent_info, const char *name,
+                        const struct kind *kind, time_t now) {
+    struct stat before, info;
+    if (fstatat(parent, name, &before, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !is_left(&before, parent_info, now))
+        return false;
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    DIR *dir = NULL;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &info) == 0 && same(&info, &before) &&
+        is_left(&info, parent_info, now))
+        dir = fdopendir(fd);
+    if (!dir) {
+        close(fd);
+        return false;
+    }
+    const struct dirent *entry;
+    for (int i = 0; i < MOST_INSIDE && (entry = readdir(dir)) != NULL; i++)
+        kind->empty(fd, entry->d_name);
+    bool removed = unlinkat(parent, name, AT_REMOVEDIR) == 0;
+    closedir(dir); /* the lock goes last */
+    return removed;
+}
+
+static void sweep(const char *path, const struct kind *kind) {
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    struct stat info;
+    DIR *dir = fstat(fd, &info) == 0 ? fdopendir(fd) : NULL;
+    if (!dir) {
+        close(fd);
+        return;
+    }
+    const time_t now = time(NULL);
+    int examined = 0, removed = 0;
+    const struct dirent *entry;
+    for (int i = 0; i < MOST_LOOKED_AT && examined < MOST_EXAMINED && removed < MOST_REMOVED &&
+                    (entry = readdir(dir)) != NULL;
+         i++)
+        if (kind->is_ours(entry->d_name)) {
+            examined++;
+            removed += remove_left(fd, &info, entry->d_name, kind, now);
+        }
+    closedir(dir);
+}
+
+void bhi_claim_sweep_folders(const char *parent) {
+    static const struct kind folders = {is_folder, unlink_entry};
+    sweep(parent, &folders);
+}
+
+void bhi_claim_sweep_cgroups(const char *parent) {
+    static const struct kind cgroups = {is_dead_cgroup, remove_child_group};
+    sweep(parent, &cgroups);
+}

@@ -1,0 +1,20 @@
+/* Folders whose owner may be killed at any time, together with whoever would clean up after it: a
+ * zygote's runtime folder and its cgroup. A claimed folder carries the sticky bit from its first
+ * moment, and its maker keeps a shared lock (flock) on it for as long as it lives; the kernel drops
+ * it at the end of the last process that holds the descriptor. So a claimed folder that nobody
+ * locks is nobody's, whichever pid namespace its owner was in; one without the bit is not asked. */
+#ifndef BHI_CLAIM_H
+#define BHI_CLAIM_H
+
+#include <sys/types.h>
+
+/* Makes |path|, claimed. Returns the descriptor to keep open (closing it gives the claim up), or
+ * -errno; -EEXIST: the name is taken, try another. */
+int bhi_claim_make(const char *path, mode_t mode);
+/* Remove from |parent| what dead owners have left: our user's, a minute old, not locked. No links
+ * are followed, a bounded number is removed, and what fails is left to the next call. */
+void bhi_claim_sweep_folders(const char *parent);
+/* Only empty groups, and only of a pid that is not in use. */
+void bhi_claim_sweep_cgroups(const char *parent);
+
+#endif

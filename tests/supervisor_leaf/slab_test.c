@@ -1,0 +1,71 @@
+/* Memory of one type for ever, in a process that forks. */
+#include "harness.h"
+#include "slab.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct thing {
+    char bytes[200];
+};
+
+static struct bhi_slab slab = BHI_SLAB_INIT(struct thing);
+
+static void what_was_freed_is_used_again(void) {
+    enum { MANY = 5000 };
+    static void *things[MANY];
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < MANY; i++) {
+            things[i] = bhi_slab_take(&slab);
+            BHT_TRUE(things[i] != NULL);
+            memset(things[i], round, sizeof(struct thing));
+        }
+        for (int i = 0; i < MANY; i++) {
+            for (size_t b = 0; b < sizeof(struct thing); b++)
+                BHT_EQ(((struct thing *)things[i])->bytes[b], round);
+            bhi_slab_give(&slab, things[i]);
+        }
+    }
+    BHT_LT(bht_resident_bytes(getpid()), 32u << 20);
+}
+
+static _Atomic bool stop;
+
+static void *take_and_give(void *unused) {
+    (void)unused;
+    while (!stop)
+        bhi_slab_give(&slab, bhi_slab_take(&slab));
+    return NULL;
+}
+
+/* A fork while another thread holds the lock: that thread is not there in the child to drop it. */
+static void a_fork_at_any_moment(void) {
+    enum { THREADS = 3, FORKS = 200 };
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        BHT_EQ(pthread_create(&threads[i], NULL, take_and_give, NULL), 0);
+    for (int i = 0; i < FORKS; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(5);
+            void *one = bhi_slab_take(&slab), *two = bhi_slab_take(&slab);
+            bool good = one && two && one != two;
+            bhi_slab_give(&slab, one);
+            _exit(good ? 0 : 1);
+        }
+        int status = -1;
+        BHT_EQ(waitpid(child, &status, 0), child);
+        BHT_EQ(status, 0);
+    }
+    stop = true;
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {BHT_TEST(what_was_freed_is_used_again),
+                                            BHT_TEST(a_fork_at_any_moment)};
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}

@@ -1,0 +1,185 @@
+/* Host and warden are killed at the same moment (one cgroup, one kill): nobody is left to clean up,
+ * and the next context does. */
+#include "fixture.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static char parent[] = "/tmp/bulkhead-test-XXXXXX";
+
+static bh_context *open_context(void) {
+    bh_context_options options = fx_options();
+    options.runtime_dir = parent;
+    return fx_context_with(options, NULL);
+}
+
+/* Folders of |pid| in the parent; |out| gets the path of the last one. */
+static size_t folders_of(pid_t pid, char out[300]) {
+    char prefix[64];
+    snprintf(prefix, sizeof prefix, "bulkhead-%d-", (int)pid);
+    size_t count = 0;
+    DIR *dir = opendir(parent);
+    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;)
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0) {
+            snprintf(out, 300, "%s/%s", parent, entry->d_name);
+            count++;
+        }
+    if (dir)
+        closedir(dir);
+    return count;
+}
+
+/* The groups of a host are found by its pid. */
+static char group_prefix[64], group[512];
+
+static int look_at_group(const char *path, const struct stat *info, int type, struct FTW *at) {
+    (void)info;
+    if (type != FTW_D || strncmp(path + at->base, group_prefix, strlen(group_prefix)) != 0)
+        return 0;
+    snprintf(group, sizeof group, "%s", path);
+    return 1;
+}
+
+static bool find_group(pid_t pid) {
+    snprintf(group_prefix, sizeof group_prefix, "bulkhead.%d.", (int)pid);
+    return nftw("/sys/fs/cgroup", look_at_group, 16, FTW_PHYS) == 1;
+}
+
+static void age(const char *path) {
+    const struct timespec then = {.tv_sec = time(NULL) - 100};
+    const struct timespec times[2] = {then, then};
+    BHT_EQ(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* A process with a context and a ready worker. It checks its health for each byte from |ask|. */
+static pid_t start_host(int ask[2], int say[2]) {
+    BHT_EQ(pipe2(ask, O_CLOEXEC), 0);
+    BHT_EQ(pipe2(say, O_CLOEXEC), 0);
+    pid_t host = fork();
+    if (host == 0) {
+        char byte;
+        close(ask[1]);
+        bh_context *context = open_context();
+        bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+        fx_ready(stream);
+        while (write(say[1], "r", 1) == 1 && read(ask[0], &byte, 1) == 1) {
+            /* A worker of this stream, and a new one: that needs the folder. */
+            fx_expect_healthy(context, stream);
+            fx_kill(fx_ready(stream), SIGKILL);
+            fx_expect_healthy(context, stream);
+        }
+        bh_stream_release(stream);
+        _exit(bh_context_destroy(context) == BH_OK ? 0 : 1);
+    }
+    char byte;
+    close(ask[0]);
+    close(say[1]);
+    BHT_EQ(read(say[0], &byte, 1), 1);
+    return host;
+}
+
+static bool nobody_left(void) {
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+    return bht_count_children(getpid()) == 0;
+}
+
+/* Nobody sees another's end: all are stopped before the first one is killed. */
+static void kill_together(pid_t host) {
+    pid_t pids[32];
+    pids[0] = host;
+    BHT_EQ(kill(host, SIGSTOP), 0);
+    WAIT_UNTIL(bht_process_state(host) == 'T', 5000);
+    size_t count = 1 + bht_descendants(host, pids + 1, BHT_COUNT(pids) - 1);
+    BHT_GE(count, 3 + PROCESSES_A_WORKER);
+    for (size_t i = 1; i < count; i++)
+        BHT_EQ(kill(pids[i], SIGSTOP), 0);
+    for (size_t i = 1; i < count; i++)
+        WAIT_UNTIL(bht_process_state(pids[i]) == 'T', 5000);
+    for (size_t i = 0; i < count; i++)
+        BHT_TRUE(kill(pids[i], SIGKILL) == 0 || bht_process_state(pids[i]) == 'X');
+    WAIT_UNTIL(bht_process_state(host) == 'X' || waitpid(host, NULL, WNOHANG) == host, 20000);
+}
+
+static void use_a_context(void) {
+    bh_context *context = open_context();
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    fx_expect_healthy(context, stream);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+static void the_next_context_cleans_up(void) {
+    int ask[2], say[2];
+    char folder[300], own[300], inside[310];
+    struct stat info;
+    BHT_TRUE(mkdtemp(parent) != NULL);
+    pid_t host = start_host(ask, say);
+    bool has_group = find_group(host);
+    kill_together(host);
+    WAIT_UNTIL(nobody_left(), 20000);
+    BHT_EQ(folders_of(host, folder), 1);
+    /* As of a worker that was just being started. */
+    snprintf(inside, sizeof inside, "%s/w9", folder);
+    BHT_EQ(mknod(inside, S_IFSOCK | 0600, 0), 0);
+    BHT_TRUE(!has_group || stat(group, &info) == 0);
+
+    use_a_context(); /* it is too young */
+    BHT_EQ(folders_of(host, folder), 1);
+    BHT_TRUE(!has_group || stat(group, &info) == 0);
+
+    age(folder);
+    if (has_group)
+        age(group);
+    bh_context *context = open_context();
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    fx_ready(stream); /* swept before its zygote had said a word */
+    BHT_EQ(folders_of(host, folder), 0);
+    BHT_TRUE(!has_group || (stat(group, &info) != 0 && errno == ENOENT));
+    BHT_EQ(folders_of(getpid(), own), 1);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+    close(ask[1]);
+    close(say[0]);
+    BHT_EQ(rmdir(parent), 0);
+}
+
+/* However old its folder and its group look. */
+static void a_live_context_keeps_its_own(void) {
+    int ask[2], say[2];
+    char folder[300], byte;
+    struct stat info;
+    BHT_TRUE(mkdtemp(parent) != NULL);
+    pid_t host = start_host(ask, say);
+    BHT_EQ(folders_of(host, folder), 1);
+    bool has_group = find_group(host);
+    age(folder);
+    if (has_group)
+        age(group);
+    use_a_context();
+    BHT_EQ(folders_of(host, folder), 1);
+    BHT_TRUE(!has_group || stat(group, &info) == 0);
+    BHT_EQ(write(ask[1], "?", 1), 1);
+    BHT_EQ(read(say[0], &byte, 1), 1);
+    close(ask[1]);
+    int status = -1;
+    BHT_EQ(waitpid(host, &status, 0), host);
+    BHT_EQ(status, 0);
+    close(say[0]);
+    BHT_EQ(rmdir(parent), 0);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST_WITH(the_next_context_cleans_up, 60, 0),
+        BHT_TEST_WITH(a_live_context_keeps_its_own, 60, 0),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

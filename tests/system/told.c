@@ -1,0 +1,161 @@
+/* What the host is told besides verdicts: the log, whose fault something was, which kernel; and the
+ * end of all that a stream has. */
+#include "fixture.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+struct lines {
+    pthread_mutex_t lock;
+    struct {
+        int level;
+        char text[300];
+    } all[64];
+    int count;
+};
+
+static void keep(void *user, int level, const char *line) {
+    struct lines *lines = user;
+    pthread_mutex_lock(&lines->lock);
+    if (lines->count < (int)BHT_COUNT(lines->all)) {
+        lines->all[lines->count].level = level;
+        snprintf(lines->all[lines->count].text, sizeof lines->all[0].text, "%s", line);
+        lines->count++;
+    }
+    pthread_mutex_unlock(&lines->lock);
+}
+
+static bool logged(struct lines *lines, int level, const char *what, const char *more) {
+    bool found = false;
+    pthread_mutex_lock(&lines->lock);
+    for (int i = 0; i < lines->count; i++)
+        found |= lines->all[i].level == level && strstr(lines->all[i].text, what) &&
+                 strstr(lines->all[i].text, more);
+    pthread_mutex_unlock(&lines->lock);
+    return found;
+}
+
+static void the_log_tells_of_deaths(void) {
+    struct lines lines = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    bh_context_options options = fx_options();
+    options.log = keep;
+    options.log_user = &lines;
+    options.restart_budget = 1;
+    bh_context *context = fx_context_with(options, "3:warm_up:1=segv,4:warm_up:1=segv");
+    bh_stream *stream = fx_stream(context, "named", BH_FOREVER);
+    pid_t pid = fx_ready(stream);
+    WAIT_UNTIL(logged(&lines, 2, "ready", "stream named"), 20000);
+    bh_kernel *gate = fx_kernel(context, "gate");
+    bh_buffer *data = fx_words(context, 64, 0);
+    bh_event *event = fx_gate(stream, gate, data);
+    fx_await_gate(data);
+    fx_kill(pid, SIGKILL);
+    fx_expect(event, BH_WORKER_SIGNAL);
+    WAIT_UNTIL(logged(&lines, 1, "stream named", "SIGKILL"), 20000);
+    /* The second dies idle before it has completed anything, and the two after it while starting.
+     */
+    pid = fx_ready(stream);
+    fx_kill(pid, SIGKILL);
+    WAIT_UNTIL(logged(&lines, 1, "stream named", "idle"), 20000);
+    WAIT_UNTIL(logged(&lines, 0, "stream named", "more than 1 workers died"), 20000);
+    bh_event_release(event);
+    bh_kernel_release(gate);
+    bh_buffer_release(data);
+    bh_stream_release(stream);
+    int before = lines.count;
+    bh_context_destroy(context);
+    BHT_EQ(lines.count, before); /* an ordered end is no news */
+}
+
+/* A dependent has its origin's status, but it is nobody's culprit. */
+static void a_dependent_is_a_victim(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
+    pid_t pid = fx_ready(stream);
+    bh_kernel *gate = fx_kernel(context, "gate"), *square = fx_kernel(context, "square");
+    bh_buffer *data = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
+    bh_event *bad = fx_gate(stream, gate, data);
+    bh_event *dependent = fx_square(stream, square, data, y);
+    fx_await_gate(data);
+    fx_kill(pid, SIGKILL);
+    bh_verdict culprit = fx_verdict(bad), victim = fx_verdict(dependent);
+    BHT_EQ(culprit.status, BH_WORKER_SIGNAL);
+    BHT_EQ(victim.status, BH_WORKER_SIGNAL);
+    BHT_EQ(bh_verdict_classify(&culprit), BH_CLASS_GUILTY);
+    BHT_EQ(bh_verdict_classify(&victim), BH_CLASS_VICTIM);
+    BHT_EQ(bh_verdict_classify(NULL), BH_CLASS_NONE);
+    /* The only command is the one; and who reads the buffer learns which kernel spoilt it. */
+    BHT_EQ(culprit.command_index, 0);
+    bh_detail detail;
+    uint32_t word;
+    BHT_EQ(bh_buffer_read(data, 0, &word, 4, FX_SECONDS, &detail), BH_WORKER_SIGNAL);
+    BHT_STR_HAS(detail.message, "kernel gate");
+    BHT_STR_HAS(detail.message, "stream s");
+    BHT_EQ(bh_stream_synchronize(stream, FX_SECONDS, &detail), BH_WORKER_SIGNAL);
+    BHT_STR_HAS(detail.message, "kernel gate");
+    bh_event *good = fx_square(stream, square, y, data);
+    fx_expect(good, BH_WORKER_SIGNAL); /* it reads y, which the dependent should have written */
+    bh_event_release(bad);
+    bh_event_release(dependent);
+    bh_event_release(good);
+    bh_kernel_release(gate);
+    bh_kernel_release(square);
+    bh_buffer_release(data);
+    bh_buffer_release(y);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+/* Queued behind another stream, in the lane, running: all of one stream, none of the other. */
+static void a_stream_is_cancelled(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
+    bh_stream *other = fx_stream(context, "other", FX_SECONDS);
+    fx_ready(stream);
+    fx_ready(other);
+    bh_kernel *gate = fx_kernel(context, "gate"), *square = fx_kernel(context, "square");
+    bh_buffer *data = fx_words(context, 64, 0), *x = fx_words(context, 64, 0);
+    bh_buffer *y = fx_words(context, 64, 0), *z = fx_words(context, 64, 0);
+    enum { COUNT = 5000 }; /* more than the lane holds */
+    static bh_event *events[COUNT];
+    bh_event *running = fx_gate(stream, gate, data);
+    fx_await_gate(data);
+    for (int i = 0; i < COUNT; i++)
+        events[i] = fx_square(stream, square, x, y);
+    bh_event *beside = fx_square(other, square, x, z);
+    BHT_EQ(bh_stream_cancel(stream), BH_OK);
+    bh_event *after = fx_square(stream, square, x, y);
+    fx_expect(running, BH_CANCELLED);
+    BHT_EQ(fx_verdict(running).executed, BH_EXECUTED_UNKNOWN);
+    for (int i = 0; i < COUNT; i++) {
+        BHT_EQ(bh_event_wait(events[i], FX_SECONDS), BH_CANCELLED);
+        BHT_EQ(fx_verdict(events[i]).executed, BH_EXECUTED_NO);
+        bh_event_release(events[i]);
+    }
+    fx_expect(beside, BH_OK);
+    fx_expect(after, BH_OK);                 /* it was submitted after the call */
+    BHT_EQ(bh_stream_cancel(stream), BH_OK); /* nothing to do */
+    BHT_EQ(bh_stream_cancel(NULL), BH_INVALID_ARGUMENT);
+    bh_event_release(running);
+    bh_event_release(beside);
+    bh_event_release(after);
+    bh_kernel_release(gate);
+    bh_kernel_release(square);
+    bh_buffer_release(data);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_buffer_release(z);
+    bh_stream_release(stream);
+    BHT_EQ(bh_stream_cancel(stream), BH_INVALID_ARGUMENT);
+    bh_stream_release(other);
+    bh_context_destroy(context);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(the_log_tells_of_deaths),
+        BHT_TEST(a_dependent_is_a_victim),
+        BHT_TEST(a_stream_is_cancelled),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
