@@ -80,6 +80,7 @@ static void a_host_that_forks(void) {
         bh_context *again = NULL;
         bh_verdict verdict;
         void *pointer;
+        size_t index;
         const uint32_t groups[3] = {1, 1, 1};
         bool refused =
             bh_launch(stream, square, groups, NULL, 0, NULL, 0, &event, NULL) == BH_FORKED &&
@@ -87,8 +88,10 @@ static void a_host_that_forks(void) {
             bh_stream_synchronize(stream, 0, NULL) == BH_FORKED &&
             bh_stream_wait_ready(stream, 0, NULL) == BH_FORKED &&
             bh_buffer_map(y, BH_MAP_READ, 0, &pointer, NULL) == BH_FORKED &&
-            bh_stream_worker_pid(stream) == 0 &&
-            bh_event_verdict(done, &verdict) == BH_OK; /* what had ended can be read */
+            bh_stream_worker_pid(stream) == 0 && bh_buffer_release(y) == BH_FORKED &&
+            bh_event_wait(done, BH_FOREVER) == BH_OK && /* what had ended can be looked at */
+            bh_event_wait_any(&done, 1, BH_FOREVER, &index) == BH_OK &&
+            bh_event_verdict(done, &verdict) == BH_OK;
         bh_event_release(done);
         bh_buffer_release(x);
         bh_kernel_release(square);
