@@ -334,6 +334,20 @@ static void one_that_was_swept_before_it_was_locked_is_no_claim(void) {
     close_parent();
 }
 
+static int replaced_meanwhile(void) {
+    swept_meanwhile();
+    leave(in(parent, FOLDER));
+    return 0;
+}
+
+static void one_that_is_another_by_now_is_no_claim(void) {
+    open_parent();
+    before_shared = replaced_meanwhile;
+    BHT_EQ(bhi_claim_make(in(parent, FOLDER), 0700), -EEXIST);
+    BHT_TRUE(is_there(in(parent, FOLDER))); /* the other's */
+    close_parent();
+}
+
 static int sweeper = -1;
 
 static int being_swept(void) {
@@ -463,6 +477,7 @@ int main(int argc, char **argv) {
         BHT_TEST(no_parent_is_no_harm),
         BHT_TEST(a_name_is_taken_once),
         BHT_TEST(one_that_was_swept_before_it_was_locked_is_no_claim),
+        BHT_TEST(one_that_is_another_by_now_is_no_claim),
         BHT_TEST(one_that_is_being_swept_is_no_claim),
         BHT_TEST(where_there_are_no_locks_nothing_is_swept),
         BHT_TEST(groups_of_live_pids_and_others_stay),
