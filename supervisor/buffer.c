@@ -76,8 +76,8 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
     }
     /* Reserved now: running out of memory is an error here, not a SIGBUS at the first touch, and
      * the pages are charged to this process, not to the worker that happens to touch them. */
-    int error = 0;
-    while (fallocate(buffer->fd, 0, 0, (off_t)buffer->mapped) != 0) {
+    int error = -bhi_memfd_protect(buffer->fd);
+    while (!error && fallocate(buffer->fd, 0, 0, (off_t)buffer->mapped) != 0) {
         if (errno != EINTR) {
             error = errno;
             break;

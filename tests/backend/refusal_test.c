@@ -422,8 +422,8 @@ static void buffers_that_cannot_be_imported(void **state) {
     f.rig.record_count = 0;
     int unsealed = memfd_create("unsealed", 0);
     assert_true(unsealed >= 0 && ftruncate(unsealed, 4096) == 0);
-    bhi_backend_attach(f.rig.backend, 5, unsealed, 4096);
-    bhi_backend_attach(f.rig.backend, 6, -1, 4096);
+    bhi_backend_attach(f.rig.backend, 5, unsealed, 4096, true);
+    bhi_backend_attach(f.rig.backend, 6, -1, 4096, true);
     for (uint64_t id = 5; id <= 6; id++) {
         rig_begin(&f.rig);
         rig_fill(&f.rig, id, 0, 4, 0);

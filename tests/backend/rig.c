@@ -66,7 +66,7 @@ void *rig_buffer(struct rig *rig, uint64_t id, uint64_t size) {
     rig_detach(rig, id);
     assert_true(rig->buffer_count < RIG_BUFFERS);
     rig->buffers[rig->buffer_count++] = (struct rig_buffer){id, size, data};
-    bhi_backend_attach(rig->backend, id, fd, size);
+    bhi_backend_attach(rig->backend, id, fd, size, true);
     return data;
 }
 
