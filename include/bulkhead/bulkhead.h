@@ -340,7 +340,12 @@ BH_API BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *str
 /* -- submissions ---------------------------------------------------------------------------- */
 
 /* |offset| and |size| give a range of the buffer; size BH_WHOLE_SIZE is the rest of it. |access|
- * is what the command may do: BH_WRITE promises that the command overwrites the range.
+ * is what the command may do: BH_WRITE promises that the command overwrites the range. It may be
+ * less than the kernel declares: a kernel that is seen to store into what it was given to read is
+ * BINDING_MISMATCH, and one that stores unseen does not get through, since a worker cannot change
+ * what the submissions that it was given only read (it dies of SIGSEGV, or writes into a copy,
+ * WORKER_SIGNAL or READY); the bytes stay as they are. |offset| has to be a multiple of what the
+ * device says (bh_device_info: storage_alignment, uniform_alignment), or it is BINDING_MISMATCH.
  * Dependencies and poison are of whole buffers (B5): two streams cannot write disjoint halves of
  * one at the same time, and a submission that ends poisoned poisons every buffer it was to write,
  * whole, also when it never ran. One command (or write by the host) that covers all of a buffer
