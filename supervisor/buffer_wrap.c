@@ -16,15 +16,23 @@ static bh_status refuse(bh_detail *detail, int error, const char *why) {
     return bhi_fail(detail, BH_INVALID_ARGUMENT, error, CALL ": %s", why);
 }
 
+/* |error|: of a call that looks at fd; |caller|: what it says where the caller gave the wrong one.
+ */
+static bh_status look_failed(bh_detail *detail, int error, int caller, const char *why) {
+    if (error == caller || error == EBADF)
+        return refuse(detail, error == EBADF ? error : 0, why);
+    return bhi_fail(detail, BH_SYSTEM, error, CALL ": looking at fd");
+}
+
 static bh_status check_descriptor(int fd, int *out_seals, bh_detail *detail) {
+    static const char not_a_memfd[] =
+        "fd is not a memfd (memfd_create): anything else can be cut while it is mapped";
     int flags = fcntl(fd, F_GETFL);
-    struct stat st;
-    if (flags < 0 || fstat(fd, &st) != 0)
-        return refuse(detail, errno, "fd is not an open descriptor");
+    if (flags < 0)
+        return look_failed(detail, errno, EBADF, "fd is not an open descriptor");
     *out_seals = fcntl(fd, F_GET_SEALS);
-    if (*out_seals < 0 || !S_ISREG(st.st_mode))
-        return refuse(detail, 0,
-                      "fd is not a memfd (memfd_create): a file can be cut while it is mapped");
+    if (*out_seals < 0)
+        return look_failed(detail, errno, EINVAL, not_a_memfd);
     if ((flags & O_ACCMODE) != O_RDWR)
         return refuse(detail, 0, "fd is not open for reading and writing");
     if (*out_seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))
@@ -38,14 +46,13 @@ static bh_status check_descriptor(int fd, int *out_seals, bh_detail *detail) {
 
 static bh_status check_size(int fd, uint64_t size, bh_detail *detail) {
     struct stat st;
-    if (fstat(fd, &st) != 0)
-        return bhi_fail(detail, BH_SYSTEM, errno, CALL ": fstat");
-    if (bhi_memfd_verify(fd, size, 0) != 0)
+    int error = fstat(fd, &st) == 0 ? -bhi_memfd_verify(fd, size, 0) : errno;
+    if (error == EINVAL)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": size %llu does not go with the memfd's %lld bytes: it may leave "
                              "out less than a page",
                         (unsigned long long)size, (long long)st.st_size);
-    return BH_OK;
+    return error ? bhi_fail(detail, BH_SYSTEM, error, CALL ": looking at the memfd") : BH_OK;
 }
 
 /* Fills holes, so that no touch can fail (SIGBUS) for want of memory. */
