@@ -11,9 +11,16 @@
  * has it. Returns the descriptor or -errno. */
 int bhi_memfd_create(const char *name, uint64_t bytes, int leave_open);
 int bhi_memfd_seal(int fd, int seals); /* adds them; 0 or -errno */
-/* 0 if |fd| is a memfd with at least SHRINK|GROW|SEAL and |extra_seals|, and of exactly |bytes|
- * rounded up to pages; -EPERM for the seals, -EINVAL for the size, -errno otherwise. */
+/* 0 if |fd| is a memfd with at least SHRINK|GROW|SEAL and |extra_seals|, and has |bytes| and no
+ * page beyond them; -EPERM for the seals, -EINVAL for the size, -errno otherwise. */
 int bhi_memfd_verify(int fd, uint64_t bytes, int extra_seals);
+/* Takes the write permission from the memfd itself: whoever has only a read-only descriptor of it
+ * cannot open it anew for writing through /proc, though it runs as the owner. Descriptors that are
+ * open stay as they are. 0 or -errno. */
+int bhi_memfd_protect(int fd);
+/* A read-only descriptor of the same memfd: no mapping of it can be written to or be made so. Needs
+ * /proc. Returns it or -errno. */
+int bhi_memfd_read_only(int fd);
 uint64_t bhi_page_round(uint64_t bytes); /* at least one page; 0 on overflow */
 
 #endif

@@ -15,7 +15,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MAX_BUFFER   (1ull << 40)
 #define LARGE_BUFFER (256ull << 20)
 
 static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_buffer);
@@ -26,8 +25,31 @@ static void free_buffer(struct bhi_doomed *doomed) {
     bhi_content_fini(&buffer->content);
     munmap(buffer->pointer, buffer->mapped);
     close(buffer->fd);
+    free(buffer->description);
     bhi_slab_give(&slab, buffer);
     bhi_context_unref(context);
+}
+
+/* All that a new buffer has beside its memory. */
+static void begin(struct bh_buffer *buffer, bh_context *context) {
+    atomic_init(&buffer->refs, 1);
+    buffer->doomed.free = free_buffer;
+    buffer->context = context;
+    bhi_context_retain(context);
+    bhi_context_lock(context);
+    buffer->id = bhi_context_new_id(context);
+    bhi_context_unlock(context);
+    atomic_init(&buffer->handle.count, 1);
+}
+
+struct bh_buffer *bhi_buffer_adopt(bh_context *context, int fd, uint64_t size, void *pointer) {
+    struct bh_buffer *buffer = bhi_slab_take(&slab);
+    if (buffer) {
+        *buffer = (struct bh_buffer){
+            .size = size, .mapped = bhi_page_round(size), .fd = fd, .pointer = pointer};
+        begin(buffer, context);
+    }
+    return buffer;
 }
 
 /* Whether the machine has that much to give, for requests large enough to matter: reserving more
@@ -54,7 +76,7 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
     bh_status status = bhi_context_check(context, "bh_buffer_create", detail);
     if (status != BH_OK)
         return status;
-    if (size > MAX_BUFFER)
+    if (size > BHI_MAX_BUFFER)
         return bhi_fail(detail, BH_TOO_LARGE, 0,
                         "bh_buffer_create: size %llu is over the limit of 1 TiB",
                         (unsigned long long)size);
@@ -76,8 +98,8 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
     }
     /* Reserved now: running out of memory is an error here, not a SIGBUS at the first touch, and
      * the pages are charged to this process, not to the worker that happens to touch them. */
-    int error = 0;
-    while (fallocate(buffer->fd, 0, 0, (off_t)buffer->mapped) != 0) {
+    int error = -bhi_memfd_protect(buffer->fd);
+    while (!error && fallocate(buffer->fd, 0, 0, (off_t)buffer->mapped) != 0) {
         if (errno != EINTR) {
             error = errno;
             break;
@@ -93,14 +115,7 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
         return bhi_fail(detail, error == ENOMEM || error == ENOSPC ? BH_NO_MEMORY : BH_SYSTEM,
                         error, "bh_buffer_create: %llu bytes", (unsigned long long)size);
     }
-    atomic_init(&buffer->refs, 1);
-    buffer->doomed.free = free_buffer;
-    buffer->context = context;
-    bhi_context_retain(context);
-    bhi_context_lock(context);
-    buffer->id = bhi_context_new_id(context);
-    bhi_context_unlock(context);
-    atomic_init(&buffer->handle.count, 1);
+    begin(buffer, context);
     *out_buffer = buffer;
     return BH_OK;
 }

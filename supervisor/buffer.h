@@ -18,11 +18,18 @@ struct bh_buffer {
     uint64_t mapped; /* bytes of the mapping */
     int fd;
     void *pointer;
+    bool wrapped;                /* the memory is the caller's (bh_buffer_wrap_memfd) */
+    bh_description *description; /* lock; NULL: none */
 };
 
 static inline void bhi_buffer_ref(struct bh_buffer *buffer) {
     atomic_fetch_add_explicit(&buffer->refs, 1, memory_order_relaxed);
 }
+#define BHI_MAX_BUFFER (1ull << 40)
+
+/* A buffer of |fd| and its mapping at |pointer|, which it takes over, with one reference of the
+ * caller's. NULL: out of memory, and nothing is taken. */
+struct bh_buffer *bhi_buffer_adopt(bh_context *context, int fd, uint64_t size, void *pointer);
 void bhi_buffer_unref_locked(struct bh_buffer *buffer); /* lock held */
 
 #endif

@@ -55,6 +55,7 @@ void bhi_worker_release(struct bhi_worker *worker) {
     free(worker->reflecting);
     free(worker->devices);
     bhi_idset_fini(&worker->buffers);
+    bhi_idset_fini(&worker->written);
     bhi_idset_fini(&worker->kernels);
     bhi_crew_fini(&worker->crew);
     bhi_lane_destroy(&worker->lane);
@@ -193,21 +194,28 @@ static void queue_outgoing(struct bhi_worker *worker, struct bhi_outgoing *outgo
     worker->context->wake_reactor = true;
 }
 
-static bool introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer) {
-    if (bhi_idset_has(&worker->buffers, buffer->id))
+/* A worker that only reads a buffer gets a descriptor that lets it do nothing else (B5). The first
+ * submission that writes it has it attached anew, in order with the lane; from then on the worker
+ * can write it. */
+static bool introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer, bool writes) {
+    if (bhi_idset_has(writes ? &worker->written : &worker->buffers, buffer->id))
         return true;
     struct bhi_outgoing *outgoing = new_outgoing(BHI_MSG_BUFFER_ATTACH);
     if (!outgoing)
         return false;
     outgoing->message.buffer_attach.buffer = buffer->id;
     outgoing->message.buffer_attach.size = buffer->size;
-    outgoing->fd = fcntl(buffer->fd, F_DUPFD_CLOEXEC, 0);
-    if (outgoing->fd < 0 || !bhi_idset_reserve(&worker->buffers, 1)) {
+    outgoing->message.buffer_attach.writable = writes;
+    outgoing->fd = writes ? fcntl(buffer->fd, F_DUPFD_CLOEXEC, 0) : bhi_memfd_read_only(buffer->fd);
+    if (outgoing->fd < 0 || !bhi_idset_reserve(&worker->buffers, 1) ||
+        (writes && !bhi_idset_reserve(&worker->written, 1))) {
         close_fd(&outgoing->fd);
         free(outgoing);
         return false;
     }
     bhi_idset_add(&worker->buffers, buffer->id);
+    if (writes)
+        bhi_idset_add(&worker->written, buffer->id);
     queue_outgoing(worker, outgoing);
     return true;
 }
@@ -263,6 +271,7 @@ void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id) {
     if (!bhi_idset_has(&worker->buffers, id) || !(outgoing = new_outgoing(BHI_MSG_BUFFER_DETACH)))
         return;
     bhi_idset_remove(&worker->buffers, id);
+    bhi_idset_remove(&worker->written, id);
     outgoing->message.buffer_detach.buffer = id;
     queue_outgoing(worker, outgoing);
 }
@@ -327,8 +336,9 @@ enum bhi_publish bhi_worker_publish(struct bhi_worker *worker, struct bhi_reques
         if (!introduce_kernel(worker, request->kernels[i]))
             return BHI_PUBLISH_NO_MEMORY;
     for (uint32_t i = 0; i < submission->use_count; i++)
-        if (!introduce_buffer(
-                worker, BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content)))
+        if (!introduce_buffer(worker,
+                              BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content),
+                              submission->uses[i].writes))
             return BHI_PUBLISH_NO_MEMORY;
     request->record->seq = seq;
     request->record->control_seq = worker->control_sent;

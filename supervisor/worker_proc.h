@@ -90,6 +90,7 @@ struct bhi_worker {
     bool recheck;             /* the reactor shall harvest */
     uint64_t refused_seen;    /* progress.refused_allocations at the last harvest */
     struct bhi_idset buffers; /* attached */
+    struct bhi_idset written; /* of them, those that it may write */
     struct bhi_idset kernels; /* created */
     struct bhi_list outbox;   /* bhi_outgoing.link */
     uint32_t control_sent;    /* queued so far, modulo 2^32 */

@@ -29,7 +29,8 @@ set(backend_sources
     vk_merge.c
     vk_record.c
     vk_recordings.c
-    vk_run.c)
+    vk_run.c
+    vk_stage.c)
 list(TRANSFORM backend_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 
 foreach(variant bhi_backend bhi_backend_faulty)

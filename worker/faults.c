@@ -5,6 +5,7 @@
 
 #include "channel.h"
 #include "fault_plan.h"
+#include "faults_tamper.h"
 #include "progress.h"
 #include "sandbox_seccomp.h"
 
@@ -40,10 +41,11 @@ enum action {
     ACT_OOM_HOST,
     ACT_OOM_DEVICE,
     ACT_LOST,
-    ACTIONS,
+    ACT_TAMPER, /* and as many as there are (faults_tamper.h) */
+    ACTIONS = ACT_TAMPER + BHI_TAMPER_COUNT,
 };
 
-static const char *const action_names[ACTIONS] = {
+static const char *const action_names[ACT_TAMPER] = {
     "segv",    "abort", "kill",  "stop",       "sigsys",  "exit0",    "exit7",      "hang", "flood",
     "garbage", "fail",  "close", "close_hang", "hang_up", "oom_host", "oom_device", "lost",
 };
@@ -64,6 +66,7 @@ static struct {
     struct bhi_progress *progress;
     struct bhi_channel *channel;
     struct bhi_fault_plan *plan; /* NULL: none */
+    struct bhi_tamper_target target;
 } faults;
 
 static bool parse_number(const char *text, unsigned *out) {
@@ -79,7 +82,8 @@ static bool parse_number(const char *text, unsigned *out) {
 
 static bool parse_action(const char *text, enum action *out) {
     for (unsigned i = 0; i < ACTIONS; i++) {
-        if (strcmp(text, action_names[i]) == 0) {
+        if (strcmp(text, i < ACT_TAMPER ? action_names[i] : bhi_tamper_names[i - ACT_TAMPER]) ==
+            0) {
             *out = (enum action)i;
             return true;
         }
@@ -224,7 +228,11 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
     case ACT_OOM_HOST:
     case ACT_OOM_DEVICE:
     case ACT_LOST:
-    case ACTIONS:
+        break;
+    default:
+        if (faults.target.pointer != NULL) {
+            bhi_tamper((enum bhi_tamper)(action - ACT_TAMPER), &faults.target);
+        }
         break;
     }
 }
@@ -291,6 +299,12 @@ static enum action pass(const char *name) {
 
 bool bhi_fault_point(const char *name) {
     return counts(name) && pass(name) != ACTIONS;
+}
+
+void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes) {
+    faults.target = (struct bhi_tamper_target){fd, pointer, bytes};
+    (void)bhi_fault_point(name);
+    faults.target = (struct bhi_tamper_target){.fd = -1};
 }
 
 bool bhi_fault_call(const char *starting, const char *running) {

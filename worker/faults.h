@@ -10,13 +10,15 @@
  *           guarded by BHI_FAULT_FAILS fails), close (all its descriptors),
  *           close_hang (and then an endless loop), hang_up
  *           (the socket that descriptors come through), oom_host, oom_device,
- *           lost (what a Vulkan call says)
+ *           lost (what a Vulkan call says); where a buffer is attached, also those of
+ *           faults_tamper.h
  * An item plan=PATH names a fault_plan.h: a fault that is told later.
  */
 #ifndef BHI_FAULTS_H
 #define BHI_FAULTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #if BHI_FAULTS
 void bhi_faults_init(void);               /* zygote: reads the variable */
@@ -29,13 +31,17 @@ bool bhi_fault_point(const char *name); /* true: action `fail` is due here */
  * The zygote's are not counted. */
 bool bhi_fault_call(const char *starting, const char *running);  /* true: it fails */
 int bhi_fault_vulkan(const char *starting, const char *running); /* a VkResult; 0: none */
-#define BHI_FAULT_CALL(name)  bhi_fault_call("start_" name, name)
-#define BHI_FAULT_POINT(name) ((void)bhi_fault_point(name))
-#define BHI_FAULT_FAILS(name) bhi_fault_point(name)
+/* A place where a worker has a buffer in its hands, for the actions of faults_tamper.h. */
+void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
+#define BHI_FAULT_CALL(name)                       bhi_fault_call("start_" name, name)
+#define BHI_FAULT_TAMPER(name, fd, pointer, bytes) bhi_fault_tamper(name, fd, pointer, bytes)
+#define BHI_FAULT_POINT(name)                      ((void)bhi_fault_point(name))
+#define BHI_FAULT_FAILS(name)                      bhi_fault_point(name)
 #else
-#define BHI_FAULT_POINT(name) ((void)0)
-#define BHI_FAULT_FAILS(name) false
-#define BHI_FAULT_CALL(name)  false
+#define BHI_FAULT_POINT(name)                      ((void)0)
+#define BHI_FAULT_FAILS(name)                      false
+#define BHI_FAULT_CALL(name)                       false
+#define BHI_FAULT_TAMPER(name, fd, pointer, bytes) ((void)0)
 #endif
 
 /* The points:
@@ -53,6 +59,8 @@ int bhi_fault_vulkan(const char *starting, const char *running); /* a VkResult; 
  *   torn_record    half a result is written (fail: it is published like that)
  *   after_record   the completion record is published, nobody is woken
  *   attach         a buffer is being attached
+ *   tamper_input, tamper_output   one that the worker may read, write is mapped
+ *   import_read_only   (fail: the device does not take such a mapping)
  *   kernel_create  a kernel is being created
  * Calls, as start_NAME while starting:
  *   vk             a Vulkan call that can fail    vk_poll  vkGetFenceStatus

@@ -6,7 +6,9 @@
 
 /* Pointers are traced to the variable they come from. Where one can come from several (a function
  * parameter with several callers, a select, a phi) those variables are joined into one class, and
- * what happens to one counts for all: never too little. */
+ * what happens to one counts for all. A pointer that goes through a variable or comes back from a
+ * function (variable pointers) is not followed: this finds honest mistakes, and the read-only
+ * mapping stops what it misses. */
 struct walk {
     struct bhi_module *module;
     uint32_t *root;     /* id of a pointer, variable or parameter → id of its class; 0: none */

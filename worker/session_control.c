@@ -68,7 +68,7 @@ static int attach(struct bhi_session *s, const struct bhi_msg_buffer_attach *mes
     if (fd < 0) {
         return BHI_EXIT_SUPERVISOR;
     }
-    bhi_backend_attach(s->backend, message->buffer, fd, message->size);
+    bhi_backend_attach(s->backend, message->buffer, fd, message->size, message->writable != 0);
     return 0;
 }
 

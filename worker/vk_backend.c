@@ -186,17 +186,19 @@ static void drop_buffer(struct bhi_backend *b, struct bhi_vk_buffer *buffer) {
     bhi_vk_recordings_forget(&b->device, &b->recordings, &b->groups, buffer);
     bhi_vk_groups_forget(&b->device, &b->groups, buffer, NULL);
     b->imported_bytes -= buffer->fault.status == BH_OK ? buffer->size : 0;
+    b->staged -= buffer->source != NULL;
     bhi_vk_buffer_destroy(&b->device, buffer);
 }
 
-void bhi_backend_attach(struct bhi_backend *b, uint64_t id, int fd, uint64_t size) {
+void bhi_backend_attach(struct bhi_backend *b, uint64_t id, int fd, uint64_t size, bool writable) {
     bhi_backend_detach(b, id);
-    struct bhi_vk_buffer *buffer = bhi_vk_buffer_attach(&b->device, id, fd, size);
+    struct bhi_vk_buffer *buffer = bhi_vk_buffer_attach(&b->device, id, fd, size, writable);
     if (buffer == NULL) {
         b->starved = true; /* whoever names it is told so */
         return;
     }
     b->imported_bytes += buffer->fault.status == BH_OK ? size : 0;
+    b->staged += buffer->source != NULL;
     if (!bhi_map_put(&b->buffers, id, buffer)) {
         b->starved = true;
         drop_buffer(b, buffer);

@@ -100,7 +100,7 @@ static bool resolve_bindings(struct bhi_recorder *r, const struct bhi_vk_kernel 
                           place->binding, place->name, BHI_KERNEL_LABEL(kernel));
             return false;
         }
-        buffers[at] = bhi_recorder_buffer(r, given[i].buffer);
+        buffers[at] = bhi_recorder_buffer(r, given[i].buffer, given[i].access & BH_WRITE);
         if (buffers[at] == NULL || !check_range(r, kernel, place, &given[i], buffers[at])) {
             return false;
         }

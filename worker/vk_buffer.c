@@ -102,8 +102,35 @@ bool bhi_vk_buffer_import(struct bhi_vk_device *device, struct bhi_vk_buffer *b)
     return true;
 }
 
+static void *map(struct bhi_vk_buffer *b, int protection, int flags, int fd) {
+    void *pointer = mmap(NULL, b->mapped, protection, MAP_SHARED | flags, fd, 0);
+    if (pointer == MAP_FAILED) {
+        bhi_fault_set(&b->fault, BH_OUT_OF_HOST_MEMORY,
+                      "buffer %llu: %zu bytes cannot be mapped%s: %s", (unsigned long long)b->id,
+                      b->mapped, fd < 0 ? " for a copy" : "", strerror(errno));
+        return NULL;
+    }
+    return pointer;
+}
+
+/* Some drivers pin what they import for writing, and refuse a mapping that cannot be written to:
+ * then the device reads a copy. */
+static void import_read_only(struct bhi_vk_device *device, struct bhi_vk_buffer *b) {
+    if (!BHI_FAULT_FAILS("import_read_only") && bhi_vk_buffer_import(device, b)) {
+        return;
+    }
+    void *copy = map(b, PROT_READ | PROT_WRITE, MAP_ANONYMOUS, -1);
+    if (copy == NULL) {
+        return;
+    }
+    b->fault.status = BH_OK;
+    b->source = b->pointer;
+    b->pointer = copy;
+    bhi_vk_buffer_import(device, b);
+}
+
 struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_t id, int fd,
-                                           uint64_t size) {
+                                           uint64_t size, bool writable) {
     struct bhi_vk_buffer *b = calloc(1, sizeof *b);
     if (b == NULL) {
         close(fd);
@@ -111,6 +138,7 @@ struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_
     }
     b->id = id;
     b->size = size;
+    b->writable = writable;
     int error = bhi_memfd_verify(fd, size, 0);
     uint64_t pages = bhi_page_round(size);
     if (BHI_FAULT_FAILS("attach")) {
@@ -121,16 +149,13 @@ struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_
                       "buffer %llu: its memory cannot be used: %s", (unsigned long long)id,
                       strerror(error != 0 ? -error : EINVAL));
     } else {
-        void *pointer =
-            mmap(NULL, (size_t)pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-        if (pointer == MAP_FAILED) {
-            bhi_fault_set(&b->fault, BH_OUT_OF_HOST_MEMORY,
-                          "buffer %llu: %llu bytes cannot be mapped: %s", (unsigned long long)id,
-                          (unsigned long long)pages, strerror(errno));
-        } else {
-            b->pointer = pointer;
-            b->mapped = (size_t)pages;
+        b->mapped = (size_t)pages;
+        b->pointer = map(b, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_POPULATE, fd);
+        BHI_FAULT_TAMPER(writable ? "tamper_output" : "tamper_input", fd, b->pointer, b->mapped);
+        if (b->pointer != NULL && writable) {
             bhi_vk_buffer_import(device, b);
+        } else if (b->pointer != NULL) {
+            import_read_only(device, b);
         }
     }
     close(fd);
@@ -155,6 +180,9 @@ void bhi_vk_buffer_destroy(struct bhi_vk_device *device, struct bhi_vk_buffer *b
     bhi_vk_buffer_release(device, b);
     if (b->pointer != NULL) {
         munmap(b->pointer, b->mapped);
+    }
+    if (b->source != NULL) {
+        munmap(b->source, b->mapped);
     }
     free(b);
 }

@@ -25,8 +25,8 @@ bool bhi_vk_merge_init(struct bhi_backend *b, struct bhi_markers *markers,
         }
     }
     b->page = pointer;
-    b->page_buffer =
-        (struct bhi_vk_buffer){.id = UINT64_MAX, .size = page, .mapped = page, .pointer = pointer};
+    b->page_buffer = (struct bhi_vk_buffer){
+        .id = UINT64_MAX, .size = page, .mapped = page, .writable = true, .pointer = pointer};
     if (!bhi_vk_buffer_import(&b->device, &b->page_buffer)) {
         *fault = b->page_buffer.fault;
         return false;

@@ -21,7 +21,7 @@ static bool depend_on(struct bhi_recorder *r, struct bhi_list *list, void *objec
     return bhi_list_add(list, object) || out_of_memory(r);
 }
 
-struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id) {
+struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id, bool writes) {
     struct bhi_vk_buffer *buffer = bhi_map_get(&r->backend->buffers, id);
     if (buffer == NULL) {
         /* Not the submission's fault where it was given. */
@@ -36,6 +36,11 @@ struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id) {
     }
     if (buffer->fault.status != BH_OK) {
         *r->fault = buffer->fault;
+        return NULL;
+    }
+    if (writes && !buffer->writable) { /* a write into a copy would be lost without a word */
+        bhi_fault_set(r->fault, BH_BINDING_MISMATCH, "buffer %llu is attached for reading only",
+                      (unsigned long long)id);
         return NULL;
     }
     return depend_on(r, &r->uses->buffers, buffer, &buffer->stamp) ? buffer : NULL;
@@ -193,8 +198,8 @@ static bool in_range(struct bhi_recorder *r, const struct bhi_vk_buffer *buffer,
 }
 
 static bool record_copy(struct bhi_recorder *r, const struct bhi_cmd_copy *copy) {
-    struct bhi_vk_buffer *src = bhi_recorder_buffer(r, copy->src);
-    struct bhi_vk_buffer *dst = src != NULL ? bhi_recorder_buffer(r, copy->dst) : NULL;
+    struct bhi_vk_buffer *src = bhi_recorder_buffer(r, copy->src, false);
+    struct bhi_vk_buffer *dst = src != NULL ? bhi_recorder_buffer(r, copy->dst, true) : NULL;
     if (dst == NULL || !in_range(r, src, "copy source", copy->src_offset, copy->bytes) ||
         !in_range(r, dst, "copy destination", copy->dst_offset, copy->bytes)) {
         return false;
@@ -219,7 +224,7 @@ static bool record_copy(struct bhi_recorder *r, const struct bhi_cmd_copy *copy)
 }
 
 static bool record_fill(struct bhi_recorder *r, const struct bhi_cmd_fill *fill) {
-    struct bhi_vk_buffer *dst = bhi_recorder_buffer(r, fill->dst);
+    struct bhi_vk_buffer *dst = bhi_recorder_buffer(r, fill->dst, true);
     if (dst == NULL || !in_range(r, dst, "fill", fill->dst_offset, fill->bytes)) {
         return false;
     }

@@ -5,6 +5,7 @@
 #include "faults.h"
 #include "futex.h"
 #include "vk_fault.h"
+#include "vk_stage.h"
 
 #include <bulkhead/bulkhead.h>
 #include <sched.h>
@@ -111,6 +112,7 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
     atomic_store_explicit(&b->page->markers.completed, (uint32_t)first - 1, memory_order_relaxed);
     atomic_store_explicit(&b->page->markers.started, (uint32_t)first, memory_order_release);
 
+    bhi_vk_stage_fill(b, a->records, batch->places, batch->count);
     struct bhi_fault fault = {.status = BH_OK};
     const uint64_t started = bhi_now_ns();
     VkResult result = vk->QueueSubmit(b->device.queue, 1, &info, b->fence);

@@ -209,6 +209,66 @@ BH_API BH_MUST_USE bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, 
                                             uint64_t size, uint64_t timeout_ns, bh_detail *detail);
 BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,
                                              uint64_t size, uint64_t timeout_ns, bh_detail *detail);
+/* Makes a buffer of a memfd that the caller has: no copy, its bytes are the content (CLEAN). |size|
+ * is what commands may use of it: at least 1, and no whole page less than the memfd has.
+ *   The descriptor stays the caller's, to use and to close; the buffer has one of its own.
+ *   The memfd has to be open for reading and writing, and sealed against shrinking, growing and
+ *   further seals (F_SEAL_SHRINK, _GROW, _SEAL) or open to these seals, which are then added
+ *   (MFD_ALLOW_SEALING); not sealed against writing. Holes are filled. Its write permission is
+ *   taken away, so that no worker which may only read it can open it anew: whoever has a descriptor
+ *   or a mapping of it keeps that, but /proc/.../fd opens it only for reading from then on.
+ *   Who may write: workers, in submissions that write the buffer; the caller, through the buffer or
+ *   its own descriptor and mappings, when no submission uses the buffer. What is written past the
+ *   library is neither waited for nor noticed (a poisoned content stays poisoned until the buffer
+ *   is overwritten through it), and a hole that is punched reads as zeros. Two buffers of one memfd
+ *   know nothing of each other.
+ * Returns BH_OK; BH_INVALID_ARGUMENT: not a memfd (a file, a pipe), a descriptor that is read-only
+ * or closed, seals that are missing and cannot be added or that forbid writing, another size;
+ * BH_TOO_LARGE (over 1 TiB), BH_NO_MEMORY, BH_SYSTEM (the memfd belongs to another user),
+ * BH_CLOSED. A memfd that is refused may have got seals. Does not block. */
+BH_API BH_MUST_USE bh_status bh_buffer_wrap_memfd(bh_context *context, int fd, uint64_t size,
+                                                  bh_buffer **out_buffer, bh_detail *detail);
+
+#define BH_MAX_RANK 32
+
+/* Kinds of numbers, with the values of DLPack's DLDataTypeCode. */
+typedef enum bh_number_kind {
+    BH_NUMBER_INT = 0,     /* 8, 16, 32 or 64 bits */
+    BH_NUMBER_UINT = 1,    /* 8, 16, 32 or 64 bits */
+    BH_NUMBER_FLOAT = 2,   /* 8, 16, 32 or 64 bits */
+    BH_NUMBER_BFLOAT = 4,  /* 16 bits */
+    BH_NUMBER_COMPLEX = 5, /* 64 or 128 bits: two floats */
+    BH_NUMBER_BOOL = 6,    /* 8 bits */
+} bh_number_kind;
+
+/* What a buffer's bytes are, for the programs that pass it around; DLPack's DLTensor without its
+ * pointers. The library and its workers never look at it. */
+typedef struct bh_description {
+    size_t struct_size; /* set by bh_description_init */
+    bh_number_kind kind;
+    uint32_t bits;  /* of one number */
+    uint32_t lanes; /* numbers in an element, 1 to 65535; default 1 */
+    uint32_t rank;  /* dimensions, at most BH_MAX_RANK; 0: a single element */
+    bool strided;   /* false: rows follow each other without gaps, and |strides| is not looked at */
+    uint64_t offset; /* bytes from the beginning of the buffer to element 0, 0, … */
+    uint64_t shape[BH_MAX_RANK];
+    int64_t strides[BH_MAX_RANK]; /* in elements; may be 0 or negative */
+} bh_description;
+
+BH_API void bh_description_init(bh_description *description);
+/* Attaches a copy of |description| to the buffer, in place of the one before; NULL takes it away.
+ * It has to make sense: each element lies in the buffer, and neither the number of elements nor
+ * their bytes exceed 2^63 - 1. Returns BH_OK, BH_INVALID_ARGUMENT (the detail names the field),
+ * BH_NO_MEMORY. Does not block, changes no content, and may be called while the buffer is in use.
+ */
+BH_API BH_MUST_USE bh_status bh_buffer_describe(bh_buffer *buffer,
+                                                const bh_description *description,
+                                                bh_detail *detail);
+/* The description, with its strides filled in. Without one a buffer is so many bytes: UINT, 8 bits,
+ * rank 1. Returns BH_OK or BH_INVALID_ARGUMENT. Does not block. */
+BH_API BH_MUST_USE bh_status bh_buffer_description(bh_buffer *buffer,
+                                                   bh_description *out_description,
+                                                   bh_detail *detail);
 BH_API uint64_t bh_buffer_size(const bh_buffer *buffer);
 BH_API bh_status bh_buffer_retain(bh_buffer *buffer);
 BH_API bh_status bh_buffer_release(bh_buffer *buffer);
@@ -281,7 +341,12 @@ BH_API BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *str
 /* -- submissions ---------------------------------------------------------------------------- */
 
 /* |offset| and |size| give a range of the buffer; size BH_WHOLE_SIZE is the rest of it. |access|
- * is what the command may do: BH_WRITE promises that the command overwrites the range.
+ * is what the command may do: BH_WRITE promises that the command overwrites the range. It may be
+ * less than the kernel declares: a kernel that is seen to store into what it was given to read is
+ * BINDING_MISMATCH, and one that stores unseen does not get through, since a worker cannot change
+ * what the submissions that it was given only read (it dies of SIGSEGV, or writes into a copy,
+ * WORKER_SIGNAL or READY); the bytes stay as they are. |offset| has to be a multiple of what the
+ * device says (bh_device_info: storage_alignment, uniform_alignment), or it is BINDING_MISMATCH.
  * Dependencies and poison are of whole buffers (B5): two streams cannot write disjoint halves of
  * one at the same time, and a submission that ends poisoned poisons every buffer it was to write,
  * whole, also when it never ran. One command (or write by the host) that covers all of a buffer

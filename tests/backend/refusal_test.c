@@ -422,8 +422,8 @@ static void buffers_that_cannot_be_imported(void **state) {
     f.rig.record_count = 0;
     int unsealed = memfd_create("unsealed", 0);
     assert_true(unsealed >= 0 && ftruncate(unsealed, 4096) == 0);
-    bhi_backend_attach(f.rig.backend, 5, unsealed, 4096);
-    bhi_backend_attach(f.rig.backend, 6, -1, 4096);
+    bhi_backend_attach(f.rig.backend, 5, unsealed, 4096, true);
+    bhi_backend_attach(f.rig.backend, 6, -1, 4096, true);
     for (uint64_t id = 5; id <= 6; id++) {
         rig_begin(&f.rig);
         rig_fill(&f.rig, id, 0, 4, 0);
@@ -437,6 +437,45 @@ static void buffers_that_cannot_be_imported(void **state) {
     rig_begin(&f.rig);
     rig_fill(&f.rig, 5, 0, 4, 1);
     rig_run_ok(&f.rig);
+    rig_close(&f.rig);
+}
+
+/* What is attached for reading is read, and no command may write it; attached anew it is writable,
+ * and what was recorded for the old one is forgotten. */
+static void buffers_that_are_only_read(void **state) {
+    (void)state;
+    struct fixture f;
+    open_add(&f);
+    f.rig.record_count = 0;
+    const uint32_t *x = f.rig.buffers[0].data;
+    uint32_t *y = f.rig.buffers[1].data;
+    for (uint32_t round = 1; round <= 3; round++) {
+        rig_attach_again(&f.rig, 1, false);
+        ((uint32_t *)f.rig.buffers[0].data)[0] = round;
+        rig_begin(&f.rig);
+        rig_copy(&f.rig, 1, 0, 2, 0, 4);
+        rig_run_ok(&f.rig);
+        assert_int_equal(y[0], round);
+        rig_begin(&f.rig);
+        rig_fill(&f.rig, 1, 0, 4, 9);
+        rig_run_fails(&f.rig, BH_BINDING_MISMATCH, 0, "buffer 1 is attached for reading only");
+        rig_begin(&f.rig);
+        rig_copy(&f.rig, 2, 0, 1, 4, 4);
+        rig_run_fails(&f.rig, BH_BINDING_MISMATCH, 0, "buffer 1 is attached for reading only");
+        struct rig_binding write = X;
+        write.access = BH_READ_WRITE;
+        rig_begin(&f.rig);
+        rig_dispatch(&f.rig, 1, 1, 1, 1, BINDINGS(write, Y), &f.c, sizeof f.c);
+        rig_run_fails(&f.rig, BH_BINDING_MISMATCH, 0, "buffer 1 is attached for reading only");
+        assert_int_equal(x[0], round);
+        rig_attach_again(&f.rig, 1, true);
+        rig_begin(&f.rig);
+        rig_copy(&f.rig, 1, 0, 2, 0, 4); /* the same bytes as before */
+        rig_fill(&f.rig, 1, 0, 4, 70 + round);
+        rig_run_ok(&f.rig);
+        assert_int_equal(x[0], 70 + round);
+        assert_int_equal(y[0], round);
+    }
     rig_close(&f.rig);
 }
 
@@ -481,6 +520,7 @@ int main(void) {
         cmocka_unit_test(grids),
         cmocka_unit_test(unknown_kernels_and_ranges),
         cmocka_unit_test(buffers_that_cannot_be_imported),
+        cmocka_unit_test(buffers_that_are_only_read),
         cmocka_unit_test(a_refused_record_harms_no_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,6 +41,7 @@ void rig_close(struct rig *rig) {
     bhi_backend_destroy(rig->backend);
     for (size_t i = 0; i < rig->buffer_count; i++) {
         munmap(rig->buffers[i].data, bhi_page_round(rig->buffers[i].size));
+        close(rig->buffers[i].fd);
     }
     for (size_t i = 0; i < RIG_RECORDS; i++) {
         free(rig->records[i]);
@@ -65,9 +66,19 @@ void *rig_buffer(struct rig *rig, uint64_t id, uint64_t size) {
     assert_true(data != MAP_FAILED);
     rig_detach(rig, id);
     assert_true(rig->buffer_count < RIG_BUFFERS);
-    rig->buffers[rig->buffer_count++] = (struct rig_buffer){id, size, data};
-    bhi_backend_attach(rig->backend, id, fd, size);
+    rig->buffers[rig->buffer_count++] = (struct rig_buffer){id, size, data, fd};
+    int copy = dup(fd);
+    assert_true(copy >= 0);
+    bhi_backend_attach(rig->backend, id, copy, size, true);
     return data;
+}
+
+void rig_attach_again(struct rig *rig, uint64_t id, bool writable) {
+    const struct rig_buffer *buffer = find(rig, id);
+    assert_non_null(buffer);
+    int fd = writable ? dup(buffer->fd) : bhi_memfd_read_only(buffer->fd);
+    assert_true(fd >= 0);
+    bhi_backend_attach(rig->backend, id, fd, buffer->size, writable);
 }
 
 void rig_detach(struct rig *rig, uint64_t id) {
@@ -75,6 +86,7 @@ void rig_detach(struct rig *rig, uint64_t id) {
     if (buffer != NULL) {
         bhi_backend_detach(rig->backend, id);
         munmap(buffer->data, bhi_page_round(buffer->size));
+        close(buffer->fd);
         *buffer = rig->buffers[--rig->buffer_count];
     }
 }

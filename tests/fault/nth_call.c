@@ -53,6 +53,57 @@ static bh_status large_buffer_create(struct scene *scene, bh_detail *detail) {
     return status;
 }
 
+static bh_status buffer_wrap(struct scene *scene, bh_detail *detail) {
+    /* In parentheses, so that these do not fail. */
+    int fd = (memfd_create)("host", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    BHT_GE(fd, 0);
+    BHT_EQ((ftruncate)(fd, 10000), 0);
+    bh_buffer *buffer;
+    bh_status status = bh_buffer_wrap_memfd(scene->context, fd, 10000, &buffer, detail);
+    BHT_EQ(buffer == NULL, status != BH_OK);
+    bh_buffer_release(buffer);
+    close(fd);
+    return status;
+}
+
+static bh_status buffer_describe(struct scene *scene, bh_detail *detail) {
+    bh_description description;
+    bh_description_init(&description);
+    description.kind = BH_NUMBER_UINT;
+    description.bits = 32;
+    return bh_buffer_describe(scene->buffer, &description, detail);
+}
+
+/* Buffers that a worker first reads and then writes: each is introduced twice. */
+static bh_status read_then_write(struct scene *scene, bh_detail *detail) {
+    enum { PAIRS = 8 };
+    bh_buffer *buffers[2 * PAIRS] = {NULL};
+    bh_event *events[2] = {NULL};
+    bh_status status = BH_OK;
+    for (int i = 0; i < 2 * PAIRS && status == BH_OK; i++)
+        status = bh_buffer_create(scene->context, 4096, &buffers[i], detail);
+    for (int turn = 0; turn < 2 && status == BH_OK; turn++) {
+        bh_command commands[PAIRS];
+        for (int i = 0; i < PAIRS; i++)
+            commands[i] = (bh_command){.type = BH_COMMAND_COPY,
+                                       .src = buffers[2 * i + turn],
+                                       .dst = buffers[2 * i + 1 - turn],
+                                       .size = 4096};
+        const bh_submit_info info = {.commands = commands, .command_count = PAIRS};
+        status = bh_submit(scene->stream, &info, &events[turn], detail);
+    }
+    for (int turn = 0; turn < 2; turn++) {
+        bh_status end = bht_end(events[turn], bht_where());
+        if (status == BH_OK && end != BH_OK) {
+            status = end;
+            *detail = (bh_detail){.status = end, .message = "the verdict"};
+        }
+    }
+    for (int i = 0; i < 2 * PAIRS; i++)
+        bh_buffer_release(buffers[i]);
+    return status;
+}
+
 static bh_status buffer_use(struct scene *scene, bh_detail *detail) {
     void *pointer;
     char bytes[64] = {0};
@@ -342,6 +393,9 @@ ENTRY(context_create, NULL, 4, 2, 4, 1)
 ENTRY(stream_create, NULL, 1)
 ENTRY(buffer_create, NULL, 1, 4, 1)
 ENTRY(large_buffer_create, NULL, 0, 0, 2)
+ENTRY(buffer_wrap, NULL, 1, 3, 4)
+ENTRY(buffer_describe, NULL, 1)
+ENTRY(read_then_write, NULL, 20, 16, 12)
 ENTRY(buffer_use, NULL, 0)
 ENTRY(kernel_create, NULL, 2, 3, 1)
 ENTRY(prepare_refused, NULL, 7, 3, 2)
@@ -358,6 +412,9 @@ int main(int argc, char **argv) {
         BHT_TEST(nth_in_stream_create),
         BHT_TEST(nth_in_buffer_create),
         BHT_TEST(nth_in_large_buffer_create),
+        BHT_TEST(nth_in_buffer_wrap),
+        BHT_TEST(nth_in_buffer_describe),
+        BHT_TEST_WITH(nth_in_read_then_write, 120, 0),
         BHT_TEST(nth_in_buffer_use),
         BHT_TEST(nth_in_kernel_create),
         BHT_TEST(nth_in_prepare_refused),

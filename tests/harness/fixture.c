@@ -108,6 +108,10 @@ pid_t fx_ready(bh_stream *stream) {
 }
 
 bh_kernel *fx_kernel(bh_context *context, const char *name) {
+    return fx_kernel_entry(context, name, NULL);
+}
+
+bh_kernel *fx_kernel_entry(bh_context *context, const char *name, const char *entry) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.spv", BHT_SHADERS, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -125,6 +129,7 @@ bh_kernel *fx_kernel(bh_context *context, const char *name) {
     bh_kernel_options options;
     bh_kernel_options_init(&options);
     options.name = name;
+    options.entry = entry;
     bh_kernel *kernel = NULL;
     bh_detail detail;
     if (bh_kernel_create_spirv(context, code, (size_t)info.st_size, &options, &kernel, &detail) !=

@@ -26,6 +26,7 @@ void fx_describe(void);
 /* Waits until it is served, and returns the worker's pid. */
 pid_t fx_ready(bh_stream *stream);
 bh_kernel *fx_kernel(bh_context *context, const char *name);
+bh_kernel *fx_kernel_entry(bh_context *context, const char *name, const char *entry);
 bh_buffer *fx_buffer(bh_context *context, uint64_t size);
 bh_buffer *fx_words(bh_context *context, uint32_t count, uint32_t value);
 /* The mapping, whatever is in flight (BH_MAP_DISCARD at creation gives it). */

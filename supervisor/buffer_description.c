@@ -1,0 +1,168 @@
+/* What a buffer's bytes are, as the caller says: checked, kept, given back. */
+#include "buffer.h"
+#include "core/detail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define CALL "bh_buffer_describe"
+
+BH_API void bh_description_init(bh_description *description) {
+    if (description)
+        *description = (bh_description){.struct_size = sizeof *description, .lanes = 1};
+}
+
+static bool known_type(bh_number_kind kind, uint32_t bits) {
+    switch (kind) {
+    case BH_NUMBER_INT:
+    case BH_NUMBER_UINT:
+    case BH_NUMBER_FLOAT:
+        return bits == 8 || bits == 16 || bits == 32 || bits == 64;
+    case BH_NUMBER_BFLOAT:
+        return bits == 16;
+    case BH_NUMBER_COMPLEX:
+        return bits == 64 || bits == 128;
+    case BH_NUMBER_BOOL:
+        return bits == 8;
+    }
+    return false;
+}
+
+/* How many elements there are; false: more than 2^63 - 1. A dimension of 0 makes it none, but does
+ * not excuse the others. */
+static bool count_elements(const bh_description *d, int64_t *out_count) {
+    int64_t count = 1;
+    bool none = false;
+    for (uint32_t i = 0; i < d->rank; i++) {
+        none |= d->shape[i] == 0;
+        if (d->shape[i] && __builtin_mul_overflow(count, d->shape[i], &count))
+            return false;
+    }
+    *out_count = none ? 0 : count;
+    return true;
+}
+
+/* Rows without gaps. The products fit where count_elements has found that they do. */
+static void compact(bh_description *d) {
+    int64_t stride = 1;
+    for (uint32_t i = d->rank; i-- > 0;) {
+        d->strides[i] = stride;
+        stride *= d->shape[i] ? (int64_t)d->shape[i] : 1;
+    }
+}
+
+/* The elements before and after element 0 that the farthest ones lie away. */
+static bool reach(const bh_description *d, int64_t *out_before, int64_t *out_after) {
+    int64_t before = 0, after = 0;
+    for (uint32_t i = 0; i < d->rank; i++) {
+        int64_t distance;
+        if (__builtin_mul_overflow((int64_t)d->shape[i] - 1, d->strides[i], &distance) ||
+            __builtin_add_overflow(distance < 0 ? before : after, distance,
+                                   distance < 0 ? &before : &after))
+            return false;
+    }
+    *out_before = before;
+    *out_after = after;
+    return true;
+}
+
+/* |d|: a copy, whose strides are filled in. */
+static bh_status check(bh_description *d, uint64_t size, bh_detail *detail) {
+    if (d->struct_size != sizeof *d)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": struct_size is %zu, not %zu: call bh_description_init",
+                        d->struct_size, sizeof *d);
+    if (!known_type(d->kind, d->bits))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": kind %d does not come with %u bits",
+                        (int)d->kind, d->bits);
+    if (d->lanes < 1 || d->lanes > UINT16_MAX)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": lanes %u is not 1 to 65535",
+                        d->lanes);
+    if (d->rank > BH_MAX_RANK)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": rank %u is over %u", d->rank,
+                        BH_MAX_RANK);
+    int64_t count, bytes, before = 0, after = 0;
+    const int64_t element = (int64_t)d->bits / 8 * d->lanes;
+    if (!count_elements(d, &count) || __builtin_mul_overflow(count, element, &bytes))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": shape: more than 2^63 - 1 elements or bytes");
+    if (!d->strided)
+        compact(d);
+    if (d->offset > size)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": offset %llu is outside the buffer of %llu bytes",
+                        (unsigned long long)d->offset, (unsigned long long)size);
+    if (!count)
+        return BH_OK;
+    if (!reach(d, &before, &after) || __builtin_mul_overflow(before, element, &before) ||
+        __builtin_add_overflow(after, 1, &after) || __builtin_mul_overflow(after, element, &after))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": strides: a distance is over 2^63");
+    /* Unsigned: before may be -2^63. */
+    if (0 - (uint64_t)before > d->offset || (uint64_t)after > size - d->offset)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": elements from byte %lld to %lld of element 0 at offset %llu leave "
+                             "the buffer of %llu bytes",
+                        (long long)before, (long long)after, (unsigned long long)d->offset,
+                        (unsigned long long)size);
+    return BH_OK;
+}
+
+/* What is not looked at is not kept either. */
+static void clear_rest(bh_description *d) {
+    d->strided = true;
+    for (uint32_t i = d->rank; i < BH_MAX_RANK; i++) {
+        d->shape[i] = 0;
+        d->strides[i] = 0;
+    }
+}
+
+BH_API bh_status bh_buffer_describe(bh_buffer *buffer, const bh_description *description,
+                                    bh_detail *detail) {
+    if (!BHI_LIVE(buffer))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": buffer is NULL or was released");
+    if (bhi_context_forked(buffer->context))
+        return bhi_context_refuse(CALL, detail);
+    bh_description *copy = NULL;
+    if (description) {
+        copy = malloc(sizeof *copy);
+        if (!copy)
+            return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+        *copy = *description;
+        bh_status status = check(copy, buffer->size, detail);
+        if (status != BH_OK) {
+            free(copy);
+            return status;
+        }
+        clear_rest(copy);
+    }
+    bhi_context_lock(buffer->context);
+    bh_description *old = buffer->description;
+    buffer->description = copy;
+    bhi_context_unlock(buffer->context);
+    free(old);
+    return BH_OK;
+}
+
+BH_API bh_status bh_buffer_description(bh_buffer *buffer, bh_description *out_description,
+                                       bh_detail *detail) {
+    if (!BHI_LIVE(buffer) || !out_description)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_description: %s",
+                        BHI_LIVE(buffer) ? "out_description is NULL"
+                                         : "buffer is NULL or was released");
+    if (bhi_context_forked(buffer->context))
+        return bhi_context_refuse("bh_buffer_description", detail);
+    bhi_context_lock(buffer->context);
+    if (buffer->description) {
+        *out_description = *buffer->description;
+    } else {
+        bh_description_init(out_description);
+        out_description->kind = BH_NUMBER_UINT;
+        out_description->bits = 8;
+        out_description->rank = 1;
+        out_description->strided = true;
+        out_description->shape[0] = buffer->size;
+        out_description->strides[0] = 1;
+    }
+    bhi_context_unlock(buffer->context);
+    return BH_OK;
+}

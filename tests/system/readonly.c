@@ -1,0 +1,506 @@
+/* B5: what a worker only reads it cannot change, whatever its kernels are and whoever has taken it
+ * over. Twice where it matters: with the read-only mapping imported, and with the copy that devices
+ * get which do not import one. */
+#include "fixture.h"
+
+#include <stdio.h>
+
+#define WORDS  1024u
+#define TRACE  0xA5A5A5A5u
+#define STAGED "*:import_read_only:*=fail"
+
+/* The entry points of hostile_writes.spvasm. */
+enum fate {
+    REFUSED, /* the code is seen to store */
+    CAUGHT,  /* only the mapping stops it */
+    LOST,    /* the device itself drops it */
+};
+static const struct way {
+    const char *entry;
+    enum fate fate;
+    bool out; /* has a second binding, which it may write */
+} ways[] = {
+    {"plain", REFUSED, false}, {"store", CAUGHT, false},    {"copy", CAUGHT, true},
+    {"atomic", CAUGHT, false}, {"exchange", CAUGHT, false}, {"called", CAUGHT, false},
+    {"chosen", CAUGHT, false}, {"returned", CAUGHT, false}, {"kept", CAUGHT, false},
+    {"beyond", LOST, false},
+};
+
+static bh_kernel *hostile(bh_context *context, const char *entry) {
+    return fx_kernel_entry(context, "hostile_writes", entry);
+}
+
+static bh_event *run(bh_stream *stream, bh_kernel *kernel, bh_buffer *in, bh_access access,
+                     bh_buffer *out) {
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = access},
+        {.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
+    };
+    bh_event *event = NULL;
+    bh_detail detail;
+    if (bh_launch(stream, kernel, (const uint32_t[3]){1, 1, 1}, bindings, out ? 2 : 1, NULL, 0,
+                  &event, &detail) != BH_OK)
+        BHT_FAIL("bh_launch: %s", detail.message);
+    return event;
+}
+
+/* Every word is |value|, as the host sees it through the buffer. */
+static void expect_words(bh_buffer *buffer, uint32_t value) {
+    static uint32_t words[WORDS];
+    bh_detail detail;
+    if (bh_buffer_read(buffer, 0, words, bh_buffer_size(buffer), FX_SECONDS, &detail) != BH_OK)
+        BHT_FAIL("bh_buffer_read: %s", detail.message);
+    for (uint32_t i = 0; i < bh_buffer_size(buffer) / 4; i++)
+        BHT_EQ(words[i], value);
+}
+
+static uint32_t word(bh_buffer *buffer, uint32_t index) {
+    uint32_t value = 0;
+    BHT_EQ(bh_buffer_read(buffer, 4ull * index, &value, 4, FX_SECONDS, NULL), BH_OK);
+    return value;
+}
+
+static void expect_fill(bh_stream *stream, bh_buffer *buffer, uint32_t value) {
+    const bh_command command = {.type = BH_COMMAND_FILL,
+                                .dst = buffer,
+                                .size = bh_buffer_size(buffer),
+                                .fill_value = value};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+}
+
+static void check_way(bh_context *context, const struct way *way, bool staged) {
+    bh_stream *stream = fx_stream(context, way->entry, FX_SECONDS);
+    bh_kernel *kernel = hostile(context, way->entry);
+    bh_buffer *in = fx_words(context, WORDS, 7), *beside = fx_words(context, WORDS, 8);
+    bh_buffer *out = way->out ? fx_words(context, 4, 1) : NULL;
+    bh_event *event = run(stream, kernel, in, BH_READ, out);
+    bh_verdict verdict = fx_verdict(event);
+    if (way->fate == REFUSED) {
+        BHT_EQ(verdict.status, BH_BINDING_MISMATCH);
+        BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    } else if (way->fate == CAUGHT && !staged) {
+        if (verdict.status != BH_WORKER_SIGNAL)
+            BHT_FAIL("\"%s\" is %s: %s", way->entry, bh_status_name(verdict.status),
+                     verdict.message);
+        BHT_EQ(verdict.signal, SIGSEGV);
+        BHT_EQ(verdict.command_index, 0);
+        BHT_STR_EQ(verdict.kernel_name, "hostile_writes");
+    } else {
+        BHT_EQ(verdict.status, BH_OK);
+    }
+    bh_event_release(event);
+    /* Clean, intact, and of use to the stream's next worker. */
+    expect_words(in, 7);
+    expect_words(beside, 8);
+    fx_expect_healthy(context, stream);
+    event = run(stream, kernel, in, BH_READ, out);
+    (void)fx_verdict(event);
+    bh_event_release(event);
+    expect_words(in, 7);
+    bh_buffer_release(in);
+    bh_buffer_release(beside);
+    bh_buffer_release(out);
+    bh_kernel_release(kernel);
+    bh_stream_release(stream);
+}
+
+static void no_kernel_writes_what_it_reads(void) {
+    bh_context *context = fx_context(NULL);
+    for (size_t i = 0; i < BHT_COUNT(ways); i++)
+        check_way(context, &ways[i], false);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+static void nor_through_a_copy(void) {
+    bh_context *context = fx_context(STAGED);
+    for (size_t i = 0; i < BHT_COUNT(ways); i++)
+        check_way(context, &ways[i], true);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+/* The same kernels do write where they may: else the tests above would show nothing. */
+static void they_write_what_they_may(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "may", FX_SECONDS);
+    for (size_t i = 0; i < BHT_COUNT(ways); i++) {
+        bh_kernel *kernel = hostile(context, ways[i].entry);
+        bh_buffer *in = fx_words(context, WORDS, 7);
+        bh_buffer *out = ways[i].out ? fx_words(context, 4, 1) : NULL;
+        bh_event *event = run(stream, kernel, in, BH_READ_WRITE, out);
+        fx_expect(event, BH_OK);
+        BHT_EQ(word(in, 0), 7);
+        if (ways[i].fate == LOST)
+            BHT_EQ(word(in, 1), 7);
+        else
+            BHT_NE(word(in, 1), 7);
+        bh_event_release(event);
+        bh_buffer_release(in);
+        bh_buffer_release(out);
+        bh_kernel_release(kernel);
+    }
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+/* A binding that is not declared readonly, and is only read: that is no reason to refuse. */
+static void an_honest_reader_needs_no_decoration(void) {
+    static const char *const faults[] = {NULL, STAGED};
+    for (size_t i = 0; i < 2; i++) {
+        bh_context *context = fx_context(faults[i]);
+        bh_stream *stream = fx_stream(context, "reader", FX_SECONDS);
+        bh_kernel *kernel = hostile(context, "reads");
+        bh_buffer *in = fx_words(context, WORDS, 7), *out = fx_words(context, 4, 0);
+        bh_event *event = run(stream, kernel, in, BH_READ, out);
+        fx_expect(event, BH_OK);
+        BHT_EQ(word(out, 0), 7);
+        bh_event_release(event);
+        bh_buffer_release(in);
+        bh_buffer_release(out);
+        bh_kernel_release(kernel);
+        bh_stream_release(stream);
+        BHT_EQ(bh_context_destroy(context), BH_OK);
+    }
+}
+
+/* Read at one binding and written at another, in one submission: it is written. */
+static void one_buffer_read_and_written(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "both", FX_SECONDS);
+    bh_kernel *square = fx_kernel(context, "square");
+    bh_buffer *x = fx_words(context, 64, 0x40000000); /* 2.0 */
+    bh_event *event = fx_square(stream, square, x, x);
+    fx_expect(event, BH_OK);
+    expect_words(x, 0x40800000);
+    bh_event_release(event);
+    /* In two commands of one. */
+    bh_buffer *y = fx_words(context, 64, 0);
+    const bh_command commands[] = {
+        {.type = BH_COMMAND_COPY, .src = x, .dst = y, .size = BH_WHOLE_SIZE},
+        {.type = BH_COMMAND_FILL, .dst = x, .size = BH_WHOLE_SIZE, .fill_value = 5},
+        {.type = BH_COMMAND_COPY, .src = x, .dst = y, .size = 4},
+    };
+    const bh_submit_info info = {.commands = commands, .command_count = 3};
+    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    expect_words(x, 5);
+    BHT_EQ(word(y, 0), 5);
+    BHT_EQ(word(y, 1), 0x40800000);
+    bh_event_release(event);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_kernel_release(square);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+/* Queued behind a gate, so that all of it is in the lane at once: read, written, read. */
+static void upgraded_in_flight(const char *faults) {
+    bh_context *context = fx_context(faults);
+    bh_stream *stream = fx_stream(context, "upgrade", BH_FOREVER);
+    bh_kernel *gate = fx_kernel(context, "gate"), *square = fx_kernel(context, "square");
+    bh_buffer *word_buffer = fx_words(context, 64, 0);
+    volatile uint32_t *open = fx_pointer(word_buffer);
+    bh_buffer *x = fx_words(context, 64, 0x40000000);
+    bh_buffer *a = fx_words(context, 64, 0), *b = fx_words(context, 64, 0);
+    /* Compiled before, or the gate would be the last to share a queue submission. */
+    bh_event *warm = fx_square(stream, square, b, a);
+    fx_expect(warm, BH_OK);
+    bh_event_release(warm);
+    bh_event *running = fx_gate(stream, gate, word_buffer);
+    fx_await_gate(word_buffer);
+    bh_event *events[] = {
+        fx_square(stream, square, x, a), /* reads x = 2 */
+        fx_square(stream, square, a, x), /* writes x = 16 */
+        fx_square(stream, square, x, b), /* reads x */
+        fx_square(stream, square, b, x), /* and writes it again */
+    };
+    open[0] = FX_GATE_OPEN;
+    fx_expect(running, BH_OK);
+    for (size_t i = 0; i < BHT_COUNT(events); i++) {
+        fx_expect(events[i], BH_OK);
+        bh_event_release(events[i]);
+    }
+    expect_words(a, 0x40800000); /* 4 */
+    expect_words(b, 0x43800000); /* 256 */
+    expect_words(x, 0x47800000); /* 65536 */
+    bh_event_release(running);
+    bh_buffer_release(word_buffer);
+    bh_buffer_release(x);
+    bh_buffer_release(a);
+    bh_buffer_release(b);
+    bh_kernel_release(gate);
+    bh_kernel_release(square);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+static void a_reader_becomes_a_writer(void) {
+    upgraded_in_flight(NULL);
+}
+
+static void a_reader_of_a_copy_becomes_a_writer(void) {
+    upgraded_in_flight(STAGED);
+}
+
+/* What others write between two runs of a reader is there at the second: another worker, the host
+ * through the library, and the host through a mapping that it got long ago. */
+static void sees_what_others_wrote(const char *faults) {
+    bh_context *context = fx_context(faults);
+    bh_stream *writer = fx_stream(context, "writer", FX_SECONDS);
+    bh_stream *reader = fx_stream(context, "reader", FX_SECONDS);
+    bh_kernel *kernel = hostile(context, "reads");
+    bh_buffer *in = fx_words(context, WORDS, 0), *out = fx_words(context, 4, 0);
+    volatile uint32_t *mapped = fx_pointer(in);
+    for (uint32_t round = 1; round <= 30; round++) {
+        if (round % 3 == 0)
+            expect_fill(writer, in, round);
+        else if (round % 3 == 1)
+            mapped[1] = round;
+        else
+            BHT_EQ(bh_buffer_write(in, 4, &round, 4, FX_SECONDS, NULL), BH_OK);
+        bh_event *event = run(reader, kernel, in, BH_READ, out);
+        fx_expect(event, BH_OK);
+        bh_event_release(event);
+        BHT_EQ(word(out, 0), round);
+    }
+    /* Copied as well, from the middle of it. */
+    const bh_command copy = {.type = BH_COMMAND_COPY,
+                             .src = in,
+                             .src_offset = 4,
+                             .dst = out,
+                             .dst_offset = 8,
+                             .size = 4};
+    const bh_submit_info info = {.commands = &copy, .command_count = 1};
+    mapped[1] = 77;
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(reader, &info, &event, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    BHT_EQ(word(out, 2), 77);
+    bh_event_release(event);
+    bh_buffer_release(in);
+    bh_buffer_release(out);
+    bh_kernel_release(kernel);
+    bh_stream_release(writer);
+    bh_stream_release(reader);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+static void a_reader_sees_what_others_wrote(void) {
+    sees_what_others_wrote(NULL);
+}
+
+static void a_reader_of_a_copy_sees_what_others_wrote(void) {
+    sees_what_others_wrote(STAGED);
+}
+
+/* Several readers in one queue submission, of overlapping parts. */
+static void merged_readers_of_a_copy(void) {
+    bh_context *context = fx_context(STAGED);
+    bh_stream *stream = fx_stream(context, "merged", FX_SECONDS);
+    bh_buffer *in = fx_buffer(context, 4 * WORDS), *out = fx_words(context, WORDS, 0);
+    uint32_t *words = fx_pointer(in);
+    for (uint32_t round = 1; round < 4; round++) {
+        for (uint32_t i = 0; i < WORDS; i++)
+            words[i] = i * round;
+        bh_event *last = NULL;
+        for (uint32_t i = 0; i < 64; i++) {
+            /* From the end to the beginning, each 16 words and some of the next. */
+            const uint64_t at = 64ull * (63 - i), size = i == 0 ? 64 : 96;
+            const bh_command copy = {.type = BH_COMMAND_COPY,
+                                     .src = in,
+                                     .dst = out,
+                                     .src_offset = at,
+                                     .dst_offset = at,
+                                     .size = size};
+            const bh_submit_info info = {.commands = &copy, .command_count = 1};
+            bh_event_release(last);
+            BHT_EQ(bh_submit(stream, &info, &last, NULL), BH_OK);
+        }
+        fx_expect(last, BH_OK);
+        bh_event_release(last);
+        for (uint32_t i = 0; i < WORDS; i++)
+            BHT_EQ(word(out, i), i * round);
+    }
+    bh_buffer_release(in);
+    bh_buffer_release(out);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+/* One worker may write it, another only reads it: the one's right is not the other's. */
+static void rights_are_each_workers_own(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *writer = fx_stream(context, "writer", FX_SECONDS);
+    bh_stream *reader = fx_stream(context, "reader", FX_SECONDS);
+    bh_kernel *kernel = hostile(context, "store");
+    bh_buffer *in = fx_words(context, WORDS, 0);
+    for (uint32_t round = 1; round <= 3; round++) {
+        expect_fill(writer, in, round);
+        bh_event *event = run(reader, kernel, in, BH_READ, NULL);
+        fx_expect(event, BH_WORKER_SIGNAL);
+        bh_event_release(event);
+        expect_words(in, round);
+    }
+    /* And a new worker of a stream that wrote starts without it. */
+    fx_kill(fx_ready(writer), SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(writer) == 0 || bh_stream_wait_ready(writer, 0, NULL) != BH_OK,
+               20000);
+    fx_ready(writer);
+    bh_event *event = run(writer, kernel, in, BH_READ, NULL);
+    fx_expect(event, BH_WORKER_SIGNAL);
+    bh_event_release(event);
+    expect_words(in, 3);
+    bh_buffer_release(in);
+    bh_kernel_release(kernel);
+    bh_stream_release(writer);
+    bh_stream_release(reader);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+#define MANY 300u
+
+/* Hundreds of inputs, each read, some written later, with deaths between. */
+static void many_buffers(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "many", FX_SECONDS);
+    bh_kernel *kernel = hostile(context, "store");
+    static bh_buffer *buffers[MANY];
+    bh_buffer *sum = fx_words(context, MANY, 0);
+    for (uint32_t i = 0; i < MANY; i++)
+        buffers[i] = fx_words(context, 4, i + 1);
+    for (uint32_t round = 0; round < 3; round++) {
+        static bh_command commands[MANY];
+        for (uint32_t i = 0; i < MANY; i++)
+            commands[i] = (bh_command){.type = BH_COMMAND_COPY,
+                                       .src = buffers[i],
+                                       .dst = sum,
+                                       .dst_offset = 4ull * i,
+                                       .size = 4};
+        const bh_submit_info info = {.commands = commands, .command_count = MANY};
+        bh_event *event = NULL;
+        BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+        fx_expect(event, BH_OK);
+        bh_event_release(event);
+        for (uint32_t i = 0; i < MANY; i++)
+            BHT_EQ(word(sum, i), (round && i % 3 == 0 ? 1000 : 0) + i + 1);
+        for (uint32_t i = 0; i < MANY; i += 50) { /* only those that are not written */
+            event = run(stream, kernel, buffers[i + 1], BH_READ, NULL);
+            fx_expect(event, BH_WORKER_SIGNAL);
+            bh_event_release(event);
+        }
+        for (uint32_t i = 0; i < MANY; i += 3)
+            expect_fill(stream, buffers[i], 1000 + i + 1);
+    }
+    for (uint32_t i = 0; i < MANY; i++) {
+        expect_words(buffers[i], (i % 3 == 0 ? 1000 : 0) + i + 1);
+        bh_buffer_release(buffers[i]);
+    }
+    bh_buffer_release(sum);
+    bh_kernel_release(kernel);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+/* What lies on both sides of the part that a kernel sees is as safe as the part itself. */
+static void an_input_without_bytes(void) {
+    static const char *const faults[] = {NULL, STAGED};
+    for (size_t i = 0; i < 2; i++) {
+        bh_context *context = fx_context(faults[i]);
+        bh_stream *stream = fx_stream(context, "empty", FX_SECONDS);
+        bh_kernel *kernel = hostile(context, "reads");
+        bh_buffer *in = fx_buffer(context, 0), *out = fx_words(context, 4, 9);
+        bh_event *event = run(stream, kernel, in, BH_READ, out);
+        fx_expect(event, BH_OK);
+        BHT_EQ(word(out, 0), 0);
+        bh_event_release(event);
+        bh_buffer_release(in);
+        bh_buffer_release(out);
+        bh_kernel_release(kernel);
+        bh_stream_release(stream);
+        BHT_EQ(bh_context_destroy(context), BH_OK);
+    }
+}
+
+/* -- a worker that was taken over (worker/faults_tamper.h) ------------------------------------- */
+
+static const struct {
+    const char *name;
+    bool kills;  /* the filter knows no such call */
+    bool writes; /* it does change what a worker may write */
+} tampers[] = {
+    {"scribble", true, true}, {"map_write", false, true}, {"protect", false, true},
+    {"remap", false, true},   {"reopen", false, false},   {"write", true, false},
+    {"pwrite", true, false},  {"cut", true, false},       {"punch", true, false},
+    {"remove", true, false},  {"seal", true, false},      {"chmod", true, false},
+};
+
+/* Returns whether the bytes are what they were. */
+static bool tamper(const char *point, size_t which, bh_access access) {
+    char faults[64];
+    snprintf(faults, sizeof faults, "1:%s:1=%s", point, tampers[which].name);
+    bh_context *context = fx_context(faults);
+    bh_stream *stream = fx_stream(context, "usurped", FX_SECONDS);
+    bh_kernel *kernel = hostile(context, "reads");
+    bh_buffer *in = fx_words(context, WORDS, 7), *out = fx_words(context, 4, 0);
+    volatile uint32_t *mapped = fx_pointer(in);
+    const pid_t first = fx_ready(stream);
+    /* It dies before it has started, if it does: another worker runs it (E13). */
+    bh_event *event = run(stream, kernel, in, access, out);
+    fx_expect(event, BH_OK);
+    const bool dies = tampers[which].kills && !(access == BH_READ_WRITE && tampers[which].writes);
+    if ((fx_ready(stream) != first) != dies)
+        BHT_FAIL("%s %s the worker", tampers[which].name, dies ? "does not kill" : "kills");
+    bh_event_release(event);
+    bool intact = true;
+    for (uint32_t i = 0; i < WORDS; i++)
+        intact &= mapped[i] == 7;
+    if (access == BH_READ) {
+        expect_words(in, 7); /* clean, too */
+        fx_expect_healthy(context, stream);
+    }
+    bh_buffer_release(in);
+    bh_buffer_release(out);
+    bh_kernel_release(kernel);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+    return intact;
+}
+
+static void no_usurper_writes_what_it_reads(void) {
+    for (size_t i = 0; i < BHT_COUNT(tampers); i++)
+        if (!tamper("tamper_input", i, BH_READ))
+            BHT_FAIL("%s changed the bytes of an input", tampers[i].name);
+}
+
+/* The same attempts do change what the worker may write, so they are attempts. */
+static void usurpers_write_what_they_may(void) {
+    for (size_t i = 0; i < BHT_COUNT(tampers); i++)
+        if (tamper("tamper_output", i, BH_READ_WRITE) == tampers[i].writes)
+            BHT_FAIL("%s %s the bytes of an output", tampers[i].name,
+                     tampers[i].writes ? "did not change" : "changed");
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST_WITH(no_kernel_writes_what_it_reads, 60, 0),
+        BHT_TEST_WITH(nor_through_a_copy, 60, 0),
+        BHT_TEST(they_write_what_they_may),
+        BHT_TEST(an_honest_reader_needs_no_decoration),
+        BHT_TEST(one_buffer_read_and_written),
+        BHT_TEST(a_reader_becomes_a_writer),
+        BHT_TEST(a_reader_of_a_copy_becomes_a_writer),
+        BHT_TEST(a_reader_sees_what_others_wrote),
+        BHT_TEST(a_reader_of_a_copy_sees_what_others_wrote),
+        BHT_TEST(merged_readers_of_a_copy),
+        BHT_TEST(rights_are_each_workers_own),
+        BHT_TEST_WITH(many_buffers, 60, 0),
+        BHT_TEST(an_input_without_bytes),
+        BHT_TEST_WITH(no_usurper_writes_what_it_reads, 60, 0),
+        BHT_TEST_WITH(usurpers_write_what_they_may, 60, 0),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}

@@ -1,0 +1,191 @@
+/* Views: a part of a buffer as a binding, and reads and writes of parts. */
+#include "fixture.h"
+
+#include <stdio.h>
+
+#define WORDS 1024u
+
+/* What lavapipe needs; a device that needs more is refused less here, not more. */
+static uint32_t alignment_of(bh_context *context) {
+    static bh_device_info devices[8];
+    size_t count = 0;
+    bh_detail detail;
+    if (bh_devices(context, devices, BHT_COUNT(devices), &count, &detail) != BH_OK)
+        BHT_FAIL("bh_devices: %s", detail.message);
+    BHT_GE(count, 1);
+    return devices[0].storage_alignment;
+}
+
+struct view {
+    uint64_t offset, size;
+};
+
+static bh_event *square(bh_stream *stream, bh_kernel *kernel, bh_buffer *x, struct view from,
+                        bh_buffer *y, struct view to) {
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = x, .offset = from.offset, .size = from.size, .access = BH_READ},
+        {.binding = 1, .buffer = y, .offset = to.offset, .size = to.size, .access = BH_WRITE},
+    };
+    bh_event *event = NULL;
+    bh_detail detail;
+    if (bh_launch(stream, kernel, (const uint32_t[3]){WORDS / 64, 1, 1}, bindings, 2, NULL, 0,
+                  &event, &detail) != BH_OK)
+        BHT_FAIL("bh_launch: %s", detail.message);
+    return event;
+}
+
+/* A kernel sees its part and nothing beside it, at both ends. */
+static void a_part_and_nothing_beside_it(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "parts", FX_SECONDS);
+    bh_kernel *kernel = fx_kernel(context, "square");
+    const uint64_t step = alignment_of(context) < 4 ? 4 : alignment_of(context);
+    const uint64_t all = 4 * WORDS;
+    const struct view views[] = {
+        {0, 4}, {step, 4}, {0, all}, {step, BH_WHOLE_SIZE}, {all / 2, all / 2}, {all - step, step},
+    };
+    for (size_t i = 0; i < BHT_COUNT(views); i++) {
+        bh_buffer *x = fx_words(context, WORDS, 0x40000000), *y = fx_words(context, WORDS, 1);
+        bh_event *event = square(stream, kernel, x, views[i], y, views[i]);
+        fx_expect(event, BH_OK);
+        uint64_t size = views[i].size == BH_WHOLE_SIZE ? all - views[i].offset : views[i].size;
+        static uint32_t words[WORDS];
+        BHT_EQ(bh_buffer_read(y, 0, words, all, FX_SECONDS, NULL), BH_OK);
+        for (uint64_t at = 0; at < all; at += 4) {
+            bool inside = at >= views[i].offset && at - views[i].offset < size;
+            BHT_EQ(words[at / 4], inside ? 0x40800000 : 1);
+        }
+        bh_event_release(event);
+        bh_buffer_release(x);
+        bh_buffer_release(y);
+    }
+    bh_kernel_release(kernel);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+/* An offset that the device does not take is refused before it runs, and the message says which one
+ * it would take. */
+static void an_unaligned_part_is_refused(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "aligned", FX_SECONDS);
+    bh_kernel *kernel = fx_kernel(context, "square");
+    const uint32_t alignment = alignment_of(context);
+    BHT_GT(alignment, 1);
+    bh_buffer *x = fx_words(context, WORDS, 0x40000000), *y = fx_words(context, WORDS, 1);
+    char text[96];
+    snprintf(text, sizeof text, "is not a multiple of %u (minStorageBufferOffsetAlignment)",
+             alignment);
+    for (uint64_t offset = 1; offset < 2 * alignment; offset++) {
+        if (offset % alignment == 0)
+            continue;
+        bh_event *event =
+            square(stream, kernel, x, (struct view){offset, 4}, y, (struct view){0, 64});
+        bh_verdict verdict = fx_verdict(event);
+        BHT_EQ(verdict.status, BH_BINDING_MISMATCH);
+        BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+        BHT_STR_HAS(verdict.message, text);
+        BHT_STR_HAS(verdict.message, "set 0 binding 0");
+        bh_event_release(event);
+    }
+    /* Copies and the host's own reads and writes go by bytes. */
+    uint8_t bytes[] = {1, 2, 3}, back[3] = {0};
+    BHT_EQ(bh_buffer_write(x, 4093, bytes, 3, FX_SECONDS, NULL), BH_OK);
+    BHT_EQ(bh_buffer_write(y, 0, (uint32_t[WORDS]){0}, 4 * WORDS, FX_SECONDS, NULL), BH_OK);
+    const bh_command copy = {.type = BH_COMMAND_COPY,
+                             .src = x,
+                             .src_offset = 4093,
+                             .dst = y,
+                             .dst_offset = 1,
+                             .size = 3};
+    const bh_submit_info info = {.commands = &copy, .command_count = 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    BHT_EQ(bh_buffer_read(y, 1, back, 3, FX_SECONDS, NULL), BH_OK);
+    BHT_MEM_EQ(back, bytes, 3);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_kernel_release(kernel);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+static void refuse_binding(bh_stream *stream, bh_kernel *kernel, bh_buffer *buffer,
+                           struct view view) {
+    const bh_binding bindings[] = {
+        {.binding = 0,
+         .buffer = buffer,
+         .offset = view.offset,
+         .size = view.size,
+         .access = BH_READ},
+    };
+    bh_event *event = (bh_event *)(uintptr_t)1;
+    bh_detail detail = {0};
+    BHT_EQ(bh_launch(stream, kernel, (const uint32_t[3]){1, 1, 1}, bindings, 1, NULL, 0, &event,
+                     &detail),
+           BH_INVALID_ARGUMENT);
+    BHT_TRUE(event == NULL);
+    BHT_STR_HAS(detail.message, "set 0 binding 0");
+    BHT_STR_HAS(detail.message, "offset");
+}
+
+static void parts_outside_the_buffer(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "outside", FX_SECONDS);
+    bh_kernel *kernel = fx_kernel(context, "square");
+    bh_buffer *buffer = fx_words(context, 64, 3);
+    static const struct view outside[] = {
+        {256, 4},
+        {256, BH_WHOLE_SIZE},
+        {256, 0},
+        {257, BH_WHOLE_SIZE},
+        {0, 257},
+        {252, 5},
+        {4, 256},
+        {0, 0},
+        {UINT64_MAX, 1},
+        {UINT64_MAX - 3, 4},
+        {8, UINT64_MAX - 4},
+        {1ull << 63, 1ull << 63},
+    };
+    for (size_t i = 0; i < BHT_COUNT(outside); i++)
+        refuse_binding(stream, kernel, buffer, outside[i]);
+    /* The host's. */
+    uint8_t bytes[260] = {0};
+    static const struct view ranges[] = {{256, 1},
+                                         {257, 0},
+                                         {0, 257},
+                                         {255, 2},
+                                         {UINT64_MAX, 1},
+                                         {1, UINT64_MAX},
+                                         {UINT64_MAX, UINT64_MAX},
+                                         {0, BH_WHOLE_SIZE}};
+    for (size_t i = 0; i < BHT_COUNT(ranges); i++) {
+        bh_detail detail = {0};
+        BHT_EQ(bh_buffer_read(buffer, ranges[i].offset, bytes, ranges[i].size, 0, &detail),
+               BH_INVALID_ARGUMENT);
+        BHT_STR_HAS(detail.message, "offset");
+        BHT_EQ(bh_buffer_write(buffer, ranges[i].offset, bytes, ranges[i].size, 0, &detail),
+               BH_INVALID_ARGUMENT);
+        BHT_STR_HAS(detail.message, "offset");
+    }
+    /* At the very end there is room for nothing, and nothing is what it takes. */
+    BHT_EQ(bh_buffer_read(buffer, 256, NULL, 0, 0, NULL), BH_OK);
+    BHT_EQ(bh_buffer_write(buffer, 256, NULL, 0, 0, NULL), BH_OK);
+    BHT_EQ(bh_buffer_read(buffer, 255, bytes, 1, 0, NULL), BH_OK);
+    bh_buffer_release(buffer);
+    bh_kernel_release(kernel);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(a_part_and_nothing_beside_it),
+        BHT_TEST(an_unaligned_part_is_refused),
+        BHT_TEST(parts_outside_the_buffer),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}

@@ -1,0 +1,53 @@
+#include "vk_stage.h"
+
+#include <string.h>
+
+/* Has [begin, begin + bytes) of a staged buffer copied, with what lies between it and what else is
+ * needed: a range given a thousand times is copied once. */
+static void need(const struct bhi_backend *b, struct bhi_vk_buffer **list, uint64_t id,
+                 uint64_t begin, uint64_t bytes) {
+    struct bhi_vk_buffer *buffer = bhi_map_get(&b->buffers, id);
+    if (buffer == NULL || buffer->source == NULL || bytes == 0) {
+        return;
+    }
+    const uint64_t end = begin + bytes;
+    if (buffer->stage_end == 0) {
+        buffer->stage_begin = begin;
+        buffer->stage_end = end;
+        buffer->next_staged = *list;
+        *list = buffer;
+    }
+    buffer->stage_begin = begin < buffer->stage_begin ? begin : buffer->stage_begin;
+    buffer->stage_end = end > buffer->stage_end ? end : buffer->stage_end;
+}
+
+static void need_record(const struct bhi_backend *b, struct bhi_vk_buffer **list,
+                        const struct bhi_lane_record *record) {
+    for (const struct bhi_cmd_header *command = bhi_record_first(record); command != NULL;
+         command = bhi_record_next(record, command)) {
+        if (command->type == BHI_CMD_COPY) {
+            const struct bhi_cmd_copy *copy = (const struct bhi_cmd_copy *)command;
+            need(b, list, copy->src, copy->src_offset, copy->bytes);
+        } else if (command->type == BHI_CMD_DISPATCH) {
+            const struct bhi_cmd_dispatch *dispatch = (const struct bhi_cmd_dispatch *)command;
+            const struct bhi_cmd_binding *bindings = bhi_cmd_bindings(dispatch);
+            for (uint32_t i = 0; i < dispatch->binding_count; i++) {
+                need(b, list, bindings[i].buffer, bindings[i].offset, bindings[i].size);
+            }
+        }
+    }
+}
+
+void bhi_vk_stage_fill(struct bhi_backend *b, const struct bhi_lane_record *const *records,
+                       const size_t *places, uint32_t count) {
+    struct bhi_vk_buffer *list = NULL;
+    for (uint32_t i = 0; b->staged > 0 && i < count; i++) {
+        need_record(b, &list, records[places[i]]);
+    }
+    for (struct bhi_vk_buffer *buffer = list; buffer != NULL; buffer = buffer->next_staged) {
+        memcpy((char *)buffer->pointer + buffer->stage_begin,
+               (const char *)buffer->source + buffer->stage_begin,
+               buffer->stage_end - buffer->stage_begin);
+        buffer->stage_begin = buffer->stage_end = 0;
+    }
+}
