@@ -308,8 +308,9 @@ static void merged_readers_of_a_copy(void) {
             words[i] = i * round;
         bh_event *last = NULL;
         for (uint32_t i = 0; i < 64; i++) {
-            /* From the end to the beginning, each 16 words and some of the next. */
-            const uint64_t at = 64ull * (63 - i), size = i == 0 ? 64 : 96;
+            /* Upwards, or from the end to the beginning; each 16 words and some of the next. */
+            const uint32_t part = round % 2 ? 63 - i : i;
+            const uint64_t at = 64ull * part, size = part == 63 ? 64 : 96;
             const bh_command copy = {.type = BH_COMMAND_COPY,
                                      .src = in,
                                      .dst = out,
