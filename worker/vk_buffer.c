@@ -113,10 +113,10 @@ static void *map(struct bhi_vk_buffer *b, int protection, int flags, int fd) {
     return pointer;
 }
 
-/* Some drivers pin what they import for writing, and refuse a mapping that cannot be written to:
- * then the device reads a copy. */
+/* Where the device does not take a mapping that cannot be written to, it reads a copy. */
 static void import_read_only(struct bhi_vk_device *device, struct bhi_vk_buffer *b) {
-    if (!BHI_FAULT_FAILS("import_read_only") && bhi_vk_buffer_import(device, b)) {
+    if (device->imports_read_only && !BHI_FAULT_FAILS("import_read_only") &&
+        bhi_vk_buffer_import(device, b)) {
         return;
     }
     void *copy = map(b, PROT_READ | PROT_WRITE, MAP_ANONYMOUS, -1);

@@ -173,6 +173,9 @@ static bool open_physical(struct bhi_vk_device *d, uint32_t index, struct bhi_fa
     d->api.GetPhysicalDeviceMemoryProperties(d->physical, &d->memory);
     d->limits = properties.properties.limits;
     d->import_alignment = host.minImportedHostPointerAlignment;
+    /* A GPU's driver pins for writing. NVIDIA's refuses what cannot be written to, and from then on
+     * every import: so it is not tried. */
+    d->imports_read_only = properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     d->subgroup_operations = compute_subgroup_operations(&subgroup);
     if (d->import_alignment > (VkDeviceSize)sysconf(_SC_PAGESIZE)) {
         bhi_fault_set(fault, BH_UNSUPPORTED,

@@ -33,6 +33,7 @@ struct bhi_vk_device {
     uint32_t api_version; /* the lower of instance and device */
     VkPhysicalDeviceLimits limits;
     VkDeviceSize import_alignment;
+    bool imports_read_only; /* what the host may not write, too */
     VkPhysicalDeviceMemoryProperties memory;
     struct bhi_vk_features enabled;
     VkSubgroupFeatureFlags subgroup_operations; /* those that compute shaders may use */
