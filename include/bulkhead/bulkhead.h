@@ -139,7 +139,8 @@ typedef struct bh_stream_options {
                               in the queue does not count. What is queued behind a hang without a
                               deadline, or waits for it, waits for ever */
     uint64_t memory_limit; /* bytes a worker may use besides buffers, at least 64 MiB; default
-                              4 GiB; 0: none */
+                              4 GiB; 0: none. The copies through which some devices (NVIDIA) read
+                              inputs count, where the limit is a memory cgroup */
     bool strict;           /* once a submission is poisoned, all that was submitted after it ends
                               STREAM_FAILED with its origin, until bh_stream_reset (E4), and so does
                               what depends on that, on other streams, too; default false: only
