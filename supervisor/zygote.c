@@ -314,7 +314,33 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
     return true;
 }
 
+/* The next message brings a descriptor, and there is none to be had: received now it would be lost,
+ * and with it the zygote and all that its workers do. */
+static bool short_of_descriptors(const struct bhi_zygote *zygote) {
+    uint8_t bytes[BHI_WIRE_MAX];
+    struct bhi_message message;
+    ssize_t length = recv(zygote->socket, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    if (length <= 0 ||
+        bhi_wire_decode(bytes, (size_t)length, BHI_Z2S, UINT32_MAX, &message, NULL, 0) != 0 ||
+        !bhi_message_info((uint32_t)message.type)->fds)
+        return false; /* or not a message at all: what receives it says so */
+    int free = fcntl(zygote->socket, F_DUPFD_CLOEXEC, 0);
+    if (free < 0)
+        return errno == EMFILE || errno == ENFILE;
+    close(free);
+    return false;
+}
+
+void bhi_zygote_listen(struct bhi_zygote *zygote) {
+    zygote->deaf = bhi_reactor_watch(zygote->context, zygote->socket, &zygote->socket_source) != 0;
+}
+
 bool bhi_zygote_receive(struct bhi_zygote *zygote) {
+    if (short_of_descriptors(zygote)) {
+        zygote->deaf = true;
+        bhi_reactor_unwatch(zygote->context, zygote->socket);
+        return true;
+    }
     struct bhi_message message;
     int fds[BHI_FDPASS_MAX];
     char why[256] = "";
