@@ -221,6 +221,8 @@ static bool introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer
 static bool introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *kernel) {
     if (bhi_idset_has(&worker->kernels, kernel->id))
         return true;
+    if (bhi_retention_off() && !bhi_handle_live(&kernel->handle))
+        return true;
     struct bhi_list messages;
     bhi_list_init(&messages);
     bool ok = bhi_idset_reserve(&worker->kernels, 1);

@@ -101,6 +101,11 @@ static bool resolve_bindings(struct bhi_recorder *r, const struct bhi_vk_kernel 
             return false;
         }
         buffers[at] = bhi_recorder_buffer(r, given[i].buffer);
+        if (buffers[at] == NULL && r->fault->status == BH_BINDING_MISMATCH) {
+            bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE ": buffer %llu is not attached",
+                          place->set, place->binding, place->name, BHI_KERNEL_LABEL(kernel),
+                          (unsigned long long)given[i].buffer);
+        }
         if (buffers[at] == NULL || !check_range(r, kernel, place, &given[i], buffers[at])) {
             return false;
         }
