@@ -161,6 +161,20 @@ static void bound_to_another_stream(void) {
     tear_down(&s);
 }
 
+/* A keeper that was taken over could go on writing after its worker's death is confirmed. */
+static void nobody_writes_after_a_confirmed_death(void) {
+    bh_context *context = fx_context("1:keeper:1=fail");
+    bh_stream *stream = fx_stream(context, "a", FX_SECONDS);
+    pid_t pid = fx_ready(stream);
+    const size_t processes = 2 + PROCESSES_A_WORKER; /* warden, zygote */
+    BHT_EQ(bht_count_descendants(getpid()), processes);
+    fx_kill(pid, SIGKILL);
+    fx_expect_healthy(context, stream); /* the second one */
+    WAIT_UNTIL(bht_count_descendants(getpid()) == processes, 5000);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
 /* -- what is in it ------------------------------------------------------------------------------
  */
 
@@ -523,6 +537,7 @@ int main(int argc, char **argv) {
         BHT_TEST(what_two_workers_have_is_nobodys),
         BHT_TEST(a_death_gives_it_back),
         BHT_TEST(bound_to_another_stream),
+        BHT_TEST(nobody_writes_after_a_confirmed_death),
         BHT_TEST(uninitialized_only_where_it_was_its_own),
         BHT_TEST(zero_to_the_end_of_the_block),
         BHT_TEST(a_hot_buffer_again_and_again),
