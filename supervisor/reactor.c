@@ -327,7 +327,8 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
         if (zygote->deaf && zygote->state != BHI_ZYGOTE_LOST) {
             if (zygote->listen_at_ns <= now_ns) {
                 zygote->listen_at_ns = now_ns + DEAF_NS;
-                bhi_zygote_listen(zygote);
+                if (!bhi_zygote_listen(zygote))
+                    lose_zygote(zygote);
             }
             look_again = min_ns(look_again, zygote->listen_at_ns);
         }

@@ -233,12 +233,12 @@ static struct {
     bh_stream *stream;
     bh_event *running, *submitted;
     bh_status destroyed, synchronized, waited;
-    _Atomic bool called;
+    _Atomic bool armed, called;
 } logged;
 
 static void call_back(void *user, int level, const char *line) {
     (void)user, (void)level;
-    if (logged.called || !strstr(line, "zygote") || !strstr(line, "is lost"))
+    if (!logged.armed || logged.called || !strstr(line, "zygote") || !strstr(line, "is lost"))
         return;
     bh_detail detail;
     logged.destroyed = bh_context_destroy(logged.context);
@@ -263,6 +263,7 @@ static void a_log_function_that_calls_back(void) {
     bh_buffer *data = fx_words(context, 64, 0);
     logged.running = fx_gate(held, gate, data);
     fx_await_gate(data);
+    logged.armed = true;
     fx_kill(fx_parent(pid), SIGKILL); /* the zygote: that it is lost is logged */
     WAIT_UNTIL(logged.called, 20000);
     BHT_EQ(logged.destroyed, BH_IN_CALLBACK);
