@@ -4,6 +4,8 @@
 #include "event.h"
 #include "futex.h"
 #include "memfd.h"
+#include "pool.h"
+#include "retention.h"
 #include "slab.h"
 #include "worker_proc.h"
 
@@ -13,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LARGE_BUFFER (256ull << 20)
@@ -23,22 +26,21 @@ static void free_buffer(struct bhi_doomed *doomed) {
     struct bh_buffer *buffer = BHI_CONTAINER(doomed, struct bh_buffer, doomed);
     bh_context *context = buffer->context;
     bhi_content_fini(&buffer->content);
-    munmap(buffer->pointer, buffer->mapped);
-    close(buffer->fd);
+    if (!buffer->pooled) {
+        munmap(buffer->pointer, buffer->mapped);
+        close(buffer->fd);
+    }
     free(buffer->description);
     bhi_slab_give(&slab, buffer);
     bhi_context_unref(context);
 }
 
-/* All that a new buffer has beside its memory. */
+/* All that a new buffer has beside its memory and its id. */
 static void begin(struct bh_buffer *buffer, bh_context *context) {
     atomic_init(&buffer->refs, 1);
     buffer->doomed.free = free_buffer;
     buffer->context = context;
     bhi_context_retain(context);
-    bhi_context_lock(context);
-    buffer->id = bhi_context_new_id(context);
-    bhi_context_unlock(context);
     atomic_init(&buffer->handle.count, 1);
 }
 
@@ -47,6 +49,9 @@ struct bh_buffer *bhi_buffer_adopt(bh_context *context, int fd, uint64_t size, v
     if (buffer) {
         *buffer = (struct bh_buffer){
             .size = size, .mapped = bhi_page_round(size), .fd = fd, .pointer = pointer};
+        bhi_context_lock(context);
+        buffer->id = bhi_context_new_id(context);
+        bhi_context_unlock(context);
         begin(buffer, context);
     }
     return buffer;
@@ -68,34 +73,23 @@ static bool available(uint64_t bytes) {
     return bytes / 1024 <= kib;
 }
 
-BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_buffer,
-                                  bh_detail *detail) {
-    if (!out_buffer)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_create: out_buffer is NULL");
-    *out_buffer = NULL;
-    bh_status status = bhi_context_check(context, "bh_buffer_create", detail);
-    if (status != BH_OK)
-        return status;
-    if (size > BHI_MAX_BUFFER)
-        return bhi_fail(detail, BH_TOO_LARGE, 0,
-                        "bh_buffer_create: size %llu is over the limit of 1 TiB",
-                        (unsigned long long)size);
-    if (!available(size))
-        return bhi_fail(detail, BH_NO_MEMORY, 0,
-                        "bh_buffer_create: %llu bytes are more than the machine has available",
-                        (unsigned long long)size);
-    struct bh_buffer *buffer = bhi_slab_take(&slab);
-    if (!buffer)
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_buffer_create");
-    *buffer = (struct bh_buffer){0};
-    buffer->size = size;
-    buffer->mapped = bhi_page_round(size);
-    buffer->fd = bhi_memfd_create("bulkhead-buffer", size, 0);
-    if (buffer->fd < 0) {
-        status = bhi_fail(detail, BH_SYSTEM, -buffer->fd, "bh_buffer_create: memfd");
-        bhi_slab_give(&slab, buffer);
-        return status;
-    }
+/* What it takes to make a buffer. */
+struct order {
+    const char *call;
+    uint64_t size;
+    struct bh_stream *stream; /* whose worker is going to use it; NULL: nobody knows */
+    uint32_t flags;
+};
+
+static bool lacks(int error) {
+    return error == ENOMEM || error == ENOSPC || error == EMFILE || error == ENFILE;
+}
+
+/* Fresh memory, |buffer->mapped| bytes of it. Returns 0 or an errno. */
+static int make_memory(struct bh_buffer *buffer) {
+    buffer->fd = bhi_memfd_create("bulkhead-buffer", buffer->mapped, 0);
+    if (buffer->fd < 0)
+        return -buffer->fd;
     /* Reserved now: running out of memory is an error here, not a SIGBUS at the first touch, and
      * the pages are charged to this process, not to the worker that happens to touch them. */
     int error = -bhi_memfd_protect(buffer->fd);
@@ -105,26 +99,187 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
             break;
         }
     }
-    buffer->pointer =
-        error ? MAP_FAILED
-              : mmap(NULL, buffer->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, buffer->fd, 0);
-    if (buffer->pointer == MAP_FAILED) {
-        error = error ? error : errno;
+    if (!error) {
+        buffer->pointer =
+            mmap(NULL, buffer->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, buffer->fd, 0);
+        error = buffer->pointer == MAP_FAILED ? errno : 0;
+    }
+    if (error)
         close(buffer->fd);
-        bhi_slab_give(&slab, buffer);
+    return error;
+}
+
+/* Fresh memory; what the pool keeps is given up for it where there is no other. */
+static bh_status get_fresh(struct bh_buffer *buffer, const struct order *order, uint32_t size_class,
+                           bh_detail *detail) {
+    bh_context *context = buffer->context;
+    bool trimmed = false;
+    if (!available(buffer->mapped)) {
+        trimmed = true;
+        bhi_context_lock(context);
+        bhi_pool_trim(context, 0);
+        bhi_context_unlock(context);
+        if (!available(buffer->mapped))
+            return bhi_fail(detail, BH_NO_MEMORY, 0,
+                            "%s: %llu bytes are more than the machine has available", order->call,
+                            (unsigned long long)order->size);
+    }
+    int error = make_memory(buffer);
+    if (lacks(error) && !trimmed) {
+        bhi_context_lock(context);
+        bhi_pool_trim(context, 0);
+        bhi_context_unlock(context);
+        error = make_memory(buffer);
+    }
+    if (error)
         return bhi_fail(detail, error == ENOMEM || error == ENOSPC ? BH_NO_MEMORY : BH_SYSTEM,
-                        error, "bh_buffer_create: %llu bytes", (unsigned long long)size);
+                        error, "%s: %llu bytes", order->call, (unsigned long long)order->size);
+    bhi_context_lock(context);
+    if (size_class < BHI_POOL_CLASSES)
+        buffer->block =
+            bhi_pool_adopt(context, size_class, buffer->fd, buffer->pointer, buffer->mapped);
+    else
+        buffer->id = bhi_context_new_id(context);
+    bhi_context_unlock(context);
+    if (size_class < BHI_POOL_CLASSES && !buffer->block) {
+        munmap(buffer->pointer, buffer->mapped);
+        close(buffer->fd);
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", order->call);
+    }
+    return BH_OK;
+}
+
+/* A compromised worker may have punched holes into it, where its system call filter failed: a
+ * touch could run out of memory then, which is a SIGBUS. */
+static bool is_whole(const struct bhi_block *block) {
+    struct stat info;
+    return fstat(block->fd, &info) == 0 && (uint64_t)info.st_blocks * 512 >= block->bytes;
+}
+
+/* A block of the pool; NULL: it has none that will do. */
+static struct bhi_block *get_pooled(bh_context *context, const struct order *order,
+                                    uint32_t size_class) {
+    for (;;) {
+        bool own;
+        bhi_context_lock(context);
+        struct bhi_worker *worker = order->stream ? bhi_stream_worker(order->stream) : NULL;
+        struct bhi_block *block = bhi_pool_take(context, size_class, worker, &own);
+        bool zero = block && !(own && order->flags & BH_BUFFER_UNINITIALIZED);
+        if (zero)
+            context->pool.stats.zeroed_bytes += block->bytes;
+        bhi_context_unlock(context);
+        if (!block)
+            return NULL;
+        if (is_whole(block)) {
+            if (zero) /* all of it: whoever is given the block next can read all of it */
+                memset(block->pointer, 0, block->bytes);
+            return block;
+        }
+        bhi_context_lock(context);
+        context->pool.stats.hits--;
+        context->pool.stats.evictions++;
+        context->pool.stats.zeroed_bytes -= zero ? block->bytes : 0;
+        bhi_pool_discard(context, block);
+        bhi_context_unlock(context);
+    }
+}
+
+static bh_status create(bh_context *context, const struct order *order, bh_buffer **out_buffer,
+                        bh_detail *detail) {
+    if (order->size > BHI_MAX_BUFFER)
+        return bhi_fail(detail, BH_TOO_LARGE, 0, "%s: size %llu is over the limit of 1 TiB",
+                        order->call, (unsigned long long)order->size);
+    struct bh_buffer *buffer = bhi_slab_take(&slab);
+    if (!buffer)
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", order->call);
+    *buffer = (struct bh_buffer){.context = context, .size = order->size};
+    uint32_t size_class;
+    buffer->mapped = bhi_pool_round(&context->pool, order->size, &size_class);
+    bh_status status = BH_OK;
+    if (size_class < BHI_POOL_CLASSES)
+        buffer->block = get_pooled(context, order, size_class);
+    if (!buffer->block)
+        status = get_fresh(buffer, order, size_class, detail);
+    if (status != BH_OK) {
+        bhi_slab_give(&slab, buffer);
+        return status;
+    }
+    if (buffer->block) {
+        buffer->pooled = true;
+        buffer->id = buffer->block->id;
+        buffer->fd = buffer->block->fd;
+        buffer->pointer = buffer->block->pointer;
     }
     begin(buffer, context);
     *out_buffer = buffer;
     return BH_OK;
 }
 
+BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_buffer,
+                                  bh_detail *detail) {
+    if (!out_buffer)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_create: out_buffer is NULL");
+    *out_buffer = NULL;
+    bh_status status = bhi_context_check(context, "bh_buffer_create", detail);
+    if (status != BH_OK)
+        return status;
+    const struct order order = {.call = "bh_buffer_create", .size = size};
+    return create(context, &order, out_buffer, detail);
+}
+
+BH_API void bh_buffer_options_init(bh_buffer_options *options) {
+    if (options)
+        *options = (bh_buffer_options){.struct_size = sizeof *options};
+}
+
+BH_API bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
+                                       const bh_buffer_options *options, bh_buffer **out_buffer,
+                                       bh_detail *detail) {
+    if (!out_buffer)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_buffer_create_with: out_buffer is NULL");
+    *out_buffer = NULL;
+    bh_status status = bhi_context_check(context, "bh_buffer_create_with", detail);
+    if (status != BH_OK)
+        return status;
+    struct order order = {.call = "bh_buffer_create_with", .size = size};
+    if (options) {
+        if (options->struct_size != sizeof *options)
+            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                            "bh_buffer_create_with: options.struct_size is %zu, not %zu: call "
+                            "bh_buffer_options_init",
+                            options->struct_size, sizeof *options);
+        if (options->flags & ~(uint32_t)BH_BUFFER_UNINITIALIZED)
+            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                            "bh_buffer_create_with: options.flags 0x%x has an unknown bit",
+                            options->flags);
+        if (options->stream && !bhi_handle_live(&options->stream->handle))
+            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                            "bh_buffer_create_with: options.stream was released");
+        if (options->stream && options->stream->context != context)
+            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                            "bh_buffer_create_with: options.stream belongs to another context");
+        order.stream = options->stream;
+        order.flags = options->flags;
+    }
+    return create(context, &order, out_buffer, detail);
+}
+
+/* The pool has it again, or it is nobody's: the lock is held. */
+static void give_back(struct bh_buffer *buffer) {
+    struct bhi_block *block = buffer->block;
+    buffer->block = NULL;
+    if (block)
+        bhi_pool_give(buffer->context, block);
+}
+
 void bhi_buffer_unref_locked(struct bh_buffer *buffer) {
     if (atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel) != 1)
         return;
-    BHI_LIST_EACH(node, &buffer->context->workers)
+    if (!buffer->pooled)
+        BHI_LIST_EACH(node, &buffer->context->workers)
     bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_worker, link), buffer->id);
+    give_back(buffer);
     bhi_context_doom(buffer->context, &buffer->doomed);
 }
 
@@ -144,6 +299,8 @@ BH_API bh_status bh_buffer_release(bh_buffer *buffer) {
     if (drop == BHI_DROPPED_LAST) {
         bhi_context_retain(context);
         bhi_context_lock(context);
+        if (bhi_retention_off())
+            give_back(buffer);
         bhi_buffer_unref_locked(buffer);
         bhi_context_unlock(context);
         bhi_context_unref(context);

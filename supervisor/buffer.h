@@ -13,6 +13,10 @@ struct bh_buffer {
     struct bhi_handle handle;   /* the caller's references: one of refs while there are any */
     _Atomic uint32_t refs;
     bh_context *context; /* referenced */
+    /* Where its memory comes from; NULL: it is the buffer's own. What follows is the same in both
+     * cases: the block's, or the buffer's. */
+    struct bhi_block *block;
+    bool pooled;
     uint64_t id;
     uint64_t size;
     uint64_t mapped; /* bytes of the mapping */

@@ -4,6 +4,7 @@
 #include "drain.h"
 #include "futex.h"
 #include "launch.h"
+#include "pool.h"
 #include "ports.h"
 #include "reactor.h"
 #include "slab.h"
@@ -31,6 +32,7 @@ BH_API void bh_context_options_init(bh_context_options *options) {
             .restart_budget = 16,
             .restart_window_ns = 60ull * 1000000000,
             .start_timeout_ns = 30ull * 1000000000,
+            .pool_limit = bhi_pool_default_limit(),
         };
 }
 
@@ -65,7 +67,8 @@ void bhi_context_retain(bh_context *context) {
 void bhi_context_unref(bh_context *context) {
     if (atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) != 1)
         return;
-    BHI_CHECK(bhi_list_empty(&context->doomed) && bhi_list_empty(&context->workers));
+    BHI_CHECK(bhi_list_empty(&context->doomed) && bhi_list_empty(&context->workers) &&
+              bhi_list_empty(&context->pool.ages));
     bhi_reactor_free(context);
     bhi_callbacks_fini(&context->callbacks);
     pthread_mutex_destroy(&context->lock);
@@ -184,6 +187,7 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
     bhi_core_init(&context->core, &bhi_supervisor_ports);
     bhi_list_init(&context->pending);
     bhi_callbacks_init(&context->callbacks);
+    bhi_pool_init(&context->pool, options->pool_limit);
     context->settings = (struct bhi_context_settings){
         .spares = options->spares,
         .restart_budget = options->restart_budget,
@@ -234,6 +238,9 @@ BH_API bh_status bh_context_destroy(bh_context *context) {
     bhi_reactor_stop(context);
     bhi_callbacks_stop(context);
     bhi_drain_forget(context);
+    bhi_context_lock(context);
+    bhi_pool_close(context);
+    bhi_context_unlock(context);
     bhi_context_unref(context);
     return BH_OK;
 }

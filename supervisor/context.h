@@ -11,6 +11,7 @@
 #include "core/core.h"
 #include "core/handle.h"
 #include "core/list.h"
+#include "pool_types.h"
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -53,6 +54,7 @@ struct bh_context {
     struct bhi_list pending;            /* bh_event.pending_link: in the order of submission */
     struct bh_event *inherited_failure; /* referenced: the earliest of streams that are gone */
     struct bhi_callbacks callbacks;
+    struct bhi_pool pool; /* memory of buffers that are gone */
 
     struct bhi_reactor *reactor;
 };

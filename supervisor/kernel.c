@@ -1,6 +1,7 @@
 #include "kernel.h"
 #include "core/detail.h"
 #include "memfd.h"
+#include "retention.h"
 #include "slab.h"
 #include "stream.h"
 #include "worker_proc.h"
@@ -194,11 +195,15 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
     return BH_OK;
 }
 
+static void forget(struct bh_kernel *kernel) {
+    BHI_LIST_EACH(node, &kernel->context->workers)
+    bhi_worker_forget_kernel(BHI_CONTAINER(node, struct bhi_worker, link), kernel->id);
+}
+
 void bhi_kernel_unref_locked(struct bh_kernel *kernel) {
     if (atomic_fetch_sub_explicit(&kernel->refs, 1, memory_order_acq_rel) != 1)
         return;
-    BHI_LIST_EACH(node, &kernel->context->workers)
-    bhi_worker_forget_kernel(BHI_CONTAINER(node, struct bhi_worker, link), kernel->id);
+    forget(kernel);
     bhi_context_doom(kernel->context, &kernel->doomed);
 }
 
@@ -227,6 +232,8 @@ BH_API bh_status bh_kernel_release(bh_kernel *kernel) {
     if (drop == BHI_DROPPED_LAST) {
         bhi_context_retain(context);
         bhi_context_lock(context);
+        if (bhi_retention_off())
+            forget(kernel);
         bhi_kernel_unref_locked(kernel);
         bhi_context_unlock(context);
         bhi_context_unref(context);

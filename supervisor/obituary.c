@@ -2,6 +2,7 @@
  * core's to say (core/crew_death.c). */
 #include "core/detail.h"
 #include "futex.h"
+#include "pool.h"
 #include "worker_proc.h"
 #include "zygote.h"
 
@@ -132,6 +133,7 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     death.excused = was_running && worker->zygote->state == BHI_ZYGOTE_LOST;
     worker->state = BHI_DEAD;
     bhi_list_remove(&worker->link);
+    bhi_pool_worker_died(worker);
     struct bh_stream *stream = bound ? bhi_stream_of(crew->stream) : NULL;
     if (stream)
         bhi_stream_ref(stream);

@@ -94,12 +94,13 @@ static bool use_kernel(struct bhi_request *request, struct bh_kernel *kernel) {
     return true;
 }
 
-static bh_status add_binding(struct builder *builder, const bh_binding *binding,
-                             struct bhi_cmd_binding *out, bh_context *context) {
+static bh_status add_binding(struct builder *builder, const struct bh_kernel *kernel,
+                             const bh_binding *binding, struct bhi_cmd_binding *out,
+                             bh_context *context) {
     struct bh_buffer *buffer = binding->buffer;
     if (!BHI_LIVE(buffer))
-        return REFUSE(builder, "set %u binding %u: buffer is NULL or was released", binding->set,
-                      binding->binding);
+        return REFUSE(builder, "set %u binding %u of kernel \"%s\": buffer is NULL or was released",
+                      binding->set, binding->binding, kernel->name);
     if (buffer->context != context)
         return REFUSE(builder, "set %u binding %u: the buffer belongs to another context",
                       binding->set, binding->binding);
@@ -165,7 +166,8 @@ static bh_status add_dispatch(struct builder *builder, const bh_command *command
     dispatch->push_size = command->push_size;
     struct bhi_cmd_binding *bindings = (struct bhi_cmd_binding *)(void *)(at + sizeof *dispatch);
     for (uint32_t i = 0; i < command->binding_count; i++) {
-        bh_status status = add_binding(builder, &command->bindings[i], &bindings[i], context);
+        bh_status status =
+            add_binding(builder, command->kernel, &command->bindings[i], &bindings[i], context);
         if (status != BH_OK)
             return status;
         for (uint32_t j = 0; j < i; j++)

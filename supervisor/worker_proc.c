@@ -6,7 +6,9 @@
 #include "fdpass.h"
 #include "kernel.h"
 #include "memfd.h"
+#include "pool.h"
 #include "reactor.h"
+#include "retention.h"
 #include "step_point.h"
 #include "zygote.h"
 
@@ -47,7 +49,7 @@ static void drop_outbox(struct bhi_worker *worker) {
 void bhi_worker_release(struct bhi_worker *worker) {
     if (!worker || atomic_fetch_sub_explicit(&worker->refs, 1, memory_order_acq_rel) != 1)
         return;
-    BHI_CHECK(worker->state == BHI_DEAD);
+    BHI_CHECK(worker->state == BHI_DEAD && bhi_list_empty(&worker->pool.exposures));
     bh_context *context = worker->context;
     drop_outbox(worker);
     BHI_LIST_EACH_SAFE(node, &worker->reflections)
@@ -139,6 +141,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     bhi_list_init(&worker->link);
     bhi_list_init(&worker->outbox);
     bhi_list_init(&worker->reflections);
+    bhi_pool_user_init(&worker->pool);
     worker->pidfd_source = (struct bhi_source){BHI_SOURCE_WORKER_PIDFD, worker};
     worker->doorbell_source = (struct bhi_source){BHI_SOURCE_WORKER_DOORBELL, worker};
     worker->channel_source = (struct bhi_source){BHI_SOURCE_WORKER_CHANNEL, worker};
@@ -200,15 +203,18 @@ static void queue_outgoing(struct bhi_worker *worker, struct bhi_outgoing *outgo
 static bool introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer, bool writes) {
     if (bhi_idset_has(writes ? &worker->written : &worker->buffers, buffer->id))
         return true;
+    if (bhi_retention_off() && buffer->pooled && !buffer->block)
+        return true; /* nobody's any more: the worker will not know it */
     struct bhi_outgoing *outgoing = new_outgoing(BHI_MSG_BUFFER_ATTACH);
     if (!outgoing)
         return false;
     outgoing->message.buffer_attach.buffer = buffer->id;
-    outgoing->message.buffer_attach.size = buffer->size;
+    outgoing->message.buffer_attach.size = buffer->block ? buffer->block->bytes : buffer->size;
     outgoing->message.buffer_attach.writable = writes;
     outgoing->fd = writes ? fcntl(buffer->fd, F_DUPFD_CLOEXEC, 0) : bhi_memfd_read_only(buffer->fd);
     if (outgoing->fd < 0 || !bhi_idset_reserve(&worker->buffers, 1) ||
-        (writes && !bhi_idset_reserve(&worker->written, 1))) {
+        (writes && !bhi_idset_reserve(&worker->written, 1)) ||
+        (buffer->block && !bhi_pool_expose(buffer->block, worker))) {
         close_fd(&outgoing->fd);
         free(outgoing);
         return false;
@@ -222,6 +228,8 @@ static bool introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer
 
 static bool introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *kernel) {
     if (bhi_idset_has(&worker->kernels, kernel->id))
+        return true;
+    if (bhi_retention_off() && !bhi_handle_live(&kernel->handle))
         return true;
     struct bhi_list messages;
     bhi_list_init(&messages);
@@ -354,6 +362,16 @@ enum bhi_publish bhi_worker_publish(struct bhi_worker *worker, struct bhi_reques
     return BHI_PUBLISHED;
 }
 
+/* One of them may have been refused because a worker could not map or import what it bound. */
+static void spoil_blocks(const struct bhi_submission *submission) {
+    for (uint32_t i = 0; i < submission->use_count; i++) {
+        struct bhi_block *block =
+            BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content)->block;
+        if (block)
+            block->spoilt = true;
+    }
+}
+
 /* Hands the core the next result, as the worker wrote it. False: it lied. */
 static bool take_result(struct bhi_worker *worker) {
     struct bhi_result result;
@@ -372,6 +390,8 @@ static bool take_result(struct bhi_worker *worker) {
     outcome.started_ns = result.started_ns;
     outcome.ended_ns = result.ended_ns;
     outcome.message = text;
+    if (result.status != BH_OK && result.status != BH_CANCELLED)
+        spoil_blocks(BHI_CONTAINER(worker->crew.inflight.next, struct bhi_submission, link));
     return bhi_crew_result(&worker->crew, &outcome);
 }
 

@@ -89,8 +89,9 @@ struct bhi_worker {
     struct bhi_progress_view progress;
     bool recheck;             /* the reactor shall harvest */
     uint64_t refused_seen;    /* progress.refused_allocations at the last harvest */
-    struct bhi_idset buffers; /* attached */
+    struct bhi_idset buffers; /* attached: buffers without a block, and blocks (pool.h) */
     struct bhi_idset written; /* of them, those that it may write */
+    struct bhi_pool_user pool;
     struct bhi_idset kernels; /* created */
     struct bhi_list outbox;   /* bhi_outgoing.link */
     uint32_t control_sent;    /* queued so far, modulo 2^32 */

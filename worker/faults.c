@@ -241,9 +241,9 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
  * attaches, creates and submits as well, and is not meant. */
 static bool counts(const char *name) {
     static const char *const starting[] = {
-        "spawned",      "capabilities", "sandbox",    "connect",     "token",
-        "hello",        "device",       "warm_up",    "lock_down",   "ready",
-        "fork_request", "before_fork",  "after_fork", "exit_report", "say"};
+        "spawned",     "keeper",     "capabilities", "sandbox",   "connect", "token",
+        "hello",       "device",     "warm_up",      "lock_down", "ready",   "fork_request",
+        "before_fork", "after_fork", "exit_report",  "say"};
     for (size_t i = 0; i < sizeof starting / sizeof starting[0]; i++) {
         if (strcmp(name, starting[i]) == 0) {
             faults.running |= strcmp(name, "ready") == 0;

@@ -46,6 +46,7 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
 
 /* The points:
  *   spawned        (fail: the zygote says so only when the worker has said that it is ready)
+ *   keeper         (fail: it is taken over, and goes on for ever)
  *   capabilities   (fail: they are kept)      token   (fail: a wrong one is sent)
  *   sandbox, connect, hello, device, warm_up, lock_down, ready     while starting
  *   fork_request, before_fork, after_fork   in the zygote: a worker is asked for, about to be

@@ -1,8 +1,14 @@
 #include "keeper.h"
 
+#include "faults.h"
+#include "futex.h"
+
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -10,17 +16,33 @@
 #include <unistd.h>
 
 #define STACK_BYTES 16384
+#define START_NS    (2ull * 1000000000)
+
+enum { STARTING, KEEPING, FAILED };
+static _Atomic int state; /* the keeper writes it, the worker waits for it */
+static bool taken_over;   /* a test: what it would do for a worker that was taken over */
 
 /* Shares everything with the worker, also errno: only calls that succeed, and nothing of libc
  * beyond them. */
 static int keep(void *argument) {
     const int pipe_end = (int)(ptrdiff_t)argument;
     char byte;
+    /* Before anybody hears of the worker's death: see keeper.h. If it has died already, no driver
+     * code ever ran, and the end of the pipe will do. */
+    if (syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) {
+        atomic_store(&state, FAILED);
+        syscall(SYS_exit, 0);
+    }
     if (pipe_end > 0) {
         syscall(SYS_close_range, 0u, (unsigned)pipe_end - 1, 0u);
     }
     syscall(SYS_close_range, (unsigned)pipe_end + 1, ~0u, 0u);
-    if (syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) == 0) {
+    const bool strict = syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) == 0;
+    atomic_store(&state, strict ? KEEPING : FAILED);
+    while (taken_over) {
+        atomic_signal_fence(memory_order_seq_cst);
+    }
+    if (strict) {
         syscall(SYS_read, pipe_end, &byte, (size_t)1); /* ends with 0: nobody writes */
     }
     syscall(SYS_exit, 0);
@@ -33,10 +55,17 @@ int bhi_keeper_start(int pipe_end, struct bhi_failure *failure) {
     if (stack == MAP_FAILED) {
         return bhi_fail(failure, BH_SYSTEM, errno, "no stack for the keeper");
     }
-    /* A sibling, not a child: the zygote reaps it, whichever of the two ends first. */
-    const int flags = CLONE_VM | CLONE_PARENT;
-    if (clone(keep, stack + STACK_BYTES, flags, (void *)(ptrdiff_t)pipe_end) < 0) {
+    taken_over = BHI_FAULT_FAILS("keeper");
+    /* A child, so that it gets its parent's death signal; the zygote inherits and reaps it. */
+    if (clone(keep, stack + STACK_BYTES, CLONE_VM, (void *)(ptrdiff_t)pipe_end) < 0) {
         return bhi_fail(failure, BH_SYSTEM, errno, "cannot make the keeper");
     }
-    return 0;
+    /* No driver code runs before it is behind its walls. */
+    const uint64_t end_ns = bhi_deadline_ns(START_NS);
+    while (atomic_load(&state) == STARTING && bhi_now_ns() < end_ns) {
+        sched_yield();
+    }
+    return atomic_load(&state) == KEEPING
+               ? 0
+               : bhi_fail(failure, BH_SYSTEM, ETIMEDOUT, "the keeper does not start");
 }

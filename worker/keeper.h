@@ -9,6 +9,12 @@
  * descriptor (the read end of that pipe), and is in seccomp's strict mode, which knows read, write,
  * _exit and sigreturn.
  *
+ * And it is no way to outlive the worker. Whoever takes a worker over can make the keeper run what
+ * he likes as soon as its read returns, and it shares the mappings of buffers, which a confirmed
+ * death gives to others. So the kernel kills it when the worker dies (PDEATHSIG), which is before
+ * anybody is told of that death; asleep in its read it never comes back to a program then. The pipe
+ * is for a worker that dies before that is set.
+ *
  * Only for drivers whose device is the worker's own threads. A GPU runs on after its process, and
  * there the death must not be reported before the kernel has taken the device's mappings away. */
 #ifndef BHI_KEEPER_H

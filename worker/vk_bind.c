@@ -4,6 +4,7 @@
 #include "vk_fault.h"
 
 #include <bulkhead/bulkhead.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The reflection's binding at |set|, |binding|, or -1. They are sorted. */
@@ -101,6 +102,12 @@ static bool resolve_bindings(struct bhi_recorder *r, const struct bhi_vk_kernel 
             return false;
         }
         buffers[at] = bhi_recorder_buffer(r, given[i].buffer, given[i].access & BH_WRITE);
+        if (buffers[at] == NULL && r->fault->status == BH_BINDING_MISMATCH) {
+            char why[128];
+            snprintf(why, sizeof why, "%.127s", r->fault->text);
+            bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE ": %s", place->set, place->binding,
+                          place->name, BHI_KERNEL_LABEL(kernel), why);
+        }
         if (buffers[at] == NULL || !check_range(r, kernel, place, &given[i], buffers[at])) {
             return false;
         }

@@ -81,6 +81,9 @@ typedef struct bh_context_options {
     uint64_t restart_window_ns; /* in which a spent budget refills, evenly; default 60 s; also how
                                    long UNAVAILABLE lasts */
     uint64_t start_timeout_ns;  /* a worker that is not ready by then is killed; default 30 s */
+    uint64_t pool_limit; /* bytes of memory of released buffers that are kept for new ones, besides
+                            what is in use; default a 16th of the machine's memory, 1 GiB at most;
+                            0: none is kept */
     /* Called for each line that a worker or the library logs (a death, a failed
      * start, a stream that can have no worker, a worker that is ready), from a thread which
      * serves the whole context: it should return soon. What it may call is what a completion
@@ -127,6 +130,26 @@ BH_API BH_MUST_USE bh_status bh_context_reset(bh_context *context, bh_detail *de
  * NUL, like snprintf. It takes no reference and changes nothing. Blocks for a second at most: when
  * the context cannot be looked at by then, the text says so. */
 BH_API size_t bh_context_describe(bh_context *context, char *text, size_t size);
+
+/* What the context's pool keeps, and what it has done since the context was made. */
+typedef struct bh_pool_stats {
+    uint64_t bytes;        /* kept now: of buffers that are gone, not of those that are there */
+    uint64_t blocks;       /* kept now */
+    uint64_t hits;         /* buffers that were made of memory that was kept */
+    uint64_t misses;       /* buffers that the pool could have served, and had nothing for */
+    uint64_t evictions;    /* blocks given back to the machine: over pool_limit, or trimmed */
+    uint64_t zeroed_bytes; /* overwritten with zeroes for reuse */
+} bh_pool_stats;
+
+/* Gives memory that the pool keeps back to the machine, the longest unused first, until it keeps
+ * |bytes| at most (0: all of it). What a buffer or a submission still uses is not in the pool, and
+ * stays as it is (B3). The library does it by itself when it runs out of memory or descriptors for
+ * a buffer. Returns BH_OK, BH_INVALID_ARGUMENT, BH_CLOSED, BH_FORKED. Does not block. */
+BH_API BH_MUST_USE bh_status bh_context_trim(bh_context *context, uint64_t bytes,
+                                             bh_detail *detail);
+/* Returns BH_OK, BH_INVALID_ARGUMENT, BH_CLOSED, BH_FORKED (all zero then). Does not block. */
+BH_API BH_MUST_USE bh_status bh_context_pool_stats(bh_context *context, bh_pool_stats *out_stats,
+                                                   bh_detail *detail);
 
 /* -- streams -------------------------------------------------------------------------------- */
 
@@ -194,9 +217,42 @@ typedef enum bh_map_intent {
 /* Makes a zero-filled buffer of |size| bytes (0 is legal): a sealed memfd, mapped here, imported
  * by workers without a copy (B1). Memory is reserved now, so that touching it cannot fault; more
  * than the machine has available is refused. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY,
- * BH_SYSTEM, BH_TOO_LARGE (over 1 TiB), BH_CLOSED. Costs about 9 µs a page: reuse buffers. */
+ * BH_SYSTEM, BH_TOO_LARGE (over 1 TiB), BH_CLOSED. Fresh memory costs about 1 ms a MiB;
+ * bh_buffer_create_with says how to come by used memory in a loop. */
 BH_API BH_MUST_USE bh_status bh_buffer_create(bh_context *context, uint64_t size,
                                               bh_buffer **out_buffer, bh_detail *detail);
+
+typedef enum bh_buffer_flags {
+    /* It need not be zero-filled: where its memory was used before, by buffers that the worker of
+     * |stream| had then and has not died since, it has what they held. Any other memory, and all of
+     * it where no stream is given, is zero all the same. */
+    BH_BUFFER_UNINITIALIZED = 1,
+} bh_buffer_flags;
+
+typedef struct bh_buffer_options {
+    size_t struct_size; /* set by bh_buffer_options_init */
+    bh_stream *stream;  /* that is going to use it most; NULL: not known. No reference is kept */
+    uint32_t flags;     /* bh_buffer_flags */
+} bh_buffer_options;
+
+BH_API void bh_buffer_options_init(bh_buffer_options *options);
+
+/* As bh_buffer_create; |options| may be NULL.
+ *
+ * The memory of buffers that are gone is used again (pool_limit says how much is kept), but never
+ * so that somebody can reach what is not his: a worker that was given memory once can read and
+ * write it until it is confirmed dead, whatever it was told. So a buffer that is made without a
+ * stream gets no memory that a living worker has had. One that is made for a stream may get what
+ * its present worker had before, which costs neither page faults nor an import: make, bind and
+ * release per job with |stream| set.
+ *
+ * A buffer made for a stream may be bound to any stream, like all others. But that worker may reach
+ * it from the start, not from its first binding there: what the host or another stream puts into it
+ * is as safe from that worker as if it had been bound to |stream| before, and no safer.
+ * Returns what bh_buffer_create returns. */
+BH_API BH_MUST_USE bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
+                                                   const bh_buffer_options *options,
+                                                   bh_buffer **out_buffer, bh_detail *detail);
 /* Blocks as |intent| says, at most |timeout_ns|. *out_pointer is page aligned and valid until the
  * last reference to the buffer is gone; a zero-length buffer has a pointer too. There is no unmap.
  * Returns BH_OK, BH_TIMEOUT, or the verdict's code where the content is poisoned. */

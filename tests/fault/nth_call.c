@@ -104,6 +104,50 @@ static bh_status read_then_write(struct scene *scene, bh_detail *detail) {
     return status;
 }
 
+/* Nothing is kept: memory must be fresh. */
+static void empty_pool(struct scene *scene) {
+    BHT_EQ(bh_context_trim(scene->context, 0, NULL), BH_OK);
+}
+
+/* Something is: all but the buffer itself is there. */
+static void fill_pool(struct scene *scene) {
+    bh_buffer_release(fx_buffer(scene->context, 10000));
+}
+
+/* Makes a buffer for a stream, has the worker fill it, and drops it. */
+static bh_status buffer_for_a_stream(struct scene *scene, bh_detail *detail) {
+    bh_buffer_options options;
+    bh_buffer_options_init(&options);
+    options.stream = scene->stream;
+    options.flags = BH_BUFFER_UNINITIALIZED;
+    bh_buffer *buffer;
+    bh_event *event = NULL;
+    bh_status status = bh_buffer_create_with(scene->context, 10000, &options, &buffer, detail);
+    const bh_command fill = {
+        .type = BH_COMMAND_FILL, .dst = buffer, .size = 10000, .fill_value = 0x11111111};
+    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    if (status == BH_OK)
+        status = bh_submit(scene->stream, &info, &event, detail);
+    if (status == BH_OK) {
+        bh_status end = bht_end(event, bht_where());
+        char bytes[10000];
+        if (end == BH_OK)
+            status = bh_buffer_read(buffer, 0, bytes, sizeof bytes, FX_SECONDS, detail);
+        for (size_t i = 0; end == BH_OK && status == BH_OK && i < sizeof bytes; i++)
+            BHT_EQ(bytes[i], 0x11);
+    }
+    bh_buffer_release(buffer);
+    return status;
+}
+
+static bh_status pooled_buffer(struct scene *scene, bh_detail *detail) {
+    return buffer_create(scene, detail);
+}
+
+static bh_status trim(struct scene *scene, bh_detail *detail) {
+    return bh_context_trim(scene->context, 0, detail);
+}
+
 static bh_status buffer_use(struct scene *scene, bh_detail *detail) {
     void *pointer;
     char bytes[64] = {0};
@@ -391,11 +435,14 @@ static void sweep_entry(const char *name, setting *before, entry *call,
 /*    entry            allocation, mapping, descriptor, process, send: how many at least */
 ENTRY(context_create, NULL, 4, 2, 4, 1)
 ENTRY(stream_create, NULL, 1)
-ENTRY(buffer_create, NULL, 1, 4, 1)
-ENTRY(large_buffer_create, NULL, 0, 0, 2)
 ENTRY(buffer_wrap, NULL, 1, 3, 4)
 ENTRY(buffer_describe, NULL, 1)
-ENTRY(read_then_write, NULL, 20, 16, 12)
+ENTRY(read_then_write, empty_pool, 20, 16, 12)
+ENTRY(buffer_create, empty_pool, 2, 4, 1)
+ENTRY(large_buffer_create, empty_pool, 0, 0, 2)
+ENTRY(buffer_for_a_stream, empty_pool, 5, 4, 2)
+ENTRY(pooled_buffer, fill_pool, 1, 1)
+ENTRY(trim, fill_pool, 0)
 ENTRY(buffer_use, NULL, 0)
 ENTRY(kernel_create, NULL, 2, 3, 1)
 ENTRY(prepare_refused, NULL, 7, 3, 2)
@@ -415,6 +462,9 @@ int main(int argc, char **argv) {
         BHT_TEST(nth_in_buffer_wrap),
         BHT_TEST(nth_in_buffer_describe),
         BHT_TEST_WITH(nth_in_read_then_write, 120, 0),
+        BHT_TEST(nth_in_pooled_buffer),
+        BHT_TEST(nth_in_buffer_for_a_stream),
+        BHT_TEST(nth_in_trim),
         BHT_TEST(nth_in_buffer_use),
         BHT_TEST(nth_in_kernel_create),
         BHT_TEST(nth_in_prepare_refused),

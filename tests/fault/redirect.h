@@ -53,6 +53,7 @@ int bht_pidfd_open(pid_t pid, unsigned flags);
 #define ftruncate(...)      BHT_SEAM(BHT_MAPPING, ENOSPC, -1, ftruncate, __VA_ARGS__)
 #define fallocate(...)      BHT_SEAM(BHT_MAPPING, ENOSPC, -1, fallocate, __VA_ARGS__)
 #define fchmod(...)         BHT_SEAM(BHT_MAPPING, EPERM, -1, fchmod, __VA_ARGS__)
+#define fstat(...)          BHT_SEAM(BHT_MAPPING, EIO, -1, fstat, __VA_ARGS__)
 #define madvise(...)        BHT_SEAM(BHT_MAPPING, ENOMEM, -1, madvise, __VA_ARGS__)
 #define pwrite(...)         BHT_SEAM(BHT_MAPPING, ENOSPC, -1, pwrite, __VA_ARGS__)
 #define fcntl(...)          BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, fcntl, __VA_ARGS__)

@@ -208,7 +208,7 @@ static void who_is_told(void) {
     expect_says(bh_launch(stream, square, none, NULL, 0, NULL, 0, &e, &detail), BH_INVALID_ARGUMENT,
                 "bh_launch: groups[1] is 0", "");
     expect_says(bh_launch(stream, square, one, &bad, 1, NULL, 0, &e, &detail), BH_INVALID_ARGUMENT,
-                "bh_launch: set 2 binding 3: ", "NULL");
+                "bh_launch: set 2 binding 3 of kernel \"square\": ", "NULL");
     expect_says(bh_kernel_prepare(NULL, stream, &e, &detail), BH_INVALID_ARGUMENT,
                 "bh_kernel_prepare: ", "kernel");
     expect_says(bh_kernel_reflect(square, NULL, 0, &info, &detail), BH_INVALID_ARGUMENT,

@@ -1,0 +1,230 @@
+#include "pool.h"
+#include "core/detail.h"
+#include "worker_proc.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define LIMIT_SHARE 16u          /* of the machine's memory */
+#define LIMIT_MOST  (1ull << 30) /* and not more than this */
+#define MOST_SHARE  8u           /* of the descriptors that this process may have */
+#define MOST_BLOCKS 1024u
+#define SMALL_PAGES 4u /* below, each number of pages is a class of its own */
+
+void bhi_pool_init(struct bhi_pool *pool, uint64_t limit) {
+    *pool = (struct bhi_pool){.limit = limit, .most = MOST_BLOCKS};
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / MOST_SHARE < MOST_BLOCKS)
+        pool->most = (uint32_t)(files.rlim_cur / MOST_SHARE);
+    bhi_list_init(&pool->ages);
+    for (uint32_t i = 0; i < BHI_POOL_CLASSES; i++)
+        bhi_list_init(&pool->shelves[i]);
+}
+
+void bhi_pool_user_init(struct bhi_pool_user *user) {
+    bhi_list_init(&user->exposures);
+    for (uint32_t i = 0; i < BHI_POOL_CLASSES; i++)
+        bhi_list_init(&user->shelves[i]);
+}
+
+uint64_t bhi_pool_default_limit(void) {
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t share = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page / LIMIT_SHARE : 0;
+    return share && share < LIMIT_MOST ? share : LIMIT_MOST;
+}
+
+/* -- size classes ----------------------------------------------------------------------------- */
+
+uint64_t bhi_pool_round(const struct bhi_pool *pool, uint64_t size, uint32_t *out_class) {
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t pages = size ? (size - 1) / page + 1 : 1, rounded = pages;
+    uint32_t size_class = (uint32_t)(pages - 1);
+    if (pages > SMALL_PAGES) {
+        /* The three highest bits of |pages| - 1 number the quarter; what is below is rounded up. */
+        unsigned shift = 61 - (unsigned)__builtin_clzll(pages - 1);
+        uint64_t quarter = (pages - 1) >> shift;
+        rounded = (quarter + 1) << shift;
+        size_class = shift * 4 + (uint32_t)quarter;
+    }
+    /* A buffer of no bytes is no memory to a worker. */
+    bool kept = size && size_class < BHI_POOL_CLASSES && rounded * page <= pool->limit;
+    *out_class = kept ? size_class : BHI_POOL_CLASSES;
+    return (kept ? rounded : pages) * page;
+}
+
+/* -- blocks ----------------------------------------------------------------------------------- */
+
+static void free_block(struct bhi_doomed *doomed) {
+    struct bhi_block *block = BHI_CONTAINER(doomed, struct bhi_block, doomed);
+    munmap(block->pointer, block->bytes);
+    close(block->fd);
+    free(block);
+}
+
+struct bhi_block *bhi_pool_adopt(bh_context *context, uint32_t size_class, int fd, void *pointer,
+                                 uint64_t bytes) {
+    struct bhi_block *block = calloc(1, sizeof *block);
+    if (!block)
+        return NULL;
+    block->doomed.free = free_block;
+    block->id = bhi_context_new_id(context);
+    block->bytes = bytes;
+    block->fd = fd;
+    block->pointer = pointer;
+    block->size_class = size_class;
+    bhi_list_init(&block->age);
+    bhi_list_init(&block->shelf);
+    bhi_list_init(&block->exposures);
+    context->pool.stats.misses++;
+    return block;
+}
+
+static void drop_exposure(struct bhi_exposure *exposure) {
+    bhi_list_remove(&exposure->of_block);
+    bhi_list_remove(&exposure->of_worker);
+    free(exposure);
+}
+
+bool bhi_pool_expose(struct bhi_block *block, struct bhi_worker *worker) {
+    BHI_LIST_EACH(node, &block->exposures)
+    if (BHI_CONTAINER(node, struct bhi_exposure, of_block)->worker == worker)
+        return true;
+    struct bhi_exposure *exposure = calloc(1, sizeof *exposure);
+    if (!exposure)
+        return false;
+    exposure->block = block;
+    exposure->worker = worker;
+    bhi_list_append(&block->exposures, &exposure->of_block);
+    bhi_list_append(&worker->pool.exposures, &exposure->of_worker);
+    return true;
+}
+
+static bool is_free(const struct bhi_block *block) {
+    return !bhi_list_empty(&block->age);
+}
+
+/* Puts a FREE block where those who may have it look for it. */
+static void shelve(bh_context *context, struct bhi_block *block) {
+    bhi_list_remove(&block->shelf);
+    const struct bhi_list *first = block->exposures.next;
+    if (first == &block->exposures)
+        bhi_list_append(&context->pool.shelves[block->size_class], &block->shelf);
+    else if (first->next == &block->exposures)
+        bhi_list_append(&BHI_CONTAINER(first, struct bhi_exposure, of_block)
+                             ->worker->pool.shelves[block->size_class],
+                        &block->shelf);
+}
+
+static void unshelve(bh_context *context, struct bhi_block *block) {
+    bhi_list_remove(&block->age);
+    bhi_list_remove(&block->shelf);
+    context->pool.stats.bytes -= block->bytes;
+    context->pool.stats.blocks--;
+}
+
+/* -- in and out ------------------------------------------------------------------------------- */
+
+/* One that is to die is not trusted with more. */
+static bool serves(const struct bhi_worker *worker) {
+    return worker->state == BHI_RUNNING && worker->crew.kill == BHI_KILL_NONE && !worker->crew.lied;
+}
+
+struct bhi_block *bhi_pool_take(bh_context *context, uint32_t size_class, struct bhi_worker *worker,
+                                bool *out_own) {
+    *out_own = worker && serves(worker) && !bhi_list_empty(&worker->pool.shelves[size_class]);
+    const struct bhi_list *shelf =
+        *out_own ? &worker->pool.shelves[size_class] : &context->pool.shelves[size_class];
+    if (bhi_list_empty(shelf))
+        return NULL;
+    /* The newest: it may still be in a cache. */
+    struct bhi_block *block = BHI_CONTAINER(shelf->prev, struct bhi_block, shelf);
+    unshelve(context, block);
+    context->pool.stats.hits++;
+    return block;
+}
+
+/* Workers unmap it; what they could do to it no longer matters, since nobody gets it any more. */
+void bhi_pool_discard(bh_context *context, struct bhi_block *block) {
+    BHI_LIST_EACH_SAFE(node, &block->exposures) {
+        struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_block);
+        bhi_worker_forget_buffer(exposure->worker, block->id);
+        drop_exposure(exposure);
+    }
+    bhi_context_doom(context, &block->doomed);
+}
+
+static void evict(bh_context *context) {
+    struct bhi_block *oldest = BHI_CONTAINER(context->pool.ages.next, struct bhi_block, age);
+    unshelve(context, oldest);
+    context->pool.stats.evictions++;
+    bhi_pool_discard(context, oldest);
+}
+
+void bhi_pool_trim(bh_context *context, uint64_t bytes) {
+    while (context->pool.stats.bytes > bytes)
+        evict(context);
+}
+
+void bhi_pool_give(bh_context *context, struct bhi_block *block) {
+    struct bhi_pool *pool = &context->pool;
+    if (pool->closed || !pool->most) {
+        bhi_pool_discard(context, block);
+        return;
+    }
+    if (block->spoilt) {
+        /* Perhaps a worker could not map or import it: then it must be told again. */
+        block->spoilt = false;
+        BHI_LIST_EACH(node, &block->exposures)
+        bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_exposure, of_block)->worker,
+                                 block->id);
+    }
+    bhi_list_append(&pool->ages, &block->age);
+    pool->stats.bytes += block->bytes;
+    pool->stats.blocks++;
+    shelve(context, block);
+    while (pool->stats.bytes > pool->limit || pool->stats.blocks > pool->most)
+        evict(context);
+}
+
+void bhi_pool_close(bh_context *context) {
+    context->pool.closed = true;
+    bhi_pool_trim(context, 0);
+}
+
+void bhi_pool_worker_died(struct bhi_worker *worker) {
+    BHI_LIST_EACH_SAFE(node, &worker->pool.exposures) {
+        struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_worker);
+        struct bhi_block *block = exposure->block;
+        drop_exposure(exposure);
+        if (is_free(block))
+            shelve(worker->context, block);
+    }
+}
+
+/* -- the public side --------------------------------------------------------------------------- */
+
+BH_API bh_status bh_context_trim(bh_context *context, uint64_t bytes, bh_detail *detail) {
+    bh_status status = bhi_context_check(context, "bh_context_trim", detail);
+    if (status != BH_OK)
+        return status;
+    bhi_context_lock(context);
+    bhi_pool_trim(context, bytes);
+    bhi_context_unlock(context);
+    return BH_OK;
+}
+
+BH_API bh_status bh_context_pool_stats(bh_context *context, bh_pool_stats *out_stats,
+                                       bh_detail *detail) {
+    if (!out_stats)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_context_pool_stats: out_stats is NULL");
+    *out_stats = (bh_pool_stats){0};
+    bh_status status = bhi_context_check(context, "bh_context_pool_stats", detail);
+    if (status != BH_OK)
+        return status;
+    bhi_context_lock(context);
+    *out_stats = context->pool.stats;
+    bhi_context_unlock(context);
+    return BH_OK;
+}

@@ -1,0 +1,19 @@
+/* The ablation switch (B4): in test builds, with BULKHEAD_TEST_RETENTION=off, a submission does not
+ * keep what it uses. The memory of a buffer goes back to the pool, and a kernel away from the
+ * workers, when the caller drops the last reference, in flight or not. What tests of retention see
+ * then is what it is there for: they must fail. Not in the shipped library. */
+#ifndef BHI_RETENTION_H
+#define BHI_RETENTION_H
+
+#include <stdbool.h>
+
+#if BHI_RETENTION_SWITCH
+bool bhi_retention_off(void); /* tests/fault/retention.c */
+#else
+#define BHI_RETENTION_SWITCH 0
+static inline bool bhi_retention_off(void) {
+    return false;
+}
+#endif
+
+#endif

@@ -1,0 +1,391 @@
+/* Cases 21 to 27 of docs/semantics.md: buffers live as long as the device needs them.
+ *
+ * Those that are about retention are run a second time, with retention switched off in the test
+ * build of the library (B4): what they say then is in ablated.cmake. */
+#include "stage.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#define MANY 8u
+
+static bh_buffer *buffer_for(struct stage *s, bh_stream *stream, float value) {
+    bh_buffer_options options;
+    bh_buffer_options_init(&options);
+    options.stream = stream;
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    if (bh_buffer_create_with(s->context, STAGE_FLOATS * sizeof(float), &options, &buffer,
+                              &detail) != BH_OK)
+        BHT_FAIL("bh_buffer_create_with: %s", detail.message);
+    float *floats = (float *)(void *)fx_pointer(buffer);
+    for (uint32_t i = 0; i < STAGE_FLOATS; i++)
+        floats[i] = value;
+    return buffer;
+}
+
+static bh_pool_stats pool(struct stage *s) {
+    bh_pool_stats stats;
+    BHT_EQ(bh_context_pool_stats(s->context, &stats, NULL), BH_OK);
+    return stats;
+}
+
+static void expect_all(bh_buffer *buffer, float value, const char *otherwise) {
+    float floats[STAGE_FLOATS];
+    BHT_EQ(bh_buffer_read(buffer, 0, floats, sizeof floats, FX_SECONDS, NULL), BH_OK);
+    for (uint32_t i = 0; i < STAGE_FLOATS; i++)
+        if (floats[i] != value)
+            BHT_FAIL("%s: element %u is %g, must be %g", otherwise, i, (double)floats[i],
+                     (double)value);
+}
+
+static void open_gate(struct stage *s) {
+    *s->word = FX_GATE_OPEN;
+    ev_ready(s->bad);
+}
+
+/* Buffers of the same size, made in another thread, for any stream and for none, full of sevens. */
+struct others {
+    struct stage *stage;
+    bh_buffer *buffers[MANY];
+};
+
+static void *make_others(void *argument) {
+    struct others *o = argument;
+    bh_stream *const streams[] = {o->stage->a, NULL, o->stage->b};
+    for (uint32_t i = 0; i < MANY; i++)
+        o->buffers[i] = buffer_for(o->stage, streams[i % BHT_COUNT(streams)], 7);
+    return NULL;
+}
+
+static struct others others_elsewhere(struct stage *s) {
+    struct others others = {.stage = s};
+    pthread_t thread;
+    BHT_EQ(pthread_create(&thread, NULL, make_others, &others), 0);
+    pthread_join(thread, NULL);
+    return others;
+}
+
+static void release_others(struct others *o) {
+    for (uint32_t i = 0; i < MANY; i++) {
+        expect_all(o->buffers[i], 7, "what is in flight wrote into memory that it no longer has");
+        bh_buffer_release(o->buffers[i]);
+    }
+}
+
+/* -- 21, 22: dropped in flight, allocated elsewhere -------------------------------------------- */
+
+/* |stream|: a's lane holds it behind the gate; b's queue holds it, since it waits for the gate. */
+static void temporary(bool in_lane) {
+    struct stage s;
+    stage_open(&s);
+    bh_stream *stream = in_lane ? s.a : s.b;
+    bh_buffer *temporary = buffer_for(&s, stream, 3);
+    bh_event *event = ev_square(&s, stream, temporary, s.y, &s.bad, in_lane ? 0 : 1);
+    bh_buffer_release(temporary); /* every handle there is */
+    struct others others = others_elsewhere(&s);
+    BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
+    open_gate(&s);
+    ev_ready(event);
+    expect_all(s.y, 9, "its input was issued again in flight");
+    release_others(&others);
+    bh_event_release(event);
+    ev_well(&s);
+    stage_close(&s);
+}
+
+static void case_21_a_temporary_in_a_lane_keeps_its_memory(void) {
+    temporary(true);
+}
+
+static void case_21_a_temporary_in_a_queue_keeps_its_memory(void) {
+    temporary(false);
+}
+
+static void case_22_a_dropped_output_keeps_its_memory(void) {
+    struct stage s;
+    stage_open(&s);
+    bh_buffer *output = buffer_for(&s, s.a, 3);
+    bh_event *event = ev_square(&s, s.a, s.x, output, NULL, 0);
+    bh_buffer_release(output);
+    struct others others = others_elsewhere(&s);
+    BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
+    open_gate(&s);
+    ev_ready(event);
+    release_others(&others);
+    bh_event_release(event);
+    ev_well(&s);
+    stage_close(&s);
+}
+
+/* -- 23: trimming ------------------------------------------------------------------------------ */
+
+static void case_23_trimming_spares_what_is_in_flight(void) {
+    struct stage s;
+    stage_open(&s);
+    bh_buffer *idle = buffer_for(&s, s.b, 1), *in = buffer_for(&s, s.b, 3);
+    bh_event *event = ev_square(&s, s.b, in, s.y, &s.bad, 1);
+    bh_buffer_release(idle);
+    bh_buffer_release(in);
+    BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
+    bh_pool_stats stats = pool(&s);
+    BHT_EQ(stats.bytes, 0);
+    open_gate(&s);
+    ev_ready(event);
+    expect_all(s.y, 9, "its input was trimmed in flight");
+    BHT_EQ(stats.evictions, 1); /* the one that nobody used */
+    bh_event_release(event);
+    ev_well(&s);
+    stage_close(&s);
+}
+
+/* -- 24: retained or refused ------------------------------------------------------------------- */
+
+static void case_24_a_bound_handle_is_retained(void) {
+    struct stage s;
+    stage_open(&s);
+    bh_kernel *square = fx_kernel(s.context, "square");
+    bh_buffer *in = buffer_for(&s, s.b, 3);
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.binding = 1, .buffer = s.y, .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+    };
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .kernel = square,
+                                .groups = {1, 1, 1},
+                                .bindings = bindings,
+                                .binding_count = 2};
+    bh_event *event = ev_submit(s.b, &command, 1, &s.bad, 1);
+    bh_kernel_release(square);
+    open_gate(&s);
+    ev_ready(event);
+    expect_all(s.y, 9, "wrong bytes");
+    bh_buffer_release(in);
+    bh_event_release(event);
+    ev_well(&s);
+    stage_close(&s);
+}
+
+static void refused(bh_stream *stream, const bh_command *command, const char *what) {
+    const bh_submit_info info = {.commands = command, .command_count = 1};
+    bh_event *event = NULL;
+    bh_detail detail;
+    BHT_EQ(bh_submit(stream, &info, &event, &detail), BH_INVALID_ARGUMENT);
+    BHT_TRUE(event == NULL);
+    BHT_STR_HAS(detail.message, what);
+    BHT_STR_HAS(detail.message, "was released");
+}
+
+static void case_24_a_handle_without_a_reference_is_refused(void) {
+    struct stage s;
+    stage_open(&s);
+    bh_buffer *gone = buffer_for(&s, s.b, 3);
+    bh_event *event = ev_square(&s, s.b, gone, s.y, &s.bad, 1);
+    bh_buffer_release(gone); /* a submission has it still: that is no reference of the caller's */
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = gone, .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+    };
+    const bh_command dispatch = {.type = BH_COMMAND_DISPATCH,
+                                 .kernel = s.square,
+                                 .groups = {1, 1, 1},
+                                 .bindings = bindings,
+                                 .binding_count = 2};
+    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = gone, .size = BH_WHOLE_SIZE};
+    const bh_command from = {
+        .type = BH_COMMAND_COPY, .src = gone, .dst = s.z, .size = BH_WHOLE_SIZE};
+    const bh_command to = {.type = BH_COMMAND_COPY, .src = s.x, .dst = gone, .size = BH_WHOLE_SIZE};
+    refused(s.b, &dispatch, "buffer");
+    refused(s.b, &fill, "dst");
+    refused(s.b, &from, "src");
+    refused(s.b, &to, "dst");
+    open_gate(&s);
+    fx_verdict(event);
+    bh_event_release(event);
+    ev_well(&s);
+    stage_close(&s);
+}
+
+/* -- 25: when ---------------------------------------------------------------------------------- */
+
+static void case_25_temporaries_go_at_their_own_end(void) {
+    struct stage s;
+    stage_open_with(&s, NULL, BH_FOREVER);
+    bh_buffer *temporary = buffer_for(&s, s.a, 0);
+    volatile uint32_t *word = fx_pointer(temporary);
+    bh_event *first = fx_gate(s.a, s.hang, temporary);
+    fx_await_gate(temporary);
+    bh_buffer_release(temporary);
+    if (pool(&s).blocks)
+        BHT_FAIL("it was released before its submission had ended");
+    bh_event *second = fx_gate(s.a, s.hang, s.gate); /* the stream is not going to be idle */
+    BHT_EQ(pool(&s).blocks, 0);
+    word[0] = FX_GATE_OPEN;
+    ev_ready(first);
+    fx_await_gate(s.gate);
+    WAIT_UNTIL(pool(&s).blocks == 1, 20000);
+    BHT_EQ(bh_event_query(second), BH_EVENT_PENDING);
+    /* And it can be had at once. */
+    bh_buffer *next = buffer_for(&s, s.a, 1);
+    BHT_TRUE(fx_pointer(next) == word);
+    *s.word = FX_GATE_OPEN;
+    ev_ready(second);
+    bh_buffer_release(next);
+    bh_event_release(first);
+    bh_event_release(second);
+    ev_well(&s);
+    stage_close(&s);
+}
+
+/* -- 26: what is not registered ---------------------------------------------------------------- */
+
+static void case_26_unregistered_names_kernel_and_slot(void) {
+    struct stage s;
+    stage_open(&s);
+    bh_buffer *gone = buffer_for(&s, s.b, 3);
+    bh_buffer_release(gone);
+    bh_buffer *const wrong[] = {NULL, gone};
+    for (size_t i = 0; i < BHT_COUNT(wrong); i++) {
+        const bh_binding bindings[] = {
+            {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_READ},
+            {.binding = 1, .buffer = wrong[i], .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+        };
+        const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                    .kernel = s.square,
+                                    .groups = {1, 1, 1},
+                                    .bindings = bindings,
+                                    .binding_count = 2};
+        refused(s.b, &command, "command 0: set 0 binding 1 of kernel \"square\"");
+    }
+    open_gate(&s);
+    ev_well(&s);
+    stage_close(&s);
+}
+
+/* Nothing that was registered when it was submitted is unregistered when it runs. With retention
+ * off it is, and the worker says which kernel, and which slot. */
+static void case_26_what_runs_is_registered(void) {
+    struct stage s;
+    stage_open(&s);
+    bh_buffer *in = buffer_for(&s, s.b, 3);
+    bh_event *event = ev_square(&s, s.b, in, s.y, &s.bad, 1);
+    bh_buffer_release(in);
+    open_gate(&s);
+    ev_ready(event);
+    bh_event_release(event);
+    ev_well(&s);
+    stage_close(&s);
+}
+
+/* -- 27: once ---------------------------------------------------------------------------------- */
+
+/* The temporary came back once: there is one block, and it is issued once. */
+static void expect_one_block(struct stage *s) {
+    WAIT_UNTIL(pool(s).blocks == 1, 20000);
+    BHT_EQ(pool(s).bytes, sysconf(_SC_PAGESIZE));
+    bh_buffer *first = buffer_for(s, s->a, 1), *second = buffer_for(s, s->a, 2);
+    BHT_EQ(pool(s).blocks, 0);
+    expect_all(first, 1, "two buffers share their memory");
+    bh_buffer_release(first);
+    bh_buffer_release(second);
+    BHT_EQ(pool(s).blocks, 2);
+    BHT_EQ(bh_context_trim(s->context, 0, NULL), BH_OK);
+    BHT_EQ(pool(s).blocks, 0);
+}
+
+static void expect_none(struct stage *s) {
+    if (pool(s).blocks)
+        BHT_FAIL("it was released before its submission had ended");
+}
+
+static void case_27_a_killed_submission_releases_once(void) {
+    struct stage s;
+    stage_open_with(&s, NULL, BH_FOREVER);
+    bh_buffer *temporary = buffer_for(&s, s.a, 0);
+    bh_event *event = fx_gate(s.a, s.hang, temporary);
+    fx_await_gate(temporary);
+    bh_buffer_release(temporary);
+    expect_none(&s);
+    fx_kill(s.pid, SIGKILL);
+    ev_poisoned(event, BH_WORKER_SIGNAL, event, 0, BH_EXECUTED_UNKNOWN);
+    expect_one_block(&s);
+    bh_event_release(event);
+    ev_well(&s);
+    stage_close(&s);
+}
+
+static void case_27_a_failed_submission_releases_once(void) {
+    struct stage s;
+    stage_open(&s);
+    bh_buffer *temporary = buffer_for(&s, s.a, 0);
+    bh_event *event = ev_refused(&s, s.a, temporary); /* by its worker, behind the gate */
+    bh_buffer_release(temporary);
+    expect_none(&s);
+    open_gate(&s);
+    ev_poisoned(event, BH_BINDING_MISMATCH, event, 0, BH_EXECUTED_NO);
+    expect_one_block(&s);
+    bh_event_release(event);
+    ev_well(&s);
+    stage_close(&s);
+}
+
+static void case_27_a_cancelled_or_poisoned_submission_releases_once(void) {
+    struct stage s;
+    stage_open(&s);
+    bh_buffer *temporary = buffer_for(&s, s.b, 0);
+    bh_event *event = ev_square(&s, s.b, temporary, s.y, &s.bad, 1);
+    bh_buffer_release(temporary);
+    expect_none(&s);
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+    ev_poisoned(event, BH_CANCELLED, event, 0, BH_EXECUTED_NO);
+    expect_one_block(&s);
+    bh_event_release(event);
+
+    temporary = buffer_for(&s, s.b, 0);
+    event = ev_square(&s, s.b, temporary, s.z, &s.bad, 1);
+    bh_buffer_release(temporary);
+    expect_none(&s);
+    fx_kill(s.pid, SIGKILL); /* it waits for the one that dies */
+    ev_poisoned(event, BH_WORKER_SIGNAL, s.bad, 1, BH_EXECUTED_NO);
+    expect_one_block(&s);
+    bh_event_release(event);
+    ev_well(&s);
+    stage_close(&s);
+}
+
+/* The third command is wrong, the first two had bound their buffers. */
+static void case_27_a_refused_submission_releases_once(void) {
+    struct stage s;
+    stage_open(&s);
+    bh_buffer *temporary = buffer_for(&s, s.b, 0);
+    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = temporary, .size = BH_WHOLE_SIZE};
+    const bh_command commands[] = {fill, fill, {.type = BH_COMMAND_FILL}};
+    const bh_submit_info info = {.commands = commands, .command_count = 3};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(s.b, &info, &event, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(pool(&s).blocks, 0);
+    bh_buffer_release(temporary);
+    expect_one_block(&s);
+    open_gate(&s);
+    ev_well(&s);
+    stage_close(&s);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(case_21_a_temporary_in_a_lane_keeps_its_memory),
+        BHT_TEST(case_21_a_temporary_in_a_queue_keeps_its_memory),
+        BHT_TEST(case_22_a_dropped_output_keeps_its_memory),
+        BHT_TEST(case_23_trimming_spares_what_is_in_flight),
+        BHT_TEST(case_24_a_bound_handle_is_retained),
+        BHT_TEST(case_24_a_handle_without_a_reference_is_refused),
+        BHT_TEST(case_25_temporaries_go_at_their_own_end),
+        BHT_TEST(case_26_unregistered_names_kernel_and_slot),
+        BHT_TEST(case_26_what_runs_is_registered),
+        BHT_TEST(case_27_a_killed_submission_releases_once),
+        BHT_TEST(case_27_a_failed_submission_releases_once),
+        BHT_TEST(case_27_a_cancelled_or_poisoned_submission_releases_once),
+        BHT_TEST(case_27_a_refused_submission_releases_once),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

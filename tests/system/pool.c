@@ -1,0 +1,618 @@
+/* The pool: who gets which memory, what is in it, and how much is kept. */
+#include "fixture.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define KIB 1024ull
+#define MIB (1024 * KIB)
+
+static bh_buffer *make(bh_context *context, uint64_t size, bh_stream *stream, uint32_t flags) {
+    bh_buffer_options options;
+    bh_buffer_options_init(&options);
+    options.stream = stream;
+    options.flags = flags;
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    if (bh_buffer_create_with(context, size, &options, &buffer, &detail) != BH_OK)
+        BHT_FAIL("bh_buffer_create_with: %s", detail.message);
+    BHT_EQ(bh_buffer_size(buffer), size);
+    return buffer;
+}
+
+static bh_pool_stats pool(bh_context *context) {
+    bh_pool_stats stats;
+    BHT_EQ(bh_context_pool_stats(context, &stats, NULL), BH_OK);
+    return stats;
+}
+
+static void fill(bh_stream *stream, bh_buffer *buffer, uint32_t value) {
+    const bh_command command = {
+        .type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = value};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+}
+
+static void expect_words(bh_buffer *buffer, uint32_t value) {
+    void *pointer;
+    BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
+    const uint32_t *words = pointer;
+    for (uint64_t i = 0; i < bh_buffer_size(buffer) / 4; i++)
+        if (words[i] != value)
+            BHT_FAIL("word %llu is 0x%x, must be 0x%x", (unsigned long long)i, words[i], value);
+}
+
+struct scene {
+    bh_context *context;
+    bh_stream *a, *b;
+};
+
+static struct scene set_up(void) {
+    struct scene s = {.context = fx_context(NULL)};
+    s.a = fx_stream(s.context, "a", FX_SECONDS);
+    s.b = fx_stream(s.context, "b", FX_SECONDS);
+    fx_ready(s.a);
+    fx_ready(s.b);
+    return s;
+}
+
+static void tear_down(struct scene *s) {
+    fx_expect_healthy(s->context, s->a);
+    fx_expect_healthy(s->context, s->b);
+    bh_stream_release(s->a);
+    bh_stream_release(s->b);
+    bh_context_destroy(s->context);
+}
+
+/* Leaves one block behind that |streams| have filled with ones, and returns where it was. */
+static void *leave(struct scene *s, bh_stream *first, bh_stream *second) {
+    bh_buffer *buffer = make(s->context, 64 * KIB, NULL, 0);
+    void *pointer = fx_pointer(buffer);
+    memset(pointer, 0x11, 64 * KIB);
+    if (first)
+        fill(first, buffer, 0x11111111);
+    if (second)
+        fill(second, buffer, 0x11111111);
+    bh_buffer_release(buffer);
+    BHT_EQ(pool(s->context).blocks, 1);
+    return pointer;
+}
+
+/* Is that block what a buffer made for |stream| gets? In any case the buffer is zero. */
+static bool gets(struct scene *s, bh_stream *stream, const void *pointer) {
+    bh_buffer *buffer = make(s->context, 64 * KIB, stream, 0);
+    expect_words(buffer, 0);
+    void *found;
+    BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &found, NULL), BH_OK);
+    bool same = found == pointer;
+    /* Out of the way, if it is another one. */
+    if (!same) {
+        fill(stream ? stream : s->a, buffer, 5);
+        fill(stream == s->b ? s->a : s->b, buffer, 5);
+    }
+    bh_buffer_release(buffer);
+    return same;
+}
+
+/* -- who gets what ------------------------------------------------------------------------------
+ */
+
+static void memory_that_no_worker_has_is_everybodys(void) {
+    struct scene s = set_up();
+    void *block = leave(&s, NULL, NULL);
+    BHT_TRUE(gets(&s, NULL, block));
+    BHT_TRUE(gets(&s, s.a, block));
+    BHT_TRUE(gets(&s, s.b, block));
+    tear_down(&s);
+}
+
+static void what_a_worker_has_is_for_its_stream(void) {
+    struct scene s = set_up();
+    void *block = leave(&s, s.a, NULL);
+    BHT_TRUE(!gets(&s, NULL, block));
+    BHT_TRUE(!gets(&s, s.b, block));
+    BHT_TRUE(gets(&s, s.a, block));
+    tear_down(&s);
+}
+
+static void what_two_workers_have_is_nobodys(void) {
+    struct scene s = set_up();
+    void *block = leave(&s, s.a, s.b);
+    BHT_TRUE(!gets(&s, s.a, block));
+    BHT_TRUE(!gets(&s, s.b, block));
+    BHT_TRUE(!gets(&s, NULL, block));
+    tear_down(&s);
+}
+
+static void a_death_gives_it_back(void) {
+    struct scene s = set_up();
+    void *block = leave(&s, s.a, s.b);
+    pid_t pid = fx_ready(s.a);
+    fx_kill(pid, SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(s.a) != pid, 20000);
+    BHT_TRUE(!gets(&s, NULL, block));
+    fx_ready(s.a);
+    BHT_TRUE(!gets(&s, s.a, block)); /* its new worker never had it */
+    BHT_TRUE(gets(&s, s.b, block));
+    pid = fx_ready(s.b);
+    fx_kill(pid, SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(s.b) != pid, 20000);
+    BHT_TRUE(gets(&s, NULL, block));
+    tear_down(&s);
+}
+
+/* Made for one stream, bound to another: both have it then. */
+static void bound_to_another_stream(void) {
+    struct scene s = set_up();
+    void *block = leave(&s, s.a, NULL);
+    bh_buffer *buffer = make(s.context, 64 * KIB, s.a, 0);
+    BHT_TRUE(fx_pointer(buffer) == block);
+    fill(s.b, buffer, 7);
+    expect_words(buffer, 7);
+    fill(s.a, buffer, 8);
+    expect_words(buffer, 8);
+    bh_buffer_release(buffer);
+    BHT_TRUE(!gets(&s, s.a, block));
+    BHT_TRUE(!gets(&s, s.b, block));
+    tear_down(&s);
+}
+
+/* A keeper that was taken over could go on writing after its worker's death is confirmed. */
+static void nobody_writes_after_a_confirmed_death(void) {
+    bh_context *context = fx_context("1:keeper:1=fail");
+    bh_stream *stream = fx_stream(context, "a", FX_SECONDS);
+    pid_t pid = fx_ready(stream);
+    const size_t processes = 2 + PROCESSES_A_WORKER; /* warden, zygote */
+    BHT_EQ(bht_count_descendants(getpid()), processes);
+    fx_kill(pid, SIGKILL);
+    fx_expect_healthy(context, stream); /* the second one */
+    WAIT_UNTIL(bht_count_descendants(getpid()) == processes, 5000);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+/* -- what is in it ------------------------------------------------------------------------------
+ */
+
+static void uninitialized_only_where_it_was_its_own(void) {
+    struct scene s = set_up();
+    void *block = leave(&s, s.a, NULL);
+    bh_buffer *buffer = make(s.context, 64 * KIB, s.a, BH_BUFFER_UNINITIALIZED);
+    BHT_TRUE(fx_pointer(buffer) == block);
+    expect_words(buffer, 0x11111111);
+    BHT_EQ(pool(s.context).zeroed_bytes, 0);
+    bh_buffer_release(buffer);
+    pid_t pid = fx_ready(s.a);
+    fx_kill(pid, SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(s.a) != pid, 20000);
+    fx_ready(s.a);
+    buffer =
+        make(s.context, 64 * KIB, s.a, BH_BUFFER_UNINITIALIZED); /* another worker's leavings */
+    BHT_TRUE(fx_pointer(buffer) == block);
+    expect_words(buffer, 0);
+    BHT_EQ(pool(s.context).zeroed_bytes, 64 * KIB);
+    memset(block, 0x22, 64 * KIB);
+    bh_buffer_release(buffer);
+    buffer = make(s.context, 64 * KIB, NULL, BH_BUFFER_UNINITIALIZED); /* the host's own */
+    BHT_TRUE(fx_pointer(buffer) == block);
+    expect_words(buffer, 0);
+    bh_buffer_release(buffer);
+    tear_down(&s);
+}
+
+/* A worker maps whole blocks: what is beyond the end of a buffer is zero, too. */
+static void zero_to_the_end_of_the_block(void) {
+    struct scene s = set_up();
+    bh_buffer *large = make(s.context, 80 * KIB, NULL, 0); /* a class of its own */
+    unsigned char *bytes = (unsigned char *)(void *)fx_pointer(large);
+    memset(bytes, 0x33, 80 * KIB);
+    bh_buffer_release(large);
+    bh_buffer *small = make(s.context, 65 * KIB, NULL, 0);
+    BHT_TRUE((unsigned char *)(void *)fx_pointer(small) == bytes);
+    for (uint64_t i = 0; i < 80 * KIB; i++)
+        BHT_EQ(bytes[i], 0);
+    bh_buffer_release(small);
+    tear_down(&s);
+}
+
+/* The worker keeps a block while nobody uses it: nothing is sent when it is bound again, and what
+ * is computed in it is right. One that failed is told to it anew. */
+static void a_hot_buffer_again_and_again(void) {
+    struct scene s = set_up();
+    void *block = NULL;
+    for (uint32_t i = 0; i < 200; i++) {
+        /* Sizes of one class, flags, and a submission that fails now and then. */
+        uint64_t size = 64 * KIB - 256ull * (i % 7);
+        bh_buffer *buffer = make(s.context, size, s.a, i % 3 ? BH_BUFFER_UNINITIALIZED : 0);
+        if (block)
+            BHT_TRUE((void *)fx_pointer(buffer) == block);
+        block = fx_pointer(buffer);
+        if (i % 3 == 0)
+            expect_words(buffer, 0);
+        if (i % 16 == 15) {
+            bh_kernel *square = fx_kernel(s.context, "square");
+            bh_event *event = fx_run(s.a, square, buffer); /* binding 1 is missing */
+            fx_expect(event, BH_BINDING_MISMATCH);
+            bh_event_release(event);
+            bh_kernel_release(square);
+        } else {
+            fill(s.a, buffer, i);
+            expect_words(buffer, i);
+        }
+        bh_buffer_release(buffer);
+    }
+    bh_pool_stats stats = pool(s.context);
+    BHT_EQ(stats.misses, 1);
+    BHT_EQ(stats.hits, 199);
+    tear_down(&s);
+}
+
+/* It is not what the next buffer has to suffer from. */
+static void a_block_that_could_not_be_imported(void) {
+    bh_context *context = fx_context("1:attach:1=fail");
+    bh_stream *stream = fx_stream(context, "a", FX_SECONDS);
+    fx_ready(stream);
+    bh_buffer *buffer = make(context, 64 * KIB, stream, 0);
+    void *block = fx_pointer(buffer);
+    const bh_command command = {.type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    fx_expect(event, BH_OUT_OF_HOST_MEMORY);
+    bh_event_release(event);
+    bh_buffer_release(buffer);
+    buffer = make(context, 64 * KIB, stream, 0);
+    BHT_TRUE((void *)fx_pointer(buffer) == block);
+    fill(stream, buffer, 3);
+    expect_words(buffer, 3);
+    bh_buffer_release(buffer);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+/* The descriptor of the one buffer that there is. */
+static int descriptor_of_the_buffer(void) {
+    char path[64], target[256];
+    for (int fd = 3; fd < 256; fd++) {
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        ssize_t length = readlink(path, target, sizeof target - 1);
+        if (length <= 0)
+            continue;
+        target[length] = 0;
+        if (strstr(target, "memfd:bulkhead-buffer"))
+            return fd;
+    }
+    BHT_FAIL("no descriptor of a buffer");
+}
+
+/* As a worker could punch them whose filter has failed: memory that is not there any more would be
+ * a SIGBUS where there is none left. */
+static void a_block_with_a_hole_is_not_used_again(void) {
+    bh_context *context = fx_context(NULL);
+    bh_buffer *buffer = make(context, 64 * KIB, NULL, 0);
+    memset(fx_pointer(buffer), 1, 64 * KIB);
+    int fd = descriptor_of_the_buffer();
+    BHT_EQ(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 8192, 4096), 0);
+    bh_buffer_release(buffer);
+    BHT_EQ(pool(context).blocks, 1);
+    buffer = make(context, 64 * KIB, NULL, 0);
+    expect_words(buffer, 0);
+    bh_pool_stats stats = pool(context);
+    BHT_EQ(stats.blocks, 0);
+    BHT_EQ(stats.hits, 0);
+    BHT_EQ(stats.misses, 2);
+    BHT_EQ(stats.evictions, 1);
+    BHT_EQ(stats.zeroed_bytes, 0);
+    bh_buffer_release(buffer);
+    bh_context_destroy(context);
+}
+
+/* -- how much is kept ---------------------------------------------------------------------------
+ */
+
+static void the_oldest_go_first(void) {
+    bh_context_options options = fx_options();
+    options.pool_limit = 1 * MIB;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_buffer *buffers[5];
+    void *pointers[5];
+    for (int i = 0; i < 5; i++) {
+        buffers[i] = make(context, 256 * KIB, NULL, 0);
+        pointers[i] = fx_pointer(buffers[i]);
+    }
+    for (int i = 0; i < 5; i++)
+        bh_buffer_release(buffers[i]); /* the fifth is too many */
+    bh_pool_stats stats = pool(context);
+    BHT_EQ(stats.bytes, 1 * MIB);
+    BHT_EQ(stats.blocks, 4);
+    BHT_EQ(stats.evictions, 1);
+    BHT_EQ(stats.misses, 5);
+    for (int i = 4; i > 0; i--) { /* the newest first */
+        buffers[i] = make(context, 250 * KIB, NULL, 0);
+        BHT_EQ(pool(context).hits, 5 - i);
+        BHT_TRUE((void *)fx_pointer(buffers[i]) == pointers[i]);
+    }
+    for (int i = 1; i < 5; i++)
+        bh_buffer_release(buffers[i]);
+    BHT_EQ(bh_context_trim(context, 600 * KIB, NULL), BH_OK);
+    BHT_EQ(pool(context).bytes, 512 * KIB);
+    BHT_EQ(bh_context_trim(context, BH_WHOLE_SIZE, NULL), BH_OK);
+    BHT_EQ(pool(context).bytes, 512 * KIB);
+    BHT_EQ(bh_context_trim(context, 0, NULL), BH_OK);
+    BHT_EQ(pool(context).blocks, 0);
+    BHT_EQ(pool(context).evictions, 5);
+    /* What is larger than all that may be kept is of its exact size, and not kept. */
+    bh_buffer *large = make(context, 1 * MIB + 1, NULL, 0);
+    bh_buffer_release(large);
+    BHT_EQ(pool(context).blocks, 0);
+    BHT_EQ(pool(context).misses, 5);
+    bh_context_destroy(context);
+}
+
+static void a_limit_of_nothing(void) {
+    bh_context_options options = fx_options();
+    BHT_GE(options.pool_limit, 16 * MIB);
+    options.pool_limit = 0;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *stream = fx_stream(context, "a", FX_SECONDS);
+    for (uint32_t i = 0; i < 3; i++) {
+        bh_buffer *buffer = make(context, 10000, stream, BH_BUFFER_UNINITIALIZED);
+        expect_words(buffer, 0);
+        fill(stream, buffer, i);
+        bh_buffer_release(buffer);
+    }
+    bh_pool_stats stats = pool(context), none = {0};
+    BHT_MEM_EQ(&stats, &none, sizeof none);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+/* Each block has a descriptor: they are bounded, too. */
+static void descriptors_are_bounded(void) {
+    const struct rlimit files = {1024, 1024};
+    BHT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+    bh_context *context = fx_context(NULL);
+    static bh_buffer *buffers[700];
+    size_t before = bht_count_self().descriptors;
+    for (size_t i = 0; i < BHT_COUNT(buffers); i++)
+        buffers[i] = make(context, 4096, NULL, 0);
+    for (size_t i = 0; i < BHT_COUNT(buffers); i++)
+        bh_buffer_release(buffers[i]);
+    uint64_t blocks = pool(context).blocks;
+    BHT_EQ(blocks, 1024 / 8);
+    BHT_EQ(bht_count_self().descriptors, before + blocks);
+    BHT_EQ(bh_context_trim(context, 0, NULL), BH_OK);
+    BHT_EQ(bht_count_self().descriptors, before);
+    bh_context_destroy(context);
+}
+
+static void sizes(void) {
+    struct scene s = set_up();
+    static const uint64_t edges[] = {
+        0,       1,     4095,  4096, 4097,    8192,        16384,
+        16385,   20480, 20481, MIB,  MIB + 1, MIB * 5 / 4, MIB * 5 / 4 + 1,
+        33 * MIB};
+    for (size_t i = 0; i < BHT_COUNT(edges); i++) {
+        for (int round = 0; round < 2; round++) {
+            bh_buffer *buffer = make(s.context, edges[i], s.a, 0);
+            unsigned char *bytes = (unsigned char *)(void *)fx_pointer(buffer);
+            BHT_EQ((uintptr_t)bytes % 4096, 0);
+            for (uint64_t at = 0; at < edges[i]; at++)
+                BHT_EQ(bytes[at], 0);
+            if (edges[i] && edges[i] % 4 == 0) {
+                fill(s.a, buffer, 0xEEEEEEEE);
+                expect_words(buffer, 0xEEEEEEEE);
+            }
+            if (edges[i])
+                bytes[edges[i] - 1] = 1;
+            bh_buffer_release(buffer);
+            bh_pool_stats stats = pool(s.context);
+            /* At most a quarter is lost, and a page. */
+            BHT_LE(stats.bytes, edges[i] ? edges[i] + edges[i] / 4 + 4096 : 0);
+            BHT_GE(stats.bytes, edges[i]);
+            BHT_EQ(stats.blocks, edges[i] ? 1 : 0);
+        }
+        BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
+    }
+    tear_down(&s);
+}
+
+/* -- arguments, ends ----------------------------------------------------------------------------
+ */
+
+static void bad_arguments(void) {
+    bh_context *context = fx_context(NULL), *other = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "a", FX_SECONDS), *stranger = fx_stream(other, "b", 1);
+    bh_buffer *buffer = (bh_buffer *)(void *)context;
+    bh_detail detail;
+    bh_pool_stats stats;
+    bh_buffer_options options;
+    bh_buffer_options_init(NULL);
+    bh_buffer_options_init(&options);
+#define EXPECT(code, call, words)                                                                  \
+    do {                                                                                           \
+        BHT_EQ(call, code);                                                                        \
+        BHT_EQ(detail.status, code);                                                               \
+        BHT_STR_HAS(detail.message, words);                                                        \
+    } while (0)
+#define REFUSED(words)                                                                             \
+    do {                                                                                           \
+        buffer = (bh_buffer *)(void *)context;                                                     \
+        EXPECT(BH_INVALID_ARGUMENT,                                                                \
+               bh_buffer_create_with(context, 64, &options, &buffer, &detail), words);             \
+        BHT_TRUE(buffer == NULL);                                                                  \
+    } while (0)
+    options.struct_size--;
+    REFUSED("struct_size");
+    options.struct_size++;
+    options.flags = 2;
+    REFUSED("flags 0x2");
+    options.flags = 0x80000001;
+    REFUSED("flags 0x80000001");
+    options.flags = 0;
+    options.stream = stranger;
+    REFUSED("another context");
+    bh_stream_release(stranger);
+    REFUSED("released");
+    options.stream = stream;
+    EXPECT(BH_INVALID_ARGUMENT, bh_buffer_create_with(context, 64, &options, NULL, &detail),
+           "out_buffer");
+    EXPECT(BH_INVALID_ARGUMENT, bh_buffer_create_with(NULL, 64, &options, &buffer, &detail),
+           "context is NULL");
+    EXPECT(BH_TOO_LARGE, bh_buffer_create_with(context, (1ull << 40) + 1, NULL, &buffer, &detail),
+           "bh_buffer_create_with: ");
+    EXPECT(BH_NO_MEMORY, bh_buffer_create_with(context, 1ull << 40, NULL, &buffer, &detail),
+           "bh_buffer_create_with: ");
+    EXPECT(BH_INVALID_ARGUMENT, bh_context_trim(NULL, 0, &detail), "context is NULL");
+    EXPECT(BH_INVALID_ARGUMENT, bh_context_pool_stats(NULL, &stats, &detail), "context is NULL");
+    EXPECT(BH_INVALID_ARGUMENT, bh_context_pool_stats(context, NULL, &detail), "out_stats");
+    BHT_EQ(bh_buffer_create_with(context, 64, &options, &buffer, NULL), BH_OK);
+    bh_buffer_release(buffer);
+    bh_stream_release(stream);
+    BHT_EQ(bh_buffer_create_with(context, 64, NULL, &buffer, NULL), BH_OK);
+    bh_context_destroy(context);
+    bh_context_destroy(other);
+    bh_buffer *late;
+    EXPECT(BH_CLOSED, bh_buffer_create_with(context, 64, NULL, &late, &detail), "destroyed");
+    EXPECT(BH_CLOSED, bh_context_trim(context, 0, &detail), "destroyed");
+    EXPECT(BH_CLOSED, bh_context_pool_stats(context, &stats, &detail), "destroyed");
+    expect_words(buffer, 0); /* it outlives the context, and takes its memory with it */
+    bh_buffer_release(buffer);
+}
+
+/* -- many threads -------------------------------------------------------------------------------
+ */
+
+struct churn {
+    struct scene *scene;
+    unsigned seed;
+};
+
+/* Make, fill with a value of one's own, look, drop, while others do the same, and somebody trims.
+ */
+static void *churn(void *argument) {
+    struct churn *c = argument;
+    for (uint32_t i = 0; i < (BHT_TSAN || BHT_ASAN ? 60 : 200); i++) {
+        bh_stream *stream = i % 2 ? c->scene->a : c->scene->b;
+        uint64_t size = 4096ull * (1 + (i * 7 + c->seed) % 9);
+        bh_buffer *buffer = make(c->scene->context, size, i % 5 ? stream : NULL, 0);
+        expect_words(buffer, 0);
+        uint32_t value = c->seed * 1000 + i;
+        fill(stream, buffer, value);
+        expect_words(buffer, value);
+        if (i % 32 == 31)
+            BHT_EQ(bh_context_trim(c->scene->context, 16384, NULL), BH_OK);
+        bh_buffer_release(buffer);
+    }
+    return NULL;
+}
+
+static void threads(void) {
+    struct scene s = set_up();
+    pthread_t ids[4];
+    struct churn churns[4];
+    for (unsigned i = 0; i < 4; i++) {
+        churns[i] = (struct churn){.scene = &s, .seed = i + 1};
+        BHT_EQ(pthread_create(&ids[i], NULL, churn, &churns[i]), 0);
+    }
+    for (int i = 0; i < 4; i++)
+        pthread_join(ids[i], NULL);
+    tear_down(&s);
+}
+
+/* -- rounds with deaths -------------------------------------------------------------------------
+ */
+
+struct footprint {
+    size_t descriptors, mappings;
+    uint64_t resident;
+};
+
+static struct footprint measure(bh_context *context) {
+    BHT_EQ(bh_context_trim(context, 0, NULL), BH_OK);
+    struct bht_counts counts = bht_count_self();
+    return (struct footprint){counts.descriptors, counts.mappings, bht_resident_bytes(getpid())};
+}
+
+/* Create, bind, kill, release. Nightly 10,000 times: descriptors, mappings and memory stay. */
+static void create_bind_kill_release(void) {
+    const uint32_t rounds = bht_nightly() ? 10000 : BHT_TSAN || BHT_ASAN ? 12 : 40;
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "a", BH_FOREVER);
+    bh_kernel *gate = fx_kernel(context, "gate");
+    struct footprint before = {0};
+    for (uint32_t i = 0; i < rounds; i++) {
+        if (i == rounds / 4) {
+            fx_ready(stream);
+            before = measure(context);
+        }
+        pid_t pid = fx_ready(stream);
+        bh_buffer *buffer = make(context, 64 * KIB * (1 + i % 3), stream, 0);
+        bh_buffer *behind = make(context, 64 * KIB, NULL, 0);
+        expect_words(buffer, 0);
+        expect_words(behind, 0);
+        bh_event *event = fx_gate(stream, gate, buffer);
+        fx_await_gate(buffer);
+        const bh_command command = {.type = BH_COMMAND_FILL,
+                                    .dst = i % 2 ? behind : buffer,
+                                    .size = BH_WHOLE_SIZE,
+                                    .fill_value = i};
+        const bh_submit_info info = {.commands = &command, .command_count = 1};
+        bh_event *next = NULL;
+        BHT_EQ(bh_submit(stream, &info, &next, NULL), BH_OK);
+        bool early = i % 3 == 0;
+        if (early) {
+            bh_buffer_release(buffer);
+            bh_buffer_release(behind);
+        }
+        fx_kill(pid, SIGKILL);
+        fx_expect(event, BH_WORKER_SIGNAL);
+        fx_expect(next, BH_OK); /* it had not started: the next worker does it */
+        bh_event_release(event);
+        bh_event_release(next);
+        if (!early) {
+            expect_words(i % 2 ? behind : buffer, i);
+            bh_buffer_release(buffer);
+            bh_buffer_release(behind);
+        }
+    }
+    fx_ready(stream);
+    struct footprint after;
+    /* ZeroMQ closes its sockets, and keepers end, a little later. */
+    WAIT_UNTIL((after = measure(context), after.descriptors <= before.descriptors + 4), 20000);
+    BHT_LE(after.mappings, before.mappings + 4);
+    BHT_LT(after.resident, before.resident + (BHT_ASAN || BHT_TSAN ? 64 * MIB : 3 * MIB));
+    bh_kernel_release(gate);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(memory_that_no_worker_has_is_everybodys),
+        BHT_TEST(what_a_worker_has_is_for_its_stream),
+        BHT_TEST(what_two_workers_have_is_nobodys),
+        BHT_TEST(a_death_gives_it_back),
+        BHT_TEST(bound_to_another_stream),
+        BHT_TEST(nobody_writes_after_a_confirmed_death),
+        BHT_TEST(uninitialized_only_where_it_was_its_own),
+        BHT_TEST(zero_to_the_end_of_the_block),
+        BHT_TEST(a_hot_buffer_again_and_again),
+        BHT_TEST(a_block_that_could_not_be_imported),
+        BHT_TEST(a_block_with_a_hole_is_not_used_again),
+        BHT_TEST(the_oldest_go_first),
+        BHT_TEST(a_limit_of_nothing),
+        BHT_TEST(descriptors_are_bounded),
+        BHT_TEST_WITH(sizes, 60, 0),
+        BHT_TEST(bad_arguments),
+        BHT_TEST_WITH(threads, 60, BHT_ALLOW_MAPPINGS),
+        BHT_TEST_WITH(create_bind_kill_release, 60, BHT_ALLOW_MAPPINGS),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
