@@ -3,6 +3,7 @@
 #include "core/detail.h"
 #include "event.h"
 #include "futex.h"
+#include "load.h"
 #include "memfd.h"
 #include "slab.h"
 #include "worker_proc.h"
@@ -26,6 +27,7 @@ static void free_buffer(struct bhi_doomed *doomed) {
     bhi_content_fini(&buffer->content);
     munmap(buffer->pointer, buffer->mapped);
     close(buffer->fd);
+    bhi_load_free(buffer->load);
     bhi_slab_give(&slab, buffer);
     bhi_context_unref(context);
 }
@@ -46,31 +48,25 @@ static bool available(uint64_t bytes) {
     return bytes / 1024 <= kib;
 }
 
-BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_buffer,
-                                  bh_detail *detail) {
-    if (!out_buffer)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_create: out_buffer is NULL");
-    *out_buffer = NULL;
-    bh_status status = bhi_context_check(context, "bh_buffer_create", detail);
-    if (status != BH_OK)
-        return status;
+bh_status bhi_buffer_make(bh_context *context, uint64_t size, const char *call,
+                          struct bh_buffer **out_buffer, bh_detail *detail) {
     if (size > MAX_BUFFER)
-        return bhi_fail(detail, BH_TOO_LARGE, 0,
-                        "bh_buffer_create: size %llu is over the limit of 1 TiB",
+        return bhi_fail(detail, BH_TOO_LARGE, 0, "%s: size %llu is over the limit of 1 TiB", call,
                         (unsigned long long)size);
     if (!available(size))
         return bhi_fail(detail, BH_NO_MEMORY, 0,
-                        "bh_buffer_create: %llu bytes are more than the machine has available",
+                        "%s: %llu bytes are more than the machine has available", call,
                         (unsigned long long)size);
     struct bh_buffer *buffer = bhi_slab_take(&slab);
     if (!buffer)
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_buffer_create");
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    bh_status status;
     *buffer = (struct bh_buffer){0};
     buffer->size = size;
     buffer->mapped = bhi_page_round(size);
     buffer->fd = bhi_memfd_create("bulkhead-buffer", size, 0);
     if (buffer->fd < 0) {
-        status = bhi_fail(detail, BH_SYSTEM, -buffer->fd, "bh_buffer_create: memfd");
+        status = bhi_fail(detail, BH_SYSTEM, -buffer->fd, "%s: memfd", call);
         bhi_slab_give(&slab, buffer);
         return status;
     }
@@ -91,7 +87,7 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
         close(buffer->fd);
         bhi_slab_give(&slab, buffer);
         return bhi_fail(detail, error == ENOMEM || error == ENOSPC ? BH_NO_MEMORY : BH_SYSTEM,
-                        error, "bh_buffer_create: %llu bytes", (unsigned long long)size);
+                        error, "%s: %llu bytes", call, (unsigned long long)size);
     }
     atomic_init(&buffer->refs, 1);
     buffer->doomed.free = free_buffer;
@@ -103,6 +99,16 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
     atomic_init(&buffer->handle.count, 1);
     *out_buffer = buffer;
     return BH_OK;
+}
+
+BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_buffer,
+                                  bh_detail *detail) {
+    if (!out_buffer)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_create: out_buffer is NULL");
+    *out_buffer = NULL;
+    bh_status status = bhi_context_check(context, "bh_buffer_create", detail);
+    return status == BH_OK ? bhi_buffer_make(context, size, "bh_buffer_create", out_buffer, detail)
+                           : status;
 }
 
 void bhi_buffer_unref_locked(struct bh_buffer *buffer) {
