@@ -95,7 +95,8 @@ static int reopen(int fd) {
 
 static bh_status refuse(const struct bhi_file *file, const char *call, int error, const char *why,
                         bh_detail *detail) {
-    return bhi_fail(detail, BH_LOAD_FAILED, error, "%s: %s: %s", call, file->name, why);
+    return bhi_fail(detail, BH_LOAD_FAILED, error, "%s: %s%s%s", call, file->name, why ? ": " : "",
+                    why ? why : "");
 }
 
 static bh_status check_kind(struct bhi_file *file, const struct stat *status, const char *call,
@@ -152,8 +153,7 @@ bh_status bhi_file_open(bh_context *context, const bh_file_source *source, const
     struct stat status;
     bh_status result = BH_OK;
     if (file->fd < 0)
-        result =
-            refuse(file, call, source->path ? errno : -file->fd, "it cannot be opened", detail);
+        result = refuse(file, call, source->path ? errno : -file->fd, NULL, detail);
     else if (fstat(file->fd, &status) != 0)
         result = refuse(file, call, errno, "fstat", detail);
     else

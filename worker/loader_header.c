@@ -43,7 +43,7 @@ static bool read_npy(const struct bhi_msg_file_attach *file, int fd, struct bhi_
         return false;
     }
     if (length > file->size - start) {
-        return bhi_refuse(complaint, "offset %zu: truncated header", start);
+        return bhi_refuse(complaint, "truncated header at offset %zu", start);
     }
     char *text = malloc(length + 1);
     if (text == NULL) {
@@ -59,18 +59,11 @@ static bool read_npy(const struct bhi_msg_file_attach *file, int fd, struct bhi_
     answer->offset = start + length;
     answer->bytes = array.bytes;
     const uint64_t there = file->size - answer->offset;
-    if (there < array.bytes) {
-        return bhi_refuse(complaint,
-                          "offset %llu: truncated: the shape wants %llu bytes of data, there are "
-                          "%llu",
-                          (unsigned long long)answer->offset, (unsigned long long)array.bytes,
-                          (unsigned long long)there);
-    }
-    if (there > array.bytes) {
-        return bhi_refuse(complaint,
-                          "offset %llu: the shape wants %llu bytes of data, there are %llu",
-                          (unsigned long long)answer->offset, (unsigned long long)array.bytes,
-                          (unsigned long long)there);
+    if (there != array.bytes) {
+        return bhi_refuse(
+            complaint, "%sthe shape wants %llu bytes of data, there are %llu from offset %llu on",
+            there < array.bytes ? "truncated: " : "", (unsigned long long)array.bytes,
+            (unsigned long long)there, (unsigned long long)answer->offset);
     }
     describe(answer, public_dtypes[array.dtype], array.dimensions, array.shape);
     return true;
