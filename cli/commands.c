@@ -54,9 +54,8 @@ static const struct bhi_section run_sections[] = {
 static const struct bhi_example run_examples[] = {
     {"bulkhead run saxpy.spv --groups 4096 --in 0=x.npy --inout 1=y.npy --push f32:2,u32:1048576",
      "y = 2 x + y over a million numbers; y.npy is replaced."},
-    {"bulkhead run square.spv --groups 16 --in 0=model.safetensors:conv1.weight --out "
-     "1=squared.npy:f32[49536]",
-     "One tensor of a model."},
+    {"bulkhead run square.spv --groups 16 --in 0=m.safetensors:w --out 1=w2.npy:f32[1024]",
+     "The tensor w of a model, squared."},
     {"bulkhead run mandelbrot.spv --groups 64,64 --out 0=set.npy:u32[512,512] --push "
      "u32:512,512,256",
      "A picture of 512 by 512 points."},

@@ -335,7 +335,8 @@ static int open_outputs(struct run *run) {
 }
 
 static int await_inputs(struct run *run) {
-    return bhi_run_await_inputs(&run->request);
+    int exit_status = bhi_run_await_inputs(&run->request, &run->outcome.verdict);
+    return exit_status == BHI_EXIT_POISONED ? conclude(run) : exit_status;
 }
 
 static int open_context(struct run *run) {

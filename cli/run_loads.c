@@ -45,11 +45,15 @@ static const char *without_prefix(const char *message, const char *path, const c
     return strncmp(rest, ": ", 2) ? message : rest + 2;
 }
 
+/* Returns the exit status that it leads to. */
 static int complain(const struct bhi_run_binding *binding, bh_status status, const char *message) {
+    char what[400];
+    bh_detail detail = {.status = status};
     const char *hint = strstr(message, "not a regular file") ? " (use - for a stream)" : "";
-    bhi_complain("run", "--%s %.300s: %s%s", binding->option, binding->text,
-                 without_prefix(message, binding->in_path, binding->tensor), hint);
-    return bhi_verdict_exit_status(status) == BHI_EXIT_ENVIRON ? BHI_EXIT_ENVIRON : BHI_EXIT_USAGE;
+    snprintf(detail.message, sizeof detail.message, "%.450s%s",
+             without_prefix(message, binding->in_path, binding->tensor), hint);
+    snprintf(what, sizeof what, "--%s %.300s", binding->option, binding->text);
+    return bhi_session_fail("run", what, status, &detail);
 }
 
 /* What --inout saves has the input's type and shape. */
@@ -139,9 +143,8 @@ static void erase(struct bar *bar) {
 }
 
 static int await(struct bhi_run_binding *binding, const struct bhi_run_request *request,
-                 struct bar *bar) {
+                 struct bar *bar, bh_verdict *out_verdict) {
     bh_event *event = NULL;
-    bh_verdict verdict;
     uint64_t give_up = UINT64_MAX;
     if (bh_buffer_load_event(binding->buffer, &event, NULL) != BH_OK)
         return BHI_EXIT_READY; /* it is not from a file */
@@ -153,23 +156,25 @@ static int await(struct bhi_run_binding *binding, const struct bhi_run_request *
         }
         draw(bar, request);
     }
-    bool told =
-        status != BH_OK && status != BH_TIMEOUT && bh_event_verdict(event, &verdict) == BH_OK;
+    if (status != BH_TIMEOUT)
+        status = bh_event_verdict(event, out_verdict);
     bh_event_release(event);
-    if (status == BH_OK && !bhi_interrupt_signal())
+    if (status == BH_OK && out_verdict->status == BH_OK && !bhi_interrupt_signal())
         return BHI_EXIT_READY;
     erase(bar);
     if (bhi_interrupt_signal())
         return interrupted();
-    return complain(binding, status, told ? verdict.message : bh_status_text(status));
+    if (bhi_verdict_exit_status(out_verdict->status) == BHI_EXIT_POISONED)
+        return BHI_EXIT_POISONED;
+    return complain(binding, out_verdict->status, out_verdict->message);
 }
 
-int bhi_run_await_inputs(struct bhi_run_request *request) {
+int bhi_run_await_inputs(struct bhi_run_request *request, bh_verdict *out_verdict) {
     struct bar bar = {.wanted = isatty(STDERR_FILENO) == 1, .began_ns = now_ns()};
     int exit_status = BHI_EXIT_READY;
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
         if (request->bindings[i].buffer)
-            exit_status = await(&request->bindings[i], request, &bar);
+            exit_status = await(&request->bindings[i], request, &bar, out_verdict);
     }
     erase(&bar);
     return exit_status;
