@@ -64,9 +64,10 @@ static struct bhi_request *make_request(struct bh_stream *stream, const void *co
     return request;
 }
 
-/* |command| is about |file| and fills |buffer|. *out_event is referenced. */
+/* |command| is about |file| and fills |buffer|. *out_event is referenced. |quiet|: how it ends is
+ * the caller's to tell, and counts as nobody's failure. */
 static bh_status submit(struct bhi_file *file, struct bh_buffer *buffer, const void *command,
-                        size_t size, uint64_t deadline_ns, struct bh_event **out_event,
+                        size_t size, uint64_t deadline_ns, bool quiet, struct bh_event **out_event,
                         bh_detail *detail) {
     bh_context *context = file->context;
     struct bh_stream *stream;
@@ -81,6 +82,7 @@ static bh_status submit(struct bhi_file *file, struct bh_buffer *buffer, const v
     struct bhi_submission *submission = &request->submission;
     struct bh_event *event = submission->event;
     submission->deadline_ns = deadline_ns;
+    submission->noted = quiet;
     request->file = file;
     bhi_file_ref(file);
     bhi_context_lock(context);
@@ -109,22 +111,6 @@ static bh_status submit(struct bhi_file *file, struct bh_buffer *buffer, const v
     return status;
 }
 
-/* Nobody is to hear of a failed inspection but the caller, who is told at once. */
-static void hush(struct bh_event *event) {
-    bh_context *context = event->context;
-    struct bh_event *dropped = NULL;
-    bhi_context_lock(context);
-    for (uint32_t i = 0; i < context->loader_count && !dropped; i++) {
-        struct bhi_core_stream *stream = &context->loaders[i]->core;
-        if (stream->failure == event) {
-            dropped = event;
-            stream->failure = NULL;
-        }
-    }
-    bhi_context_unlock(context);
-    bhi_event_unref(dropped);
-}
-
 static bh_status await_inspection(struct bh_event *event, const struct bhi_file *file,
                                   uint64_t deadline_ns, bh_detail *detail) {
     bh_status status = bhi_event_await(event, deadline_ns);
@@ -139,7 +125,6 @@ static bh_status await_inspection(struct bh_event *event, const struct bhi_file 
     }
     if (event->verdict.status == BH_OK)
         return BH_OK;
-    hush(event);
     if (event->verdict.status == BH_DEADLINE)
         return bhi_fail(detail, BH_TIMEOUT, 0, CALL ": %s: its header was not parsed in time",
                         file->name);
@@ -217,8 +202,8 @@ static bh_status inspect(struct bhi_file *file, const bh_file_source *source,
         .answer = answer->id,
     };
     struct bh_event *event = NULL;
-    status =
-        submit(file, answer, &command, sizeof command, source->header_timeout_ns, &event, detail);
+    status = submit(file, answer, &command, sizeof command, source->header_timeout_ns, true, &event,
+                    detail);
     if (status == BH_OK) {
         status = await_inspection(event, file, deadline_ns, detail);
         if (status == BH_OK)
