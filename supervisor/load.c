@@ -280,8 +280,8 @@ static bh_status start_load(struct bhi_file *file, struct bh_buffer *buffer,
         .offset = what->offset,
         .bytes = what->bytes,
     };
-    bh_status status =
-        submit(file, buffer, &command, sizeof command, source->deadline_ns, &load->event, detail);
+    bh_status status = submit(file, buffer, &command, sizeof command, source->deadline_ns, false,
+                              &load->event, detail);
     if (status != BH_OK) {
         free(load);
         return status;

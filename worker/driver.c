@@ -115,13 +115,12 @@ static const struct bhi_seccomp_rule lavapipe_rules[] = {
 
 /* -- none: a loader ------------------------------------------------------------------------ */
 
-/* The files are what it is given. Which descriptors those will be is not known when the filters are
- * built; to read at an offset is all that can be done with any. */
+/* The files and buffers are what it is given. Which descriptors those will be is not known when the
+ * filters are built; to read and write at an offset is all that can be done with any, and the files
+ * are open for reading only. */
 static const struct bhi_seccomp_rule loader_rules[] = {
-    BHI_ALLOW(pread64),
-    BHI_ANSWER(openat, ENOENT),
-    BHI_ANSWER_LOOKUPS,
-    BHI_END_OF_RULES,
+    BHI_ALLOW(pread64), BHI_ALLOW(pwrite64), BHI_ANSWER(openat, ENOENT),
+    BHI_ANSWER_LOOKUPS, BHI_END_OF_RULES,
 };
 static const struct bhi_driver_info loader_info = {
     .name = "loader",
@@ -129,7 +128,7 @@ static const struct bhi_driver_info loader_info = {
     .paths = lavapipe_paths,
     .start_rules = loader_rules,
     .steady_rules = loader_rules,
-    .limits = {.descriptors = 256, .file_bytes = 0, .locked = 65536},
+    .limits = {.descriptors = 256, .file_bytes = UINT64_C(2) << 40, .locked = 65536},
 };
 
 const struct bhi_driver *bhi_driver_none(void) {

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,9 +24,7 @@
 struct buffer {
     struct buffer *next;
     uint64_t id, size;
-    void *pointer; /* NULL: it could not be mapped */
-    size_t mapped;
-    int error;
+    int fd; /* negative: -errno of why it cannot be used */
 };
 
 struct file {
@@ -83,15 +80,12 @@ void bhi_loader_attach(struct bhi_loader *loader, uint64_t id, int fd, uint64_t 
         close(fd);
         return;
     }
-    *buffer = (struct buffer){
-        .next = loader->buffers, .id = id, .size = size, .mapped = (size_t)bhi_page_round(size)};
-    buffer->error = bhi_memfd_verify(fd, size, 0);
-    if (buffer->error == 0) {
-        void *pointer = mmap(NULL, buffer->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        buffer->pointer = pointer == MAP_FAILED ? NULL : pointer;
-        buffer->error = pointer == MAP_FAILED ? -errno : 0;
+    const int error = bhi_memfd_verify(fd, size, 0);
+    *buffer =
+        (struct buffer){.next = loader->buffers, .id = id, .size = size, .fd = error ? error : fd};
+    if (error) {
+        close(fd);
     }
-    close(fd);
     loader->buffers = buffer;
 }
 
@@ -100,8 +94,8 @@ void bhi_loader_detach(struct bhi_loader *loader, uint64_t id) {
         struct buffer *buffer = *at;
         if (buffer->id == id) {
             *at = buffer->next;
-            if (buffer->pointer != NULL) {
-                munmap(buffer->pointer, buffer->mapped);
+            if (buffer->fd >= 0) {
+                close(buffer->fd);
             }
             free(buffer);
             return;
@@ -158,9 +152,9 @@ static struct buffer *find_buffer(struct bhi_loader *loader, uint64_t id, uint64
         if (buffer->id != id) {
             continue;
         }
-        if (buffer->pointer == NULL) {
-            fail(fault, -buffer->error, "the buffer of %llu bytes cannot be mapped: %s",
-                 (unsigned long long)buffer->size, strerror(-buffer->error));
+        if (buffer->fd < 0) {
+            fail(fault, -buffer->fd, "the buffer of %llu bytes cannot be written to: %s",
+                 (unsigned long long)buffer->size, strerror(-buffer->fd));
             return NULL;
         }
         if (bytes > buffer->size) {
@@ -269,8 +263,10 @@ static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *com
         answer = (struct bhi_file_answer){.refused = 1, .error = fault->vk_result};
         snprintf(answer.text, sizeof answer.text, "%s", fault->text);
     }
-    memcpy(out->pointer, &answer, sizeof answer);
-    return true;
+    const ssize_t written = pwrite(out->fd, &answer, sizeof answer, 0);
+    bhi_loader_detach(loader, command->answer); /* used once */
+    return written == (ssize_t)sizeof answer ||
+           fail(fault, written < 0 ? errno : EIO, "the answer could not be given");
 }
 
 static bool load(struct bhi_loader *loader, const struct bhi_cmd_load *command, uint64_t seq,
@@ -289,9 +285,12 @@ static bool load(struct bhi_loader *loader, const struct bhi_cmd_load *command, 
         return false;
     }
     struct bhi_read_failure failure;
-    if (!bhi_reads_run(loader->reads, file->fd, out->pointer, command->offset, command->bytes,
-                       &header->load_bytes, &failure)) {
-        return fail(fault, failure.error, "offset %llu: %s", (unsigned long long)failure.offset,
+    const bool good = bhi_reads_run(loader->reads, file->fd, out->fd, command->offset,
+                                    command->bytes, &header->load_bytes, &failure);
+    bhi_loader_detach(loader, command->buffer); /* used once */
+    if (!good) {
+        return fail(fault, failure.error, "offset %llu: %s%s", (unsigned long long)failure.offset,
+                    failure.wrote ? "the buffer cannot be written to: " : "",
                     failure.error != 0 ? strerror(failure.error) : "the file ends here");
     }
     BHI_FAULT_POINT("loaded");

@@ -10,18 +10,21 @@
 
 #define MOST_THREADS 4u /* the caller's included: more only wait for the same memory */
 #define CHUNK        (UINT64_C(1) << 20)
+#define BOUNCE       (UINT64_C(256) << 10)
 
 struct bhi_reads {
     pthread_mutex_t lock; /* guards all but |next| and the job's constants */
     pthread_cond_t changed;
     unsigned threads;
     pthread_t thread[MOST_THREADS];
-    uint64_t job; /* counts them: a new one is to be done */
+    uint8_t *bounces; /* BOUNCE bytes for each thread, the caller's first */
+    unsigned started; /* threads that have taken theirs */
+    uint64_t job;     /* counts them: a new one is to be done */
     unsigned busy;
     bool stop;
     /* The job; constant while it is done. */
     int fd;
-    uint8_t *out;
+    int out;
     uint64_t offset, bytes;
     _Atomic uint64_t *done;
     /* Claimed so far. Moved past the end where the job has failed. */
@@ -47,7 +50,7 @@ bool bhi_read_at(int fd, void *out, uint64_t offset, uint64_t bytes,
             continue;
         }
         if (n <= 0) {
-            *failure = (struct bhi_read_failure){offset + got, n < 0 ? errno : 0};
+            *failure = (struct bhi_read_failure){offset + got, n < 0 ? errno : 0, false};
             return false;
         }
         got += (uint64_t)n;
@@ -55,18 +58,49 @@ bool bhi_read_at(int fd, void *out, uint64_t offset, uint64_t bytes,
     return true;
 }
 
-/* Reads chunks until there is none left. */
-static void work(struct bhi_reads *reads) {
+static bool write_at(int fd, const uint8_t *from, uint64_t offset, uint64_t bytes, int *out_error) {
+    uint64_t put = 0;
+    while (put < bytes) {
+        ssize_t n = pwrite(fd, from + put, (size_t)(bytes - put), (off_t)(offset + put));
+        if (n <= 0 && !(n < 0 && errno == EINTR)) {
+            *out_error = n < 0 ? errno : EIO;
+            return false;
+        }
+        put += n > 0 ? (uint64_t)n : 0;
+    }
+    return true;
+}
+
+/* |at|: from the beginning of the range. */
+static bool move(struct bhi_reads *reads, uint8_t *bounce, uint64_t at, uint64_t bytes,
+                 struct bhi_read_failure *failure) {
+    for (uint64_t moved = 0; moved < bytes;) {
+        const uint64_t from = at + moved;
+        const uint64_t count = bytes - moved < BOUNCE ? bytes - moved : BOUNCE;
+        int error = 0;
+        if (!bhi_read_at(reads->fd, bounce, reads->offset + from, count, failure)) {
+            return false;
+        }
+        if (!write_at(reads->out, bounce, from, count, &error)) {
+            *failure = (struct bhi_read_failure){reads->offset + from, error, true};
+            return false;
+        }
+        atomic_fetch_add_explicit(reads->done, count, memory_order_relaxed);
+        moved += count;
+    }
+    return true;
+}
+
+/* Moves chunks until there is none left. */
+static void work(struct bhi_reads *reads, uint8_t *bounce) {
     for (;;) {
         const uint64_t at = atomic_fetch_add(&reads->next, CHUNK);
         if (at >= reads->bytes) {
             return;
         }
         const uint64_t rest = reads->bytes - at;
-        const uint64_t count = rest < CHUNK ? rest : CHUNK;
         struct bhi_read_failure failure;
-        if (bhi_read_at(reads->fd, reads->out + at, reads->offset + at, count, &failure)) {
-            atomic_fetch_add_explicit(reads->done, count, memory_order_relaxed);
+        if (move(reads, bounce, at, rest < CHUNK ? rest : CHUNK, &failure)) {
             continue;
         }
         pthread_mutex_lock(&reads->lock);
@@ -84,6 +118,7 @@ static void *serve(void *argument) {
     struct bhi_reads *reads = argument;
     uint64_t seen = 0;
     pthread_mutex_lock(&reads->lock);
+    uint8_t *bounce = reads->bounces + ++reads->started * BOUNCE;
     for (;;) {
         while (!reads->stop && reads->job == seen) {
             pthread_cond_wait(&reads->changed, &reads->lock);
@@ -93,7 +128,7 @@ static void *serve(void *argument) {
         }
         seen = reads->job;
         pthread_mutex_unlock(&reads->lock);
-        work(reads);
+        work(reads, bounce);
         pthread_mutex_lock(&reads->lock);
         if (--reads->busy == 0) {
             pthread_cond_broadcast(&reads->changed);
@@ -116,6 +151,12 @@ struct bhi_reads *bhi_reads_create(void) {
         wanted = (unsigned)CPU_COUNT(&processors);
     }
     wanted = wanted > MOST_THREADS ? MOST_THREADS : wanted;
+    reads->bounces = malloc(wanted * BOUNCE);
+    if (reads->bounces == NULL) {
+        bhi_reads_destroy(reads);
+        errno = ENOMEM;
+        return NULL;
+    }
     while (reads->threads + 1 < wanted) {
         const int error = pthread_create(&reads->thread[reads->threads], NULL, serve, reads);
         if (error != 0) {
@@ -141,10 +182,11 @@ void bhi_reads_destroy(struct bhi_reads *reads) {
     }
     pthread_cond_destroy(&reads->changed);
     pthread_mutex_destroy(&reads->lock);
+    free(reads->bounces);
     free(reads);
 }
 
-bool bhi_reads_run(struct bhi_reads *reads, int fd, void *out, uint64_t offset, uint64_t bytes,
+bool bhi_reads_run(struct bhi_reads *reads, int fd, int out, uint64_t offset, uint64_t bytes,
                    _Atomic uint64_t *done, struct bhi_read_failure *failure) {
     pthread_mutex_lock(&reads->lock);
     reads->fd = fd;
@@ -161,7 +203,7 @@ bool bhi_reads_run(struct bhi_reads *reads, int fd, void *out, uint64_t offset, 
         pthread_cond_broadcast(&reads->changed);
     }
     pthread_mutex_unlock(&reads->lock);
-    work(reads);
+    work(reads, reads->bounces);
     pthread_mutex_lock(&reads->lock);
     while (reads->busy > 0) {
         pthread_cond_wait(&reads->changed, &reads->lock);
