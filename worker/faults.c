@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_RULES 16
@@ -40,12 +41,13 @@ enum action {
     ACT_OOM_HOST,
     ACT_OOM_DEVICE,
     ACT_LOST,
+    ACT_PAUSE,
     ACTIONS,
 };
 
 static const char *const action_names[ACTIONS] = {
     "segv",    "abort", "kill",  "stop",       "sigsys",  "exit0",    "exit7",      "hang", "flood",
-    "garbage", "fail",  "close", "close_hang", "hang_up", "oom_host", "oom_device", "lost",
+    "garbage", "fail",  "close", "close_hang", "hang_up", "oom_host", "oom_device", "lost", "pause",
 };
 
 struct rule {
@@ -216,6 +218,9 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
         close_all();
         for (volatile int forever = 1; forever;) {
         }
+        break;
+    case ACT_PAUSE:
+        nanosleep(&(const struct timespec){.tv_nsec = 20000000}, NULL);
         break;
     case ACT_HANG_UP:
         close(BHI_FDPASS_DESCRIPTOR);

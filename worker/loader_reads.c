@@ -61,6 +61,7 @@ bool bhi_read_at(int fd, void *out, uint64_t offset, uint64_t bytes,
 static bool write_at(int fd, const uint8_t *from, uint64_t offset, uint64_t bytes, int *out_error) {
     uint64_t put = 0;
     while (put < bytes) {
+        BHI_FAULT_POINT("load_write");
         ssize_t n = pwrite(fd, from + put, (size_t)(bytes - put), (off_t)(offset + put));
         if (n <= 0 && !(n < 0 && errno == EINTR)) {
             *out_error = n < 0 ? errno : EIO;

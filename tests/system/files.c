@@ -701,11 +701,23 @@ static void a_thousand_files(void) {
     const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
     write_safetensors("t", sizeof header - 1, header, 8);
     bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
-    size_t before = 0;
-    for (int i = 0; i < 1000; i++) {
+    size_t before = 0, loader_count = 0;
+    pid_t loaders[4]; /* as many as there may be */
+    for (int i = 0; i < 3000; i++) {
         bh_buffer *buffer = load(context, &source);
-        if (i % 2)
+        if (i % 2) {
             BHT_EQ(((const uint8_t *)mapped(buffer))[7], 7);
+            bh_event *event = NULL;
+            BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+            pid_t pid = fx_verdict(event).worker_pid;
+            size_t known = 0;
+            while (known < loader_count && loaders[known] != pid)
+                known++;
+            BHT_LT(known, BHT_COUNT(loaders)); /* none has died */
+            loaders[known] = pid;
+            loader_count += known == loader_count;
+            bh_event_release(event);
+        }
         bh_buffer_release(buffer);
         if (i == 10) {
             BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
