@@ -41,14 +41,34 @@ static void trim(struct bhi_content_group *group) {
         group->counting = group->first;
 }
 
+/* Of the poisoned ones that count those with the earliest origins are kept (E7): the last tick that
+ * is early enough. */
+static uint64_t last_tick(const struct bhi_content_group *group) {
+    uint64_t earliest[MAX_POISONED];
+    uint32_t count = 0;
+    for (uint32_t i = group->counting; i < group->end; i++) {
+        if (bhi_event_state(group->users[i]) != BH_EVENT_POISONED)
+            continue;
+        uint64_t tick = group->users[i]->origin_tick;
+        if (count == MAX_POISONED && tick >= earliest[MAX_POISONED - 1])
+            continue;
+        uint32_t at = count < MAX_POISONED ? count++ : MAX_POISONED - 1;
+        for (; at > 0 && earliest[at - 1] > tick; at--)
+            earliest[at] = earliest[at - 1];
+        earliest[at] = tick;
+    }
+    return count ? earliest[count - 1] : 0;
+}
+
 /* Drops all that no longer matter, and moves the rest to the front. */
 static void compact(struct bhi_content_group *group) {
     uint32_t kept = 0, counting = 0, poisoned = 0;
+    uint64_t last = last_tick(group);
     for (uint32_t i = group->first; i < group->end; i++) {
         struct bh_event *event = group->users[i];
         bool keep = matters(group, i);
         if (keep && bhi_event_state(event) == BH_EVENT_POISONED)
-            keep = poisoned++ < MAX_POISONED;
+            keep = event->origin_tick <= last && poisoned++ < MAX_POISONED;
         if (!keep) {
             bhi_event_unref(event);
             continue;

@@ -52,10 +52,11 @@ static uint64_t due_ns(const struct bhi_crew *crew, const struct bhi_submission 
 static uint64_t look_ns(const struct bhi_crew *crew, const struct bhi_submission *running,
                         uint64_t now_ns) {
     uint64_t look = running->cancelled ? 0 : due_ns(crew, running);
-    if (crew->shortest_ns == BH_FOREVER || crew->inflight.prev == &running->link)
+    if ((crew->shortest_ns == BH_FOREVER && !crew->cancels) ||
+        crew->inflight.prev == &running->link)
         return look;
     uint64_t pause = crew->shortest_ns / 8;
-    if (pause < MARKER_LOOK_NS)
+    if (crew->cancels || pause < MARKER_LOOK_NS)
         pause = MARKER_LOOK_NS;
     return now_ns + pause < look ? now_ns + pause : look;
 }
@@ -127,8 +128,10 @@ bool bhi_crew_withdraw(struct bhi_crew *crew, struct bhi_submission *submission)
 
 /* -- results ---------------------------------------------------------------------------------- */
 
-void bhi_crew_hasten(struct bhi_crew *crew) {
-    crew->shortest_ns = 0;
+void bhi_crew_hasten(struct bhi_crew *crew, struct bhi_submission *submission) {
+    if (!submission->hastened)
+        crew->cancels++;
+    submission->hastened = true;
     crew->core->ports->arm(crew->core, 0);
 }
 
@@ -173,7 +176,7 @@ void bhi_crew_settle(struct bhi_crew *crew) {
         const struct bhi_submission *head = head_of(crew);
         if (crew->running_since_ns < head->released_ns)
             crew->running_since_ns = head->released_ns;
-        if (head->cancelled || crew->shortest_ns != BH_FOREVER)
+        if (head->cancelled || crew->cancels || crew->shortest_ns != BH_FOREVER)
             ports->arm(crew->core, look_ns(crew, head, ports->now_ns(crew->core)));
     }
     if (crew->backlog && crew->stream)

@@ -26,6 +26,7 @@ struct bhi_crew {
     uint64_t shortest_ns; /* no deadline is shorter of all that was in flight since it was empty */
     uint64_t marker_seen; /* the device's progress at the last look at the deadline */
     _Atomic bool lied;    /* nothing that it has written counts any more; set under the lock */
+    uint32_t cancels;     /* in flight, cancelled, and perhaps running */
     bool dead;            /* bhi_crew_died was called */
     enum bhi_kill kill;
     uint64_t kill_event; /* whose deadline or cancel it was */
@@ -47,8 +48,9 @@ void bhi_crew_fill(struct bhi_core_stream *stream);
  * will; it is the caller's to end. False: its result, or its worker's death, tells. */
 bool bhi_crew_withdraw(struct bhi_crew *crew, struct bhi_submission *submission);
 
-/* Something in its lane is cancelled, and may run: looks at what runs now, and often. */
-void bhi_crew_hasten(struct bhi_crew *crew);
+/* |submission|, in its lane, is cancelled, and may run: until it has ended, looks often at what
+ * runs. */
+void bhi_crew_hasten(struct bhi_crew *crew, struct bhi_submission *submission);
 
 /* -- results, in order: for each new one either skip or result, then settle once -----------------
  */

@@ -245,6 +245,8 @@ static void count_cause(struct bhi_submission *submission, uint64_t origin,
 static void publish(struct bhi_submission *submission) {
     struct bh_event *event = submission->event;
     BHI_CHECK(bhi_event_state(event) == BH_EVENT_PENDING);
+    if (submission->hastened)
+        submission->crew->cancels--;
     bhi_list_remove(&submission->link);
     submission->state = BHI_ENDED;
     event->submission = NULL;
@@ -450,7 +452,7 @@ void bhi_submission_cancel(struct bhi_submission *submission) {
     /* It runs, or is about to. The worker is killed only when its turn has come, so that nobody
      * before it is hurt; those behind it start again elsewhere (E13). */
     bhi_submission_notify(submission);
-    bhi_crew_hasten(crew);
+    bhi_crew_hasten(crew, submission);
 }
 
 void bhi_submission_notify(struct bhi_submission *submission) {

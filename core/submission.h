@@ -53,6 +53,7 @@ struct bhi_submission {
     uint32_t holds;   /* unresolved edges with hold */
     bool runs_kernel; /* false: compiling is all it does */
     bool cancelled;   /* asked for */
+    bool hastened;    /* counted in crew->cancels */
     bool withdrawn;   /* asked for: the worker may skip it */
     bool doomed;      /* certain to be poisoned; event->verdict says by what */
     bool noted;       /* its stream knows that it is, or is not to know */

@@ -23,6 +23,7 @@
 #define REAP_GRACE_NS   (2000ull * 1000000) /* for the exit status, which a busy machine delays */
 #define HANG_UP_NS      (200ull * 1000000)  /* for a worker to end, after its sockets have */
 #define WARDEN_GRACE_NS (1000ull * 1000000) /* to follow its zygote */
+#define DEAF_NS         (5ull * 1000000)    /* between two tries to have a descriptor */
 #define SWEEP_NS        (20ull * 1000000)
 #define CLOSE_GRACE_NS  (10000ull * 1000000) /* for everything to die when the context closes */
 #define MAX_SOCKETS     8192
@@ -323,6 +324,14 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
         struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
         if (bhi_zygote_sweep(zygote))
             look_again = min_ns(look_again, now_ns + SWEEP_NS);
+        if (zygote->deaf && zygote->state != BHI_ZYGOTE_LOST) {
+            if (zygote->listen_at_ns <= now_ns) {
+                zygote->listen_at_ns = now_ns + DEAF_NS;
+                if (!bhi_zygote_listen(zygote))
+                    lose_zygote(zygote);
+            }
+            look_again = min_ns(look_again, zygote->listen_at_ns);
+        }
         if (zygote->state == BHI_ZYGOTE_LOST && zygote->warden_pidfd >= 0 && !zygote->warden_gone) {
             if (zygote->bury_by_ns <= now_ns)
                 pidfd_send_signal(zygote->warden_pidfd, SIGKILL, NULL, 0);

@@ -24,6 +24,7 @@
 
 #define START_TIMEOUT_NS (20ull * 1000000000)
 #define UNWATCHED_NS     (200ull * 1000000) /* for the end of a worker whose pidfd cannot tell */
+#define DEAF_START_NS    (200ull * 1000000) /* for a descriptor, while it starts */
 #define PROTOCOL         1
 
 void bhi_zygote_retain(struct bhi_zygote *zygote) {
@@ -314,7 +315,46 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
     return true;
 }
 
+/* The next message brings a descriptor, and there is none to be had: received now it would be lost,
+ * and with it the zygote and all that its workers do. */
+static bool short_of_descriptors(const struct bhi_zygote *zygote) {
+    uint8_t bytes[BHI_WIRE_MAX];
+    struct bhi_message message;
+    ssize_t length = recv(zygote->socket, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    if (length <= 0 ||
+        bhi_wire_decode(bytes, (size_t)length, BHI_Z2S, UINT32_MAX, &message, NULL, 0) != 0 ||
+        !bhi_message_info((uint32_t)message.type)->fds)
+        return false; /* or not a message at all: what receives it says so */
+    int free = fcntl(zygote->socket, F_DUPFD_CLOEXEC, 0);
+    if (free < 0)
+        return errno == EMFILE || errno == ENFILE;
+    close(free);
+    return false;
+}
+
+bool bhi_zygote_listen(struct bhi_zygote *zygote) {
+    /* One that starts has nobody's work yet: another is tried, as long as the budget lasts. One
+     * that serves is waited for until the worker is overdue. */
+    if (zygote->state == BHI_ZYGOTE_STARTING &&
+        bhi_now_ns() - zygote->deaf_since_ns >= DEAF_START_NS) {
+        bhi_context_lock(zygote->context);
+        bhi_fail(&zygote->failure, BH_UNAVAILABLE, EMFILE, "listening to the zygote");
+        bhi_context_unlock(zygote->context);
+        return false;
+    }
+    zygote->deaf = bhi_reactor_watch(zygote->context, zygote->socket, &zygote->socket_source) != 0;
+    return true;
+}
+
 bool bhi_zygote_receive(struct bhi_zygote *zygote) {
+    if (short_of_descriptors(zygote)) {
+        if (!zygote->deaf_since_ns)
+            zygote->deaf_since_ns = bhi_now_ns();
+        zygote->deaf = true;
+        bhi_reactor_unwatch(zygote->context, zygote->socket);
+        return true;
+    }
+    zygote->deaf_since_ns = 0;
     struct bhi_message message;
     int fds[BHI_FDPASS_MAX];
     char why[256] = "";

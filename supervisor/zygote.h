@@ -39,6 +39,9 @@ struct bhi_zygote {
     uint64_t start_deadline_ns;
     bool gone; /* it, or the warden before it was born, is dead */
     bool warden_gone;
+    bool deaf; /* its socket is not listened to: the host has no descriptor for what comes */
+    uint64_t listen_at_ns; /* DEAF: not before */
+    uint64_t deaf_since_ns;
     bool unwatched;      /* only its warden's end tells its own */
     uint64_t *leftovers; /* dead workers whose cgroup was still busy */
     size_t leftover_count;
@@ -60,6 +63,8 @@ struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver);
 void bhi_zygote_retain(struct bhi_zygote *zygote);
 void bhi_zygote_release(struct bhi_zygote *zygote);
 /* One message from its socket. False: end of file or a protocol violation: it is lost. */
+/* It is deaf: listens again, if it can. False: it has been deaf for too long, and is lost. */
+bool bhi_zygote_listen(struct bhi_zygote *zygote);
 bool bhi_zygote_receive(struct bhi_zygote *zygote);
 /* SIGKILL to the zygote: the kernel takes its workers with it. One that is not born yet is its
  * warden's to reap: both end by themselves at the end of the socket. */

@@ -251,7 +251,7 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_fault *fault) {
         return false;
     }
     b->page->scratch[0] = 0;
-    (void)bhi_backend_run(b, &record, 1, &result, fault);
+    const bool alive = bhi_backend_run(b, &record, 1, &result, fault);
     bhi_map_remove(&b->buffers, UINT64_MAX);
     bhi_vk_recordings_forget(&b->device, &b->recordings, &b->groups, &b->page_buffer);
     bhi_vk_groups_forget(&b->device, &b->groups, &b->page_buffer, NULL);
@@ -261,6 +261,9 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_fault *fault) {
     }
     bhi_backend_kernel_destroy(b, UINT64_MAX);
     b->submissions = b->queue_submits = 0;
+    if (fault->status == BH_OK && !alive) {
+        bhi_fault_set(fault, BH_DEVICE_LOST, "the device was lost after its first work");
+    }
     if (fault->status == BH_OK && b->page->scratch[0] != WARM_UP_WORD) {
         bhi_fault_set(fault, BH_UNSUPPORTED,
                       "the device ran a trivial kernel and its result did not appear");

@@ -6,6 +6,7 @@
 #include "scene.h"
 
 #include <stdio.h>
+#include <sys/wait.h>
 
 struct scene {
     bh_context *context;
@@ -186,10 +187,13 @@ static void sweep(const struct act *act, struct bht_fault fault) {
         snprintf(what + length, sizeof what - length, " (%s)", bht_where());
         recovers(&scene, scene.stream);
         recovers(&scene, scene.other);
-        /* The warden that serves now; those before it are reaped as soon as they are gone. */
+        /* The warden that serves now; those before it are reaped as soon as they are gone. A zygote
+         * whose warden was killed dies by itself, and comes to us instead of init. */
         uint64_t by = bht_now_ns() + 3 * BHT_SECOND_MS * FX_MS;
-        while (bht_count_children(getpid()) > 1 && bht_now_ns() < by)
+        while (bht_count_children(getpid()) > 1 && bht_now_ns() < by) {
+            (void)waitpid(-1, NULL, WNOHANG);
             bht_poll_pause();
+        }
         if (bht_count_children(getpid()) > 1)
             BHT_FAIL("%s: a child is left", what);
         if (act->afresh || !failed) {

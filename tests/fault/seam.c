@@ -37,6 +37,10 @@ bool bht_disarm(void) {
     return fired;
 }
 
+bool bht_fired(void) {
+    return seam.where[0];
+}
+
 const char *bht_where(void) {
     return seam.where[0] ? seam.where : "nowhere";
 }

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -189,6 +190,15 @@ static void does_nothing_without_one(void) {
 
 /* -- this machine --------------------------------------------------------------------------- */
 
+/* Others must not take it for one that a dead process left. */
+static bool is_locked(const char *dir) {
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    BHT_GE(fd, 0);
+    bool locked = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    close(fd);
+    return locked;
+}
+
 /* True where this machine lets us; where it does not, that is only right without privileges. */
 static bool open_here(struct bhi_cgroup *cgroup) {
     char why[512] = "";
@@ -197,6 +207,7 @@ static bool open_here(struct bhi_cgroup *cgroup) {
         BHT_STR_EQ(why, "");
         BHT_TRUE(cgroup->version == 1 || cgroup->version == 2);
         BHT_EQ(access(cgroup->dir, F_OK), 0);
+        BHT_TRUE(is_locked(cgroup->dir));
         return true;
     }
     BHT_EQ(cgroup->version, 0);

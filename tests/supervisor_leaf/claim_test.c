@@ -299,6 +299,27 @@ static void one_of_another_pid_namespace_stays(void) {
     close_parent();
 }
 
+/* Whoever has a copy of the descriptor may still use the folder. */
+static void one_that_a_forked_child_holds_stays(void) {
+    open_parent();
+    const char *path = in(parent, FOLDER);
+    int claim = bhi_claim_make(path, 0700);
+    BHT_GE(claim, 0);
+    pid_t child = fork();
+    if (child == 0)
+        for (;;)
+            pause();
+    close(claim);
+    age(path);
+    bhi_claim_sweep_folders(parent);
+    BHT_TRUE(is_there(path));
+    kill(child, SIGKILL);
+    BHT_EQ(waitpid(child, NULL, 0), child);
+    bhi_claim_sweep_folders(parent);
+    BHT_TRUE(!is_there(path));
+    close_parent();
+}
+
 static void no_parent_is_no_harm(void) {
     bhi_claim_sweep_folders("/nonexistent");
     bhi_claim_sweep_cgroups("/nonexistent");
@@ -331,6 +352,20 @@ static void one_that_was_swept_before_it_was_locked_is_no_claim(void) {
     before_shared = swept_meanwhile;
     BHT_EQ(bhi_claim_make(in(parent, FOLDER), 0700), -EEXIST);
     BHT_TRUE(!is_there(in(parent, FOLDER)));
+    close_parent();
+}
+
+static int replaced_meanwhile(void) {
+    swept_meanwhile();
+    leave(in(parent, FOLDER));
+    return 0;
+}
+
+static void one_that_is_another_by_now_is_no_claim(void) {
+    open_parent();
+    before_shared = replaced_meanwhile;
+    BHT_EQ(bhi_claim_make(in(parent, FOLDER), 0700), -EEXIST);
+    BHT_TRUE(is_there(in(parent, FOLDER))); /* the other's */
     close_parent();
 }
 
@@ -460,9 +495,11 @@ int main(int argc, char **argv) {
         BHT_TEST(other_things_stay),
         BHT_TEST(another_users_stay),
         BHT_TEST(one_of_another_pid_namespace_stays),
+        BHT_TEST(one_that_a_forked_child_holds_stays),
         BHT_TEST(no_parent_is_no_harm),
         BHT_TEST(a_name_is_taken_once),
         BHT_TEST(one_that_was_swept_before_it_was_locked_is_no_claim),
+        BHT_TEST(one_that_is_another_by_now_is_no_claim),
         BHT_TEST(one_that_is_being_swept_is_no_claim),
         BHT_TEST(where_there_are_no_locks_nothing_is_swept),
         BHT_TEST(groups_of_live_pids_and_others_stay),

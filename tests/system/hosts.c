@@ -80,6 +80,7 @@ static void a_host_that_forks(void) {
         bh_context *again = NULL;
         bh_verdict verdict;
         void *pointer;
+        size_t index;
         const uint32_t groups[3] = {1, 1, 1};
         bool refused =
             bh_launch(stream, square, groups, NULL, 0, NULL, 0, &event, NULL) == BH_FORKED &&
@@ -87,8 +88,10 @@ static void a_host_that_forks(void) {
             bh_stream_synchronize(stream, 0, NULL) == BH_FORKED &&
             bh_stream_wait_ready(stream, 0, NULL) == BH_FORKED &&
             bh_buffer_map(y, BH_MAP_READ, 0, &pointer, NULL) == BH_FORKED &&
-            bh_stream_worker_pid(stream) == 0 &&
-            bh_event_verdict(done, &verdict) == BH_OK; /* what had ended can be read */
+            bh_stream_worker_pid(stream) == 0 && bh_buffer_release(y) == BH_FORKED &&
+            bh_event_wait(done, BH_FOREVER) == BH_OK && /* what had ended can be looked at */
+            bh_event_wait_any(&done, 1, BH_FOREVER, &index) == BH_OK &&
+            bh_event_verdict(done, &verdict) == BH_OK;
         bh_event_release(done);
         bh_buffer_release(x);
         bh_kernel_release(square);
@@ -230,12 +233,12 @@ static struct {
     bh_stream *stream;
     bh_event *running, *submitted;
     bh_status destroyed, synchronized, waited;
-    _Atomic bool called;
+    _Atomic bool armed, called;
 } logged;
 
 static void call_back(void *user, int level, const char *line) {
     (void)user, (void)level;
-    if (logged.called || !strstr(line, "zygote") || !strstr(line, "is lost"))
+    if (!logged.armed || logged.called || !strstr(line, "zygote") || !strstr(line, "is lost"))
         return;
     bh_detail detail;
     logged.destroyed = bh_context_destroy(logged.context);
@@ -260,6 +263,7 @@ static void a_log_function_that_calls_back(void) {
     bh_buffer *data = fx_words(context, 64, 0);
     logged.running = fx_gate(held, gate, data);
     fx_await_gate(data);
+    logged.armed = true;
     fx_kill(fx_parent(pid), SIGKILL); /* the zygote: that it is lost is logged */
     WAIT_UNTIL(logged.called, 20000);
     BHT_EQ(logged.destroyed, BH_IN_CALLBACK);
@@ -334,14 +338,61 @@ static void a_host_out_of_descriptors(void) {
     BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
+/* Nor does it lose what is running elsewhere: the zygote's word that a worker was born brings a
+ * descriptor, and waits until there is room for it (E16). */
+static void out_of_descriptors_while_another_runs(void) {
+    enum { LIMIT = 200 };
+    int fds[LIMIT];
+    const struct rlimit few = {LIMIT, LIMIT};
+    BHT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    bh_context *context = fx_context(NULL);
+    bh_stream *first = fx_stream(context, "first", BH_FOREVER);
+    pid_t pid = fx_ready(first), zygote = fx_parent(pid);
+    bh_kernel *gate = fx_kernel(context, "gate");
+    bh_buffer *data = fx_words(context, 64, 0);
+    uint32_t *word = fx_pointer(data);
+    bh_event *running = fx_gate(first, gate, data);
+    fx_await_gate(data);
+    fx_kill(zygote, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(zygote) == 'T', 20000);
+    bh_stream *second = fx_stream(context, "second", FX_SECONDS);
+    static char text[8192];
+    WAIT_UNTIL(bh_context_describe(context, text, sizeof text) && strstr(text, "SPAWNING"), 20000);
+    int count = hog(fds, LIMIT);
+    fx_kill(zygote, SIGCONT);
+    bh_detail detail;
+    BHT_EQ(bh_stream_wait_ready(second, 500 * FX_MS, &detail), BH_TIMEOUT);
+    BHT_EQ(bh_event_query(running), BH_EVENT_PENDING);
+    BHT_EQ(bh_stream_worker_pid(first), pid);
+    while (count > 0)
+        close(fds[--count]);
+    fx_ready(second);
+    *word = FX_GATE_OPEN;
+    fx_expect(running, BH_OK);
+    fx_expect_healthy(context, second);
+    bh_event_release(running);
+    bh_kernel_release(gate);
+    bh_buffer_release(data);
+    bh_stream_release(first);
+    bh_stream_release(second);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(a_host_that_reaps_every_child),   BHT_TEST(a_host_that_ignores_sigchld),
-        BHT_TEST(a_host_that_adopts_orphans),      BHT_TEST(a_host_that_forks),
-        BHT_TEST(nothing_of_the_host_is_touched),  BHT_TEST(a_context_is_destroyed_in_mid_job),
-        BHT_TEST(two_contexts_in_one_process),     BHT_TEST(spares_take_over),
-        BHT_TEST(a_host_without_standard_streams), BHT_TEST(a_log_function_that_calls_back),
-        BHT_TEST(a_verdict_keeps_no_descriptor),   BHT_TEST(a_host_out_of_descriptors),
+        BHT_TEST(a_host_that_reaps_every_child),
+        BHT_TEST(a_host_that_ignores_sigchld),
+        BHT_TEST(a_host_that_adopts_orphans),
+        BHT_TEST(a_host_that_forks),
+        BHT_TEST(nothing_of_the_host_is_touched),
+        BHT_TEST(a_context_is_destroyed_in_mid_job),
+        BHT_TEST(two_contexts_in_one_process),
+        BHT_TEST(spares_take_over),
+        BHT_TEST(a_host_without_standard_streams),
+        BHT_TEST(a_log_function_that_calls_back),
+        BHT_TEST(a_verdict_keeps_no_descriptor),
+        BHT_TEST(a_host_out_of_descriptors),
+        BHT_TEST(out_of_descriptors_while_another_runs),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -226,6 +226,14 @@ static unsigned failures_before(const struct walk *walk, const struct rp_step *s
     return count;
 }
 
+/* What was pending at a reset is forgiven, and fails nobody after it. */
+static bool reset_later(const struct walk *walk, unsigned stream) {
+    for (unsigned i = walk->at; i < walk->program->step_count; i++)
+        if (walk->program->steps[i].kind == RP_RESET && walk->program->steps[i].stream == stream)
+            return true;
+    return false;
+}
+
 /* |producers|: what it declares to depend on. */
 static void check_verdict(struct walk *walk, const struct rp_step *step, const bool *producers) {
     struct rp_group *group = walk->group;
@@ -248,7 +256,7 @@ static void check_verdict(struct walk *walk, const struct rp_step *step, const b
         group->ready++;
         if (bad)
             wrong(walk, "READY, though it depends on %u poisoned ones", bad);
-        if (failed)
+        if (failed && !reset_later(walk, step->stream))
             wrong(walk, "READY, though its strict stream had failed");
         if (is_misbound(step))
             wrong(walk, "READY, though a binding is missing");

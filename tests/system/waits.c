@@ -19,6 +19,7 @@ static void wait_all_waits_for_all(void) {
     bh_event *good = work(s.context, s.b, NULL, 0);
     bh_event *holed[] = {good, NULL};
     BHT_EQ(bh_event_wait_all(holed, 2, 0, &index), BH_INVALID_ARGUMENT);
+    BHT_EQ(index, 2);
     BHT_EQ(bh_event_wait_any(holed, 2, 0, &index), BH_INVALID_ARGUMENT);
     bh_event *ready[] = {good, good, good};
     BHT_EQ(bh_event_wait_all(ready, 3, FX_SECONDS, &index), BH_OK);
@@ -62,8 +63,11 @@ static void wait_any_takes_the_first(void) {
     bh_event *held = work(s.context, s.b, &s.running, 1);
     size_t index = 99;
     bh_event *twice[] = {s.running, s.running, held};
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        index = 99;
         BHT_EQ(bh_event_wait_any(twice, 3, i * 20 * FX_MS, &index), BH_TIMEOUT);
+        BHT_EQ(index, 3);
+    }
     BHT_EQ(bh_event_query(s.running), BH_EVENT_PENDING);
     bh_event *ended[] = {s.running, good, good};
     BHT_EQ(bh_event_wait_any(ended, 3, 0, &index), BH_OK);
