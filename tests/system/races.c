@@ -134,7 +134,7 @@ static void no_folder_for_a_spare(void) {
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *first = fx_stream(context, "first", FX_SECONDS);
     pid_t pid = fx_ready(first);
-    bh_stream *second = fx_stream(context, "second", 100 * FX_MS);
+    bh_stream *second = fx_stream(context, "second", BHT_SECOND_MS * FX_MS / 5);
     fx_ready(second);
     bh_kernel *gate = fx_kernel(context, "gate");
     bh_buffer *data = fx_words(context, 64, 0);
