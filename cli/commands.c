@@ -20,9 +20,10 @@ static const struct bhi_section run_sections[] = {
      "must be given exactly once. DTYPE and TYPE are one of f16 f32 f64 i8 u8 i16 u16 i32 u32 i64 "
      "u64. Bulkhead does not know what the kernel takes the bytes for: give it the types that it "
      "was written for.\n\n"
-     "Input is read as .npy, formats 1.0 to 3.0, little endian, C order. An input FILE is a "
-     "regular "
-     "file, or - for standard input; an output FILE - is standard output."},
+     "Input is read as .npy, formats 1.0 to 3.0, little endian, C order, or as .safetensors. An "
+     "input FILE is a regular file, which a sandboxed loader parses and reads and which must not "
+     "change meanwhile, or - for standard input (.npy); an output FILE - is standard output. What "
+     "takes over a second to load shows on a terminal how far it is."},
     {"Outputs",
      "Output files appear whole or not at all, and never after a poisoned event. Whether they can "
      "be written is found out before the kernel runs. Of several, all are complete on disk before "
@@ -53,6 +54,8 @@ static const struct bhi_section run_sections[] = {
 static const struct bhi_example run_examples[] = {
     {"bulkhead run saxpy.spv --groups 4096 --in 0=x.npy --inout 1=y.npy --push f32:2,u32:1048576",
      "y = 2 x + y over a million numbers; y.npy is replaced."},
+    {"bulkhead run square.spv --groups 16 --in 0=m.safetensors:w --out 1=w2.npy:f32[1024]",
+     "The tensor w of a model, squared."},
     {"bulkhead run mandelbrot.spv --groups 64,64 --out 0=set.npy:u32[512,512] --push "
      "u32:512,512,256",
      "A picture of 512 by 512 points."},

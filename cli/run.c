@@ -1,8 +1,9 @@
 /* bulkhead run.
  *
- * Order: everything that can be refused is, before a worker exists; then the worker starts while
- * the inputs are read into the buffers; the kernel is compiled and what it binds is compared with
- * what was given; only then it runs. Each step returns an exit status, BHI_EXIT_READY to go on.
+ * Order: what can be refused without a worker is; then the worker starts while a loader parses the
+ * inputs' headers and reads them; the kernel is compiled and what it binds is compared with what
+ * was given; only then, and when the inputs are there, it runs. Each step returns an exit status,
+ * BHI_EXIT_READY to go on.
  */
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "exit_status.h"
 #include "interrupt.h"
 #include "run_files.h"
+#include "run_loads.h"
 #include "run_match.h"
 #include "run_request.h"
 #include "session.h"
@@ -318,10 +320,23 @@ static int submit_all(struct run *run) {
 static int check_files(struct run *run) {
     struct bhi_complaint complaint;
     if (!bhi_run_load_kernel(&run->request, &run->code, &run->code_size, &complaint) ||
-        !bhi_run_open_inputs(&run->request, &complaint) ||
-        !bhi_run_open_outputs(&run->request, &complaint))
+        !bhi_run_open_stdin(&run->request, &complaint))
         return refused(&complaint);
     return BHI_EXIT_READY;
+}
+
+static int load_inputs(struct run *run) {
+    return bhi_run_load_inputs(&run->request, run->context);
+}
+
+static int open_outputs(struct run *run) {
+    struct bhi_complaint complaint;
+    return bhi_run_open_outputs(&run->request, &complaint) ? BHI_EXIT_READY : refused(&complaint);
+}
+
+static int await_inputs(struct run *run) {
+    int exit_status = bhi_run_await_inputs(&run->request, &run->outcome.verdict);
+    return exit_status == BHI_EXIT_POISONED ? conclude(run) : exit_status;
 }
 
 static int open_context(struct run *run) {
@@ -378,12 +393,15 @@ int bhi_run_main(const struct bhi_args *args) {
     }
     (void)((exit_status = check_files(run)) != BHI_EXIT_READY ||
            (exit_status = open_context(run)) != BHI_EXIT_READY ||
-           (exit_status = make_kernel(run)) != BHI_EXIT_READY ||
            (exit_status = start_worker(run)) != BHI_EXIT_READY ||
+           (exit_status = load_inputs(run)) != BHI_EXIT_READY ||
+           (exit_status = open_outputs(run)) != BHI_EXIT_READY ||
+           (exit_status = make_kernel(run)) != BHI_EXIT_READY ||
            (exit_status = fill_buffers(run)) != BHI_EXIT_READY ||
            (exit_status = await_worker(run)) != BHI_EXIT_READY ||
            (exit_status = compile(run)) != BHI_EXIT_READY ||
            (exit_status = match(run)) != BHI_EXIT_READY ||
+           (exit_status = await_inputs(run)) != BHI_EXIT_READY ||
            (exit_status = submit_all(run)) != BHI_EXIT_READY ||
            (exit_status = write_outputs(run)) != BHI_EXIT_READY);
     if (exit_status == BHI_EXIT_READY)

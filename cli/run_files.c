@@ -97,10 +97,10 @@ bool bhi_run_load_kernel(const struct bhi_run_request *request, void **out_code,
 /* -- before the run -----------------------------------------------------------------------------
  */
 
-bool bhi_run_open_inputs(struct bhi_run_request *request, struct bhi_complaint *complaint) {
+bool bhi_run_open_stdin(struct bhi_run_request *request, struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < request->binding_count; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
-        if (!binding->in_path)
+        if (!bhi_run_is_stdin(binding))
             continue;
         if (!bhi_npy_file_open(binding->in_path, &binding->in, complaint))
             return blame(binding, complaint);
@@ -161,7 +161,8 @@ static uint64_t available_memory(void) {
 static int check_memory(const struct bhi_run_request *request) {
     uint64_t total = 0, available = available_memory();
     for (uint32_t i = 0; i < request->binding_count; i++) {
-        if (__builtin_add_overflow(total, request->bindings[i].array.bytes, &total))
+        if (!request->bindings[i].buffer && /* those that are there are paid for */
+            __builtin_add_overflow(total, request->bindings[i].array.bytes, &total))
             total = UINT64_MAX;
     }
     if (total <= available)
@@ -177,6 +178,8 @@ static int fill_buffer(struct bhi_run_binding *binding, bh_context *context) {
     void *bytes;
     char what[400];
 
+    if (binding->buffer)
+        return BHI_EXIT_READY; /* from a file */
     snprintf(what, sizeof what, "--%s %.300s", binding->option, binding->text);
     if (binding->in_path && !bhi_npy_file_spool(&binding->in, trusted_claim, &complaint)) {
         bhi_complain("run", "%s: %s", what, complaint.text);

@@ -7,11 +7,12 @@
 /* The kernel's file (or standard input) in memory; *out_code is the caller's to free. */
 bool bhi_run_load_kernel(const struct bhi_run_request *request, void **out_code,
                          size_t *out_code_size, struct bhi_complaint *complaint);
-/* Opens the inputs and checks their headers. */
-bool bhi_run_open_inputs(struct bhi_run_request *request, struct bhi_complaint *complaint);
+/* Where standard input is an input, reads its header. */
+bool bhi_run_open_stdin(struct bhi_run_request *request, struct bhi_complaint *complaint);
 /* Proves that every output can be written. After the inputs: --inout takes its shape from them. */
 bool bhi_run_open_outputs(struct bhi_run_request *request, struct bhi_complaint *complaint);
-/* Makes the buffers and reads the inputs into their mappings. Returns an exit status. */
+/* Makes the buffers that there are not yet, and reads standard input into the one that is for it.
+ * Returns an exit status. */
 int bhi_run_fill_buffers(struct bhi_run_request *request, bh_context *context);
 /* Writes every output, then puts each in its place. Returns an exit status. */
 int bhi_run_write_outputs(struct bhi_run_request *request);

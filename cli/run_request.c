@@ -18,6 +18,22 @@ static char *split_path(const char *text, const char **out_rest) {
     return colon ? strndup(text, (size_t)(colon - text)) : strdup(text);
 }
 
+/* FILE, or FILE.safetensors:TENSOR. The tensor is left where it is. */
+static bool parse_input(struct bhi_run_binding *binding, const char *files,
+                        struct bhi_complaint *complaint) {
+    static const char suffix[] = ".safetensors";
+    const size_t length = strlen(suffix);
+    const char *dot = strstr(files, ".safetensors:");
+    const size_t path = dot ? (size_t)(dot - files) + length : strlen(files);
+    if (!dot && path >= length && !strcmp(files + path - length, suffix))
+        return bhi_refuse(complaint, "no tensor: write %.200s:NAME", files);
+    if (dot && !files[path + 1])
+        return bhi_refuse(complaint, "the tensor's name is empty");
+    binding->tensor = dot ? files + path + 1 : NULL;
+    binding->in_path = strndup(files, path);
+    return binding->in_path ? true : bhi_refuse(complaint, "out of memory");
+}
+
 /* The paths and, for --out, the array of one binding. */
 static bool parse_files(struct bhi_run_binding *binding, enum bhi_option_id option,
                         const char *files, struct bhi_complaint *complaint) {
@@ -26,7 +42,9 @@ static bool parse_files(struct bhi_run_binding *binding, enum bhi_option_id opti
 
     if (option == BHI_RUN_IN) {
         binding->access = BH_READ;
-        allocated = (binding->in_path = strdup(files)) != NULL;
+        if (!parse_input(binding, files, complaint))
+            return false;
+        allocated = true;
     } else if (option == BHI_RUN_OUT) {
         binding->access = BH_WRITE;
         allocated = (binding->out_path = split_path(files, &rest)) != NULL;
@@ -129,7 +147,7 @@ static bool check_streams(const struct bhi_run_request *request, struct bhi_comp
     const char *writer = request->json ? "--json" : NULL;
     for (uint32_t i = 0; i < request->binding_count; i++) {
         const struct bhi_run_binding *binding = &request->bindings[i];
-        if (binding->in_path && !strcmp(binding->in_path, "-")) {
+        if (bhi_run_is_stdin(binding)) {
             if (reader)
                 return bhi_refuse(complaint, "--%s %s: standard input is taken by %s already",
                                   binding->option, binding->text, reader);
@@ -197,6 +215,10 @@ void bhi_run_request_free(struct bhi_run_request *request) {
     free(request->bindings);
     request->bindings = NULL;
     request->binding_count = 0;
+}
+
+bool bhi_run_is_stdin(const struct bhi_run_binding *binding) {
+    return binding->in_path && !strcmp(binding->in_path, "-");
 }
 
 struct bhi_run_binding *bhi_run_request_find(const struct bhi_run_request *request,

@@ -20,8 +20,9 @@ struct bhi_run_binding {
     struct bhi_slot slot;
     bh_access access;
     char *in_path, *out_path; /* owned; NULL: none */
+    const char *tensor;       /* in |text|: which one of the .safetensors; NULL: it is a .npy */
     struct bhi_array array;   /* of --out from the start, of the others once the file is open */
-    struct bhi_npy_file in;
+    struct bhi_npy_file in;   /* standard input only: files are the loader's */
     struct bhi_outfile out;
     uint8_t header[BHI_NPY_WRITE_CAPACITY];
     size_t header_size;
@@ -52,6 +53,8 @@ bool bhi_run_request_parse(const struct bhi_args *args, struct bhi_run_request *
 /* Releases buffers, closes files, abandons outputs that were not committed. */
 void bhi_run_request_free(struct bhi_run_request *request);
 
+/* Its input is standard input. */
+bool bhi_run_is_stdin(const struct bhi_run_binding *binding);
 /* The binding given for a slot; NULL: none. */
 struct bhi_run_binding *bhi_run_request_find(const struct bhi_run_request *request,
                                              struct bhi_slot slot);

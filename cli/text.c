@@ -7,14 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-bool bhi_refuse(struct bhi_complaint *complaint, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(complaint->text, sizeof complaint->text, format, arguments);
-    va_end(arguments);
-    return false;
-}
-
 /* Length of the well-formed UTF-8 sequence at |s| (Unicode 15, table 3-7); 0: broken. The string
  * is NUL-terminated, so no byte past the end is read. */
 static size_t sequence_length(const unsigned char *s, uint32_t *out_point) {

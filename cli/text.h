@@ -10,14 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Why something was refused: one line, without the program's name, not yet cleaned. */
-struct bhi_complaint {
-    char text[1024];
-};
-
-/* Fills in |complaint| and returns false, so that a check reads `return bhi_refuse(…)`. */
-bool bhi_refuse(struct bhi_complaint *complaint, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+#include "complaint.h"
 
 /* Copies |source| to |out| (|capacity| >= 8 bytes, NUL-terminated, cut at a character) as valid
  * UTF-8 without control characters: line ends and tabs become a space, others and broken

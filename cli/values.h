@@ -11,18 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dtype.h"
+#include "array.h"
 #include "text.h"
 
-enum { BHI_MAX_DIMENSIONS = 64, BHI_MAX_PUSH = 4096 };
-
-/* An array's element type and C-order shape; no dimensions: one element. */
-struct bhi_array {
-    enum bhi_dtype dtype;
-    uint32_t dimensions;
-    uint64_t shape[BHI_MAX_DIMENSIONS];
-    uint64_t bytes; /* of all elements; checked not to overflow */
-};
+enum { BHI_MAX_PUSH = 4096 };
 
 struct bhi_slot {
     uint32_t set, binding;
@@ -48,8 +40,6 @@ bool bhi_parse_slot(const char *text, size_t length, struct bhi_slot *out_slot,
 /* "DTYPE[N,…]", "DTYPE[]" for one element without dimensions. */
 bool bhi_parse_array(const char *text, struct bhi_array *out_array,
                      struct bhi_complaint *complaint);
-/* Fills in array->bytes from dtype and shape; refuses what overflows 64 bits. */
-bool bhi_array_measure(struct bhi_array *array, struct bhi_complaint *complaint);
 /* "TYPE:VALUE,…": a value without a type has the type of the one before. Each is aligned to its
  * own size; the end is padded to 4. */
 bool bhi_parse_push(const char *text, struct bhi_push *out_push, struct bhi_complaint *complaint);

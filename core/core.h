@@ -61,7 +61,8 @@ struct bhi_ports {
     /* The event has just become READY or POISONED. Exactly once each. */
     void (*ended)(struct bh_event *event);
     void (*free_event)(struct bh_event *event); /* the last reference is gone */
-    /* Fills in the kernel of a command (BH_NO_COMMAND: the only one there is, if so). */
+    /* Fills in the kernel of a command (BH_NO_COMMAND: the only one there is, if so), and may add
+     * to the message what it was about; the rest of the verdict is complete. */
     void (*name_kernel)(const struct bhi_submission *submission, uint32_t command_index,
                         bh_verdict *verdict);
     /* It has ended, or was never queued; everything that the core had in it is gone. */

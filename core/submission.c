@@ -182,7 +182,6 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
     verdict->started_ns = outcome->started_ns;
     verdict->ended_ns = outcome->ended_ns;
     memset(verdict->kernel_hash, 0, sizeof verdict->kernel_hash);
-    core->ports->name_kernel(submission, outcome->command_index, verdict);
     memcpy(verdict->stream_name, submission->stream->name, sizeof verdict->stream_name);
     if (outcome->status != BH_OK) {
         event->origin_tick = outcome->tick ? outcome->tick : ++core->ticks;
@@ -190,6 +189,7 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
                  outcome->message && outcome->message[0] ? outcome->message
                                                          : bh_status_text(outcome->status));
     }
+    core->ports->name_kernel(submission, outcome->command_index, verdict);
 }
 
 /* The verdict of a submission that |cause| dooms. It may still have to end: what it did, and when

@@ -56,7 +56,7 @@ struct bhi_submission {
     bool hastened;    /* counted in crew->cancels */
     bool withdrawn;   /* asked for: the worker may skip it */
     bool doomed;      /* certain to be poisoned; event->verdict says by what */
-    bool noted;       /* its stream knows that it is */
+    bool noted;       /* its stream knows that it is, or is not to know */
     bool notify;      /* somebody needs to notice its end without waiting for it */
     struct bhi_edge *edges;
     uint32_t edge_count, edge_capacity;

@@ -1,5 +1,6 @@
 /* Writes seeds for the fuzz targets, and their dictionaries, from the tables:
- *     make_corpus FOLDER     makes FOLDER/wire, FOLDER/record, FOLDER/wire.dict, FOLDER/record.dict
+ *     make_corpus FOLDER     makes FOLDER/KIND and FOLDER/KIND.dict, KIND: wire, record,
+ * safetensors
  */
 #include "../tests/proto/sample.h"
 #include "commands.h"
@@ -131,6 +132,15 @@ static void append_one(struct record *r, uint32_t type) {
     } else if (type == BHI_CMD_PREPARE) {
         struct bhi_cmd_prepare *c = append(r, BHI_CMD_PREPARE, sizeof *c);
         c->kernel = 1;
+    } else if (type == BHI_CMD_INSPECT) {
+        struct bhi_cmd_inspect *c = append(r, BHI_CMD_INSPECT, sizeof *c);
+        c->file = 1;
+        c->answer = 2;
+    } else if (type == BHI_CMD_LOAD) {
+        struct bhi_cmd_load *c = append(r, BHI_CMD_LOAD, sizeof *c);
+        c->file = 1;
+        c->buffer = 2;
+        c->bytes = 64;
     } else {
         fprintf(stderr, "make_corpus: command %u has no seed\n", type);
         exit(1);
@@ -184,6 +194,50 @@ static void record_dictionary(void) {
     finish(f);
 }
 
+/* -- safetensors ---------------------------------------------------------------------------- */
+
+static void write_tensors(const char *name, const char *header, size_t data) {
+    uint8_t bytes[4096] = {0};
+    size_t length = strlen(header);
+    bytes[0] = (uint8_t)length;
+    bytes[1] = (uint8_t)(length >> 8);
+    memcpy(bytes + 8, header, length);
+    write_seed("safetensors", name, bytes, 8 + length + data);
+}
+
+static void safetensors_seeds(void) {
+    make_folder("safetensors");
+    write_tensors("one", "{\"t\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}}", 24);
+    write_tensors("two",
+                  "{\"__metadata__\":{\"format\":\"pt\"},"
+                  "\"a\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[0,8]},"
+                  "\"t\":{\"dtype\":\"BF16\",\"shape\":[4],\"data_offsets\":[8,16]}}  ",
+                  16);
+    write_tensors("empty", "{\"t\":{\"dtype\":\"U8\",\"shape\":[0,7],\"data_offsets\":[0,0]}}", 0);
+    write_tensors("none", "{}", 0);
+    write_tensors("overlap",
+                  "{\"t\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},"
+                  "\"u\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[2,6]}}",
+                  6);
+    write_tensors("huge",
+                  "{\"t\":{\"dtype\":\"F64\",\"shape\":[9223372036854775807,9],"
+                  "\"data_offsets\":[0,18446744073709551615]}}",
+                  8);
+    write_tensors("deep", "{\"t\":[[[[[[[[[[[[]]]]]]]]]]]]}", 0);
+    write_tensors("twice", "{\"t\":{},\"t\":{}}", 0);
+}
+
+static void safetensors_dictionary(void) {
+    static const char *const words[] = {
+        "dtype", "shape", "data_offsets", "__metadata__", "F16",     "F32",     "F64",  "I8",
+        "U8",    "I16",   "U16",          "I32",          "U32",     "I64",     "U64",  "BF16",
+        "BOOL",  "t",     "[]",           "{}",           "F8_E4M3", "F8_E5M2", "[0,8]"};
+    FILE *f = create("safetensors.dict", NULL);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        fprintf(f, "\"%s\"\n", words[i]);
+    finish(f);
+}
+
 int main(int argc, char **argv) {
     if (argc != 2) {
         fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
@@ -198,5 +252,7 @@ int main(int argc, char **argv) {
     wire_dictionary();
     record_seeds();
     record_dictionary();
+    safetensors_seeds();
+    safetensors_dictionary();
     return 0;
 }

@@ -148,6 +148,16 @@ static void check_prepare(struct check *c, const struct bhi_cmd_prepare *m) {
     check_size(c, m->header.size, sizeof *m);
 }
 
+static void check_inspect(struct check *c, const struct bhi_cmd_inspect *m) {
+    check_size(c, m->header.size, sizeof *m);
+}
+
+static void check_load(struct check *c, const struct bhi_cmd_load *m) {
+    check_size(c, m->header.size, sizeof *m);
+    if (m->offset > INT64_MAX - m->bytes)
+        refuse(c, "offset", "offset and bytes overflow");
+}
+
 /* Checks the command at |bytes|, of which |left| are in the record. Returns its size. */
 static size_t check_command(struct check *c, const uint8_t *bytes, uint64_t left) {
     const struct bhi_cmd_header *header = (const void *)bytes;

@@ -14,8 +14,8 @@
 
 struct bhi_fd_tag {
     uint32_t magic; /* BHI_WIRE_MAGIC */
-    uint32_t type;  /* BHI_MSG_KERNEL_CREATE or BHI_MSG_BUFFER_ATTACH */
-    uint64_t id;    /* kernel or buffer id */
+    uint32_t type;  /* BHI_MSG_KERNEL_CREATE, BHI_MSG_BUFFER_ATTACH or BHI_MSG_FILE_ATTACH */
+    uint64_t id;    /* kernel, buffer or file id */
 };
 
 /* Both CLOEXEC. Returns 0 or -errno. */

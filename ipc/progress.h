@@ -43,6 +43,9 @@ struct bhi_progress_header {
      * tell a death by memory limit from any other. */
     _Atomic uint64_t refused_allocations;
     _Atomic uint64_t refused_bytes;
+    /* A loader: the submission that it loads for, and how many bytes of that are there. */
+    _Atomic uint64_t load_seq;
+    _Atomic uint64_t load_bytes;
     /* Start-up: the step that the worker is in (BHI_STEP_*), so that a death while starting has a
      * name; on failure errno and one line, written before it exits. */
     _Atomic uint32_t step;

@@ -3,6 +3,7 @@
 #include "core/detail.h"
 #include "event.h"
 #include "futex.h"
+#include "load.h"
 #include "memfd.h"
 #include "pool.h"
 #include "retention.h"
@@ -31,6 +32,7 @@ static void free_buffer(struct bhi_doomed *doomed) {
         close(buffer->fd);
     }
     free(buffer->description);
+    bhi_load_free(buffer->load);
     bhi_slab_give(&slab, buffer);
     bhi_context_unref(context);
 }
@@ -79,6 +81,7 @@ struct order {
     uint64_t size;
     struct bh_stream *stream; /* whose worker is going to use it; NULL: nobody knows */
     uint32_t flags;
+    bool alone; /* not of the pool: a worker that lives on is going to write it, whoever uses it */
 };
 
 static bool lacks(int error) {
@@ -195,6 +198,10 @@ static bh_status create(bh_context *context, const struct order *order, bh_buffe
     *buffer = (struct bh_buffer){.context = context, .size = order->size};
     uint32_t size_class;
     buffer->mapped = bhi_pool_round(&context->pool, order->size, &size_class);
+    if (order->alone) {
+        buffer->mapped = bhi_page_round(order->size);
+        size_class = BHI_POOL_CLASSES;
+    }
     bh_status status = BH_OK;
     if (size_class < BHI_POOL_CLASSES)
         buffer->block = get_pooled(context, order, size_class);
@@ -213,6 +220,12 @@ static bh_status create(bh_context *context, const struct order *order, bh_buffe
     begin(buffer, context);
     *out_buffer = buffer;
     return BH_OK;
+}
+
+bh_status bhi_buffer_make(bh_context *context, uint64_t size, const char *call,
+                          struct bh_buffer **out_buffer, bh_detail *detail) {
+    const struct order order = {.call = call, .size = size, .alone = true};
+    return create(context, &order, out_buffer, detail);
 }
 
 BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_buffer,
@@ -276,9 +289,10 @@ static void give_back(struct bh_buffer *buffer) {
 void bhi_buffer_unref_locked(struct bh_buffer *buffer) {
     if (atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel) != 1)
         return;
-    if (!buffer->pooled)
+    if (!buffer->pooled) {
         BHI_LIST_EACH(node, &buffer->context->workers)
-    bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_worker, link), buffer->id);
+        bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_worker, link), buffer->id);
+    }
     give_back(buffer);
     bhi_context_doom(buffer->context, &buffer->doomed);
 }

@@ -24,7 +24,12 @@ struct bh_buffer {
     void *pointer;
     bool wrapped;                /* the memory is the caller's (bh_buffer_wrap_memfd) */
     bh_description *description; /* lock; NULL: none */
+    struct bhi_load *load;       /* owned; NULL: not from a file */
 };
+
+/* bh_buffer_create, for |call|. One reference, which is a caller's. */
+bh_status bhi_buffer_make(bh_context *context, uint64_t size, const char *call,
+                          struct bh_buffer **out_buffer, bh_detail *detail);
 
 static inline void bhi_buffer_ref(struct bh_buffer *buffer) {
     atomic_fetch_add_explicit(&buffer->refs, 1, memory_order_relaxed);

@@ -4,6 +4,7 @@
 #include "drain.h"
 #include "futex.h"
 #include "launch.h"
+#include "loaders.h"
 #include "pool.h"
 #include "ports.h"
 #include "reactor.h"
@@ -237,6 +238,7 @@ BH_API bh_status bh_context_destroy(bh_context *context) {
     bhi_context_unlock(context);
     bhi_reactor_stop(context);
     bhi_callbacks_stop(context);
+    bhi_loaders_stop(context);
     bhi_drain_forget(context);
     bhi_context_lock(context);
     bhi_pool_close(context);

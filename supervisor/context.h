@@ -18,6 +18,7 @@
 
 struct bhi_reactor;
 struct bhi_zygote;
+struct bh_stream;
 
 struct bhi_context_settings {
     char *worker_path;
@@ -30,6 +31,8 @@ struct bhi_context_settings {
     void *log_user;
 };
 
+#define BHI_LOADERS 4
+
 struct bh_context {
     struct bhi_handle handle; /* dead once it is destroyed */
     _Atomic uint32_t refs;    /* the owner's and one for each object */
@@ -41,11 +44,13 @@ struct bh_context {
     pthread_mutex_t lock; /* guards all below, and the fields that say "lock" elsewhere */
     struct bhi_core core; /* what was submitted, and what becomes of it */
     bool closed;
-    uint64_t next_id;                   /* of events, buffers, kernels, workers */
-    struct bhi_list streams;            /* bh_stream.link */
-    struct bhi_list workers;            /* bhi_worker.link: not yet reaped */
-    struct bhi_list zygotes;            /* bhi_zygote.link */
-    struct bhi_list doomed;             /* bhi_doomed.link: freed by bhi_context_unlock */
+    uint64_t next_id;                       /* of events, buffers, kernels, workers */
+    struct bhi_list streams;                /* bh_stream.link */
+    struct bhi_list workers;                /* bhi_worker.link: not yet reaped */
+    struct bhi_list zygotes;                /* bhi_zygote.link */
+    struct bhi_list doomed;                 /* bhi_doomed.link: freed by bhi_context_unlock */
+    struct bh_stream *loaders[BHI_LOADERS]; /* referenced; also in |streams| (loaders.h) */
+    uint32_t loader_count, loader_turn;
     uint32_t stream_serial;             /* for default names */
     uint64_t spare_at_ns;               /* reactor thread: no spare is started before */
     bool swept;                         /* reactor thread: what the dead left has been removed */

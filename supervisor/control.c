@@ -258,6 +258,8 @@ static int send_one(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
             .type = outgoing->message.type,
             .id = outgoing->message.type == BHI_MSG_KERNEL_CREATE
                       ? outgoing->message.kernel_create.kernel
+                  : outgoing->message.type == BHI_MSG_FILE_ATTACH
+                      ? outgoing->message.file_attach.file
                       : outgoing->message.buffer_attach.buffer,
         };
         BHI_STEP_POINT("descriptor_due", worker);

@@ -3,6 +3,7 @@
 #include "core/detail.h"
 #include "event.h"
 #include "futex.h"
+#include "loaders.h"
 #include "stream.h"
 
 void bhi_drain_add(struct bh_event *event) {
@@ -92,7 +93,9 @@ BH_API bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns
 
 BH_API bh_status bh_context_reset(bh_context *context, bh_detail *detail) {
     bh_status status = bhi_context_check(context, "bh_context_reset", detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         bhi_drain_forget(context);
+        bhi_loaders_forget(context);
+    }
     return status;
 }

@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "context.h"
 #include "event.h"
+#include "file.h"
 #include "futex.h"
 #include "kernel.h"
 #include "reactor.h"
@@ -66,7 +67,7 @@ static struct bh_kernel *kernel_of(const struct bhi_request *request, uint32_t c
         command = bhi_record_next(request->record, command);
     if (!command)
         return NULL;
-    uint64_t id = 0;
+    uint64_t id = 0; /* of none: a file's commands have no kernel */
     if (command->type == BHI_CMD_DISPATCH)
         id = ((const struct bhi_cmd_dispatch *)(const void *)command)->kernel;
     else if (command->type == BHI_CMD_PREPARE)
@@ -80,6 +81,8 @@ static struct bh_kernel *kernel_of(const struct bhi_request *request, uint32_t c
 static void name_kernel(const struct bhi_submission *submission, uint32_t command_index,
                         bh_verdict *verdict) {
     const struct bhi_request *request = bhi_request_of(submission);
+    if (request->file && verdict->status != BH_OK)
+        bhi_file_name(request->file, verdict->message, sizeof verdict->message);
     const struct bh_kernel *kernel = kernel_of(request, command_index);
     /* Nor which command, where there is only one. */
     if (verdict->status != BH_OK && request->record->command_count == 1)
@@ -95,6 +98,7 @@ static void free_submission(struct bhi_submission *submission) {
     for (uint32_t i = 0; i < request->kernel_count; i++)
         bhi_kernel_unref_locked(request->kernels[i]);
     free(request->kernels);
+    bhi_file_unref_locked(request->file);
     free(request->record);
     free(request);
 }

@@ -1,5 +1,5 @@
 /* A submission as the supervisor carries it: what the core knows of it, the record for the lane,
- * and the kernels that it keeps alive. */
+ * and the kernels or the file that it keeps alive. */
 #ifndef BHI_REQUEST_H
 #define BHI_REQUEST_H
 
@@ -10,6 +10,7 @@ struct bhi_request {
     struct bhi_submission submission; /* first */
     struct bh_kernel **kernels;       /* referenced, distinct */
     uint32_t kernel_count, kernel_capacity;
+    struct bhi_file *file; /* referenced; NULL: it is not about a file */
     struct bhi_lane_record *record;
     uint64_t record_capacity;
 };

@@ -25,6 +25,19 @@ static struct bhi_zygote *find_zygote(bh_context *context, const char *driver) {
     return NULL;
 }
 
+/* Lock held. Any will do for a loader, which has nothing of a driver: rather one that is ready. */
+static struct bhi_zygote *find_any_zygote(bh_context *context) {
+    struct bhi_zygote *starting = NULL;
+    BHI_LIST_EACH(node, &context->zygotes) {
+        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        if (zygote->state == BHI_ZYGOTE_READY)
+            return zygote;
+        if (zygote->state == BHI_ZYGOTE_STARTING)
+            starting = zygote;
+    }
+    return starting;
+}
+
 static bool wants(const struct bh_stream *stream) {
     return stream->core.state == BHI_STREAM_WANTING && !stream->core.crew;
 }
@@ -70,7 +83,8 @@ static struct bhi_worker *find_unbound(bh_context *context, const struct bh_stre
         struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
         if (worker->crew.stream || worker->crew.kill != BHI_KILL_NONE || worker->exit_known ||
             worker->reap_deadline_ns || worker->memory_limit != stream->memory_limit ||
-            strcmp(worker->device, stream->device) != 0 || worker->zygote->state == BHI_ZYGOTE_LOST)
+            worker->loads != stream->loads || strcmp(worker->device, stream->device) != 0 ||
+            worker->zygote->state == BHI_ZYGOTE_LOST)
             continue;
         if (worker->state == BHI_RUNNING)
             return worker;
@@ -94,14 +108,15 @@ struct job {
     char driver[BHI_DRIVER_NAME];
     uint32_t index;
     uint64_t memory_limit;
+    bool loads;
 };
 
 /* Lock held. A worker of the kind that |stream| uses. */
 static struct job job_like(bh_context *context, const struct bh_stream *stream) {
-    struct job job = {.memory_limit = stream->memory_limit};
+    struct job job = {.memory_limit = stream->memory_limit, .loads = stream->loads};
     memcpy(job.device, stream->device, sizeof job.device);
     bhi_selector_parse(stream->device, job.driver, &job.index);
-    job.zygote = find_zygote(context, job.driver);
+    job.zygote = job.loads ? find_any_zygote(context) : find_zygote(context, job.driver);
     return job;
 }
 
@@ -131,12 +146,22 @@ static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint
     return false;
 }
 
+/* Lock held. NULL: there are only loaders. */
+static struct bh_stream *newest_with_device(bh_context *context) {
+    struct bh_stream *newest = NULL;
+    BHI_LIST_EACH(node, &context->streams) {
+        struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+        newest = stream->loads ? newest : stream;
+    }
+    return newest;
+}
+
 /* Lock held. A spare for the kind of worker that the newest stream uses. */
 static bool next_spare(bh_context *context, struct job *job) {
     if (!context->settings.spares || bhi_list_empty(&context->streams))
         return false;
-    struct bh_stream *stream = BHI_CONTAINER(context->streams.prev, struct bh_stream, link);
-    if (stream->core.state != BHI_STREAM_SERVED)
+    struct bh_stream *stream = newest_with_device(context);
+    if (!stream || stream->core.state != BHI_STREAM_SERVED)
         return false;
     uint32_t unbound = 0;
     BHI_LIST_EACH(node, &context->workers) {
@@ -152,8 +177,8 @@ static bool next_spare(bh_context *context, struct job *job) {
 /* Without the lock. The stream is referenced. */
 static void start_worker(bh_context *context, const struct job *job) {
     bh_detail detail = {0};
-    struct bhi_worker *worker =
-        bhi_worker_spawn(context, job->zygote, job->device, job->index, job->memory_limit, &detail);
+    struct bhi_worker *worker = bhi_worker_spawn(context, job->zygote, job->device, job->index,
+                                                 job->memory_limit, job->loads, &detail);
     bhi_context_lock(context);
     if (!job->stream && !worker)
         context->spare_at_ns = bhi_now_ns() + SPARE_PAUSE_NS;

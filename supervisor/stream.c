@@ -40,6 +40,36 @@ struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream) {
 
 static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_stream);
 
+bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options, bool loads,
+                          struct bh_stream **out_stream, const char *call, bh_detail *detail) {
+    struct bh_stream *stream = bhi_slab_take(&slab);
+    if (!stream)
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    *stream = (struct bh_stream){0};
+    atomic_init(&stream->refs, 1);
+    stream->context = context;
+    bhi_context_retain(context);
+    stream->loads = loads;
+    stream->deadline_ns = options->deadline_ns;
+    stream->memory_limit = options->memory_limit;
+    snprintf(stream->device, sizeof stream->device, "%s", options->device ? options->device : "");
+    bhi_context_lock(context);
+    bhi_stream_init(&stream->core, &context->core, context->settings.restart_budget,
+                    context->settings.restart_window_ns);
+    stream->core.strict = options->strict;
+    context->stream_serial += !loads;
+    if (options->name)
+        bhi_text_sanitise(stream->core.name, sizeof stream->core.name, options->name,
+                          strlen(options->name));
+    else
+        snprintf(stream->core.name, sizeof stream->core.name, "stream-%u", context->stream_serial);
+    bhi_list_append(&context->streams, &stream->link);
+    context->wake_reactor = true; /* it finds or starts a worker */
+    bhi_context_unlock(context);
+    *out_stream = stream;
+    return BH_OK;
+}
+
 BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *options,
                                   bh_stream **out_stream, bh_detail *detail) {
     if (!out_stream)
@@ -75,32 +105,10 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
                         "bh_stream_create: options.memory_limit %llu is under 64 MiB: no driver "
                         "starts with that",
                         (unsigned long long)options->memory_limit);
-    struct bh_stream *stream = bhi_slab_take(&slab);
-    if (!stream)
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_stream_create");
-    *stream = (struct bh_stream){0};
-    atomic_init(&stream->refs, 1);
-    stream->context = context;
-    bhi_context_retain(context);
-    stream->deadline_ns = options->deadline_ns;
-    stream->memory_limit = options->memory_limit;
-    snprintf(stream->device, sizeof stream->device, "%s", options->device ? options->device : "");
-    bhi_context_lock(context);
-    bhi_stream_init(&stream->core, &context->core, context->settings.restart_budget,
-                    context->settings.restart_window_ns);
-    stream->core.strict = options->strict;
-    context->stream_serial++;
-    if (options->name)
-        bhi_text_sanitise(stream->core.name, sizeof stream->core.name, options->name,
-                          strlen(options->name));
-    else
-        snprintf(stream->core.name, sizeof stream->core.name, "stream-%u", context->stream_serial);
-    bhi_list_append(&context->streams, &stream->link);
-    context->wake_reactor = true; /* it finds or starts a worker */
-    bhi_context_unlock(context);
-    atomic_init(&stream->handle.count, 1);
-    *out_stream = stream;
-    return BH_OK;
+    status = bhi_stream_make(context, options, false, out_stream, "bh_stream_create", detail);
+    if (status == BH_OK)
+        atomic_init(&(*out_stream)->handle.count, 1);
+    return status;
 }
 
 BH_API bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {

@@ -4,6 +4,7 @@
 #include "core/detail.h"
 #include "event.h"
 #include "fdpass.h"
+#include "file.h"
 #include "kernel.h"
 #include "memfd.h"
 #include "pool.h"
@@ -59,6 +60,7 @@ void bhi_worker_release(struct bhi_worker *worker) {
     bhi_idset_fini(&worker->buffers);
     bhi_idset_fini(&worker->written);
     bhi_idset_fini(&worker->kernels);
+    bhi_idset_fini(&worker->files);
     bhi_crew_fini(&worker->crew);
     bhi_lane_destroy(&worker->lane);
     bhi_progress_destroy(&worker->progress);
@@ -111,6 +113,7 @@ static int request_spawn(struct bhi_worker *worker, int worker_end, int listener
         .lane_bytes = (uint64_t)sysconf(_SC_PAGESIZE) + worker->lane.capacity,
         .progress_bytes = worker->progress.bytes,
         .device_index = worker->device_index,
+        .loader = worker->loads,
     };
     memcpy(message.spawn.token, worker->token, sizeof message.spawn.token);
     int fds[] = {worker->lane.fd, worker->progress.fd, worker_end, worker->doorbell, listener};
@@ -119,7 +122,7 @@ static int request_spawn(struct bhi_worker *worker, int worker_end, int listener
 
 struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygote,
                                     const char *device, uint32_t device_index,
-                                    uint64_t memory_limit, bh_detail *detail) {
+                                    uint64_t memory_limit, bool loads, bh_detail *detail) {
     struct bhi_worker *worker = calloc(1, sizeof *worker);
     if (!worker) {
         bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "starting a worker");
@@ -133,6 +136,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     snprintf(worker->device, sizeof worker->device, "%s", device);
     worker->device_index = device_index;
     worker->memory_limit = memory_limit;
+    worker->loads = loads;
     atomic_init(&worker->stream_spin.budget_ns, FIRST_SPIN_NS);
     worker->fdpass = worker->doorbell = worker->pidfd = worker->channel.fd = -1;
     worker->lane.fd = worker->progress.fd = -1;
@@ -273,6 +277,24 @@ static bool introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *
     return true;
 }
 
+static bool introduce_file(struct bhi_worker *worker, const struct bhi_file *file) {
+    if (bhi_idset_has(&worker->files, file->info.file))
+        return true;
+    struct bhi_outgoing *outgoing = new_outgoing(BHI_MSG_FILE_ATTACH);
+    if (!outgoing)
+        return false;
+    outgoing->message.file_attach = file->info;
+    outgoing->fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+    if (outgoing->fd < 0 || !bhi_idset_reserve(&worker->files, 1)) {
+        close_fd(&outgoing->fd);
+        free(outgoing);
+        return false;
+    }
+    bhi_idset_add(&worker->files, file->info.file);
+    queue_outgoing(worker, outgoing);
+    return true;
+}
+
 /* Without memory for the message the worker keeps what it no longer needs: no harm is done. */
 void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id) {
     struct bhi_outgoing *outgoing;
@@ -281,6 +303,15 @@ void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id) {
     bhi_idset_remove(&worker->buffers, id);
     bhi_idset_remove(&worker->written, id);
     outgoing->message.buffer_detach.buffer = id;
+    queue_outgoing(worker, outgoing);
+}
+
+void bhi_worker_forget_file(struct bhi_worker *worker, uint64_t id) {
+    struct bhi_outgoing *outgoing;
+    if (!bhi_idset_has(&worker->files, id) || !(outgoing = new_outgoing(BHI_MSG_FILE_DETACH)))
+        return;
+    bhi_idset_remove(&worker->files, id);
+    outgoing->message.file_detach.file = id;
     queue_outgoing(worker, outgoing);
 }
 
@@ -348,6 +379,8 @@ enum bhi_publish bhi_worker_publish(struct bhi_worker *worker, struct bhi_reques
                               BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content),
                               submission->uses[i].writes))
             return BHI_PUBLISH_NO_MEMORY;
+    if (request->file && !introduce_file(worker, request->file))
+        return BHI_PUBLISH_NO_MEMORY;
     request->record->seq = seq;
     request->record->control_seq = worker->control_sent;
     if (submission->notify)
@@ -384,7 +417,10 @@ static bool take_result(struct bhi_worker *worker) {
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     outcome.status = (bh_status)result.status;
     outcome.executed = result.status == BH_OK ? BH_EXECUTED_YES : (bh_executed)result.executed;
-    outcome.vk_result = result.vk_result;
+    if (!worker->loads)
+        outcome.vk_result = result.vk_result;
+    else if (result.vk_result > 0 && result.vk_result < 4096)
+        outcome.sys_errno = result.vk_result;
     outcome.command_index = result.status == BH_OK ? BH_NO_COMMAND : result.command_index;
     outcome.worker_pid = worker->crew.pid;
     outcome.started_ns = result.started_ns;

@@ -67,6 +67,7 @@ struct bhi_worker {
     char device[48];
     uint32_t device_index;
     uint64_t memory_limit;
+    bool loads;                  /* a loader: it has no device */
     struct bhi_spin stream_spin; /* of host threads on progress.completed_word */
 
     /* Reactor thread only. */
@@ -93,6 +94,7 @@ struct bhi_worker {
     struct bhi_idset written; /* of them, those that it may write */
     struct bhi_pool_user pool;
     struct bhi_idset kernels; /* created */
+    struct bhi_idset files;   /* attached */
     struct bhi_list outbox;   /* bhi_outgoing.link */
     uint32_t control_sent;    /* queued so far, modulo 2^32 */
     int pidfd;
@@ -111,7 +113,7 @@ struct bhi_worker {
  * |detail| on failure. */
 struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygote,
                                     const char *device, uint32_t device_index,
-                                    uint64_t memory_limit, bh_detail *detail);
+                                    uint64_t memory_limit, bool loads, bh_detail *detail);
 void bhi_worker_retain(struct bhi_worker *worker);
 void bhi_worker_release(struct bhi_worker *worker); /* NULL is fine */
 
@@ -125,6 +127,7 @@ void bhi_worker_harvest(struct bhi_worker *worker);
 /* A submission in flight needs the reactor's notice. */
 void bhi_worker_notify(struct bhi_worker *worker);
 void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id);
+void bhi_worker_forget_file(struct bhi_worker *worker, uint64_t id);
 void bhi_worker_forget_kernel(struct bhi_worker *worker, uint64_t id);
 struct bhi_reflection *bhi_worker_reflection(struct bhi_worker *worker, uint64_t kernel);
 /* A line for the host's log. */

@@ -8,6 +8,9 @@ foreach(part c hlsl msl cpp reflect glsl util core)
 endforeach()
 
 set(backend_sources
+    loader.c
+    loader_header.c
+    loader_reads.c
     module.c
     module_access.c
     reflect.c
@@ -37,7 +40,8 @@ foreach(variant bhi_backend bhi_backend_faulty)
     add_library(${variant} STATIC ${backend_sources})
     target_include_directories(${variant} PUBLIC ${CMAKE_CURRENT_LIST_DIR})
     target_compile_definitions(${variant} PRIVATE VK_NO_PROTOTYPES)
-    target_link_libraries(${variant} PUBLIC bhi_ipc PRIVATE bulkhead_flags
+    target_link_libraries(${variant} PUBLIC bhi_ipc bhi_formats Threads::Threads
+        PRIVATE bulkhead_flags
         ${SPIRV_TOOLS_LIBRARY} ${spirv_cross_libraries} stdc++ m) # the archives are C++
 endforeach()
 target_compile_definitions(bhi_backend_faulty PRIVATE BHI_FAULTS=1)

@@ -113,6 +113,29 @@ static const struct bhi_seccomp_rule lavapipe_rules[] = {
     BHI_END_OF_RULES,
 };
 
+/* -- none: a loader ------------------------------------------------------------------------ */
+
+/* The files and buffers are what it is given. Which descriptors those will be is not known when the
+ * filters are built; to read and write at an offset is all that can be done with any, and the files
+ * are open for reading only. */
+static const struct bhi_seccomp_rule loader_rules[] = {
+    BHI_ALLOW(pread64), BHI_ALLOW(pwrite64), BHI_ANSWER(openat, ENOENT),
+    BHI_ANSWER_LOOKUPS, BHI_END_OF_RULES,
+};
+static const struct bhi_driver_info loader_info = {
+    .name = "loader",
+    .devices = lavapipe_devices,
+    .paths = lavapipe_paths,
+    .start_rules = loader_rules,
+    .steady_rules = loader_rules,
+    .limits = {.descriptors = 256, .file_bytes = UINT64_C(2) << 40, .locked = 65536},
+};
+
+const struct bhi_driver *bhi_driver_none(void) {
+    static const struct bhi_driver none = {.info = &loader_info};
+    return &none;
+}
+
 /* -- the table ------------------------------------------------------------------------------ */
 
 /* In the order of preference. */
@@ -126,6 +149,7 @@ static const struct bhi_driver_info drivers[] = {
         .start_rules = nvidia_start,
         .steady_rules = nvidia_steady,
         .limits = {.descriptors = 1024, .file_bytes = 64u << 20, .locked = UINT64_MAX},
+        .compiles = true,
     },
     {
         .name = "lavapipe",
@@ -136,6 +160,7 @@ static const struct bhi_driver_info drivers[] = {
         .start_rules = lavapipe_rules,
         .steady_rules = lavapipe_rules,
         .limits = {.descriptors = 256, .file_bytes = 0, .locked = 65536},
+        .compiles = true,
 #if !BHI_SANITIZED /* the sanitizers' runtime would see a second process in its memory */
         .keeper = true,
 #endif

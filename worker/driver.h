@@ -48,7 +48,8 @@ struct bhi_driver_info {
     const struct bhi_seccomp_rule *start_rules;  /* added to filter A; SYSCALL -1 ends the list */
     const struct bhi_seccomp_rule *steady_rules; /* added to filter B */
     struct bhi_driver_limits limits;
-    bool keeper; /* the device is the worker's own threads: see keeper.h */
+    bool keeper;   /* the device is the worker's own threads: see keeper.h */
+    bool compiles; /* it runs code that it has made itself */
 };
 
 /* A driver of this machine. */
@@ -60,6 +61,8 @@ struct bhi_driver {
 };
 
 const struct bhi_driver_info *bhi_driver_info(const char *name);
+/* What a loader has instead of a driver: rules of its own, and no path at all. */
+const struct bhi_driver *bhi_driver_none(void);
 /* The |index|th entry in the order of preference, or NULL. */
 const struct bhi_driver_info *bhi_driver_at(unsigned index);
 /* Picks the driver called |name|, or with "" the first of the table that is present: its manifest

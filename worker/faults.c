@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_RULES 16
@@ -41,13 +42,14 @@ enum action {
     ACT_OOM_HOST,
     ACT_OOM_DEVICE,
     ACT_LOST,
+    ACT_PAUSE,
     ACT_TAMPER, /* and as many as there are (faults_tamper.h) */
     ACTIONS = ACT_TAMPER + BHI_TAMPER_COUNT,
 };
 
 static const char *const action_names[ACT_TAMPER] = {
     "segv",    "abort", "kill",  "stop",       "sigsys",  "exit0",    "exit7",      "hang", "flood",
-    "garbage", "fail",  "close", "close_hang", "hang_up", "oom_host", "oom_device", "lost",
+    "garbage", "fail",  "close", "close_hang", "hang_up", "oom_host", "oom_device", "lost", "pause",
 };
 
 struct rule {
@@ -220,6 +222,9 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
         close_all();
         for (volatile int forever = 1; forever;) {
         }
+        break;
+    case ACT_PAUSE:
+        nanosleep(&(const struct timespec){.tv_nsec = 20000000}, NULL);
         break;
     case ACT_HANG_UP:
         close(BHI_FDPASS_DESCRIPTOR);

@@ -10,8 +10,8 @@
  *           guarded by BHI_FAULT_FAILS fails), close (all its descriptors),
  *           close_hang (and then an endless loop), hang_up
  *           (the socket that descriptors come through), oom_host, oom_device,
- *           lost (what a Vulkan call says); where a buffer is attached, also those of
- *           faults_tamper.h
+ *           lost (what a Vulkan call says), pause (20 ms); where a buffer is attached, also those
+ *           of faults_tamper.h
  * An item plan=PATH names a fault_plan.h: a fault that is told later.
  */
 #ifndef BHI_FAULTS_H
@@ -63,6 +63,13 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   tamper_input, tamper_output   one that the worker may read, write is mapped
  *   import_read_only   (fail: the device does not take such a mapping)
  *   kernel_create  a kernel is being created
+ * and in a loader:
+ *   inspect        a header is about to be parsed
+ *   load           a file is about to be read, all that was known of it is checked next
+ *   load_read      a piece of it has been read (fail: EIO)
+ *   short_read     a piece is about to be read (fail: 1,000 bytes at most)
+ *   load_write     a piece is about to be written to the buffer
+ *   loaded         all of it is there, whether it has changed meanwhile is checked next
  * Calls, as start_NAME while starting:
  *   vk             a Vulkan call that can fail    vk_poll  vkGetFenceStatus
  *   alloc, map     malloc and its kin; mmap: of the driver as well

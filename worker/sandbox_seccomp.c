@@ -70,6 +70,7 @@ static int fill(scmp_filter_ctx context, enum bhi_filter filter, const struct bh
     }
     if ((r = add_all(context, bhi_rules_both)) != 0 ||
         (r = add_all(context, start ? bhi_rules_start : bhi_rules_steady)) != 0 ||
+        (driver->info->compiles && (r = add_all(context, bhi_rules_compile)) != 0) ||
         (r = add_all(context, start ? driver->info->start_rules : driver->info->steady_rules)) !=
             0 ||
         (r = add_signals(context)) != 0) {

@@ -13,5 +13,6 @@
 extern const struct bhi_seccomp_rule bhi_rules_both[];
 extern const struct bhi_seccomp_rule bhi_rules_start[];
 extern const struct bhi_seccomp_rule bhi_rules_steady[];
+extern const struct bhi_seccomp_rule bhi_rules_compile[]; /* with both, for who runs its own code */
 
 #endif

@@ -63,7 +63,6 @@ const struct bhi_seccomp_rule bhi_rules_both[] = {
      * protects to read-execute. MADV_REMOVE would zero shared memory that the host is reading. */
     BHI_ALLOW1(mmap, NO_EXEC),
     BHI_ALLOW1(mprotect, NO_EXEC),
-    BHI_ALLOW1(mprotect, BHI_INT(2, PROT_READ | PROT_EXEC)),
     BHI_ALLOW(munmap),
     BHI_ALLOW(mremap),
     BHI_ALLOW(brk),
@@ -101,6 +100,11 @@ const struct bhi_seccomp_rule bhi_rules_both[] = {
     BHI_ANSWER(sched_setparam, EPERM),
     BHI_ANSWER(setpriority, EPERM),
     BHI_ANSWER(clone3, ENOSYS), /* glibc then uses clone, whose flags a filter can see */
+    BHI_END_OF_RULES,
+};
+
+const struct bhi_seccomp_rule bhi_rules_compile[] = {
+    BHI_ALLOW1(mprotect, BHI_INT(2, PROT_READ | PROT_EXEC)),
     BHI_END_OF_RULES,
 };
 

@@ -39,6 +39,17 @@ static int send_devices(struct bhi_session *s, const struct bhi_backend_config *
     return error;
 }
 
+static struct bhi_session *start_loader(struct bhi_session *s) {
+    struct bhi_fault fault;
+    s->loader = bhi_loader_create(s->config.progress, &fault);
+    if (s->loader != NULL) {
+        return s;
+    }
+    bhi_progress_step_failed(s->config.progress, fault.status, 0, fault.text);
+    bhi_session_destroy(s);
+    return NULL;
+}
+
 struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
     struct bhi_progress *progress = config->progress;
     bhi_progress_step(progress, BHI_STEP_DEVICE);
@@ -50,6 +61,9 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
     s->config = *config;
     s->next_seq = 1;
     atomic_init(&s->spin.budget_ns, SPIN_NS);
+    if (config->loads) {
+        return start_loader(s);
+    }
     const struct bhi_backend_config backend = backend_config(config);
     struct bhi_fault fault = {.status = BH_VULKAN, .text = "vkCreateDevice: told to fail"};
     s->backend = BHI_FAULT_FAILS("device") ? NULL : bhi_backend_create(&backend, &fault);
@@ -73,6 +87,7 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
 void bhi_session_destroy(struct bhi_session *s) {
     if (s != NULL) {
         bhi_backend_destroy(s->backend);
+        bhi_loader_destroy(s->loader);
         free(s);
     }
 }
@@ -140,8 +155,8 @@ static int gather(struct bhi_session *s, const struct bhi_lane_record *first, si
             record->seq != s->next_seq + count) {
             return BHI_EXIT_SUPERVISOR;
         }
-        const bool merges =
-            record->size <= MERGE_BYTES && most > 1 && bhi_backend_warm(s->backend, record);
+        const bool merges = record->size <= MERGE_BYTES && most > 1 && s->loader == NULL &&
+                            bhi_backend_warm(s->backend, record);
         if (count > 0 && !merges) {
             break;
         }
@@ -163,10 +178,19 @@ static int gather(struct bhi_session *s, const struct bhi_lane_record *first, si
     return 0;
 }
 
+/* Runs |count| records. False: the device is lost. A loader's are never gathered. */
+static bool run_records(struct bhi_session *s, size_t count) {
+    if (s->loader != NULL) {
+        bhi_loader_run(s->loader, s->records[0], &s->results[0], &s->faults[0]);
+        return true;
+    }
+    return bhi_backend_run(s->backend, s->records, count, s->results, s->faults);
+}
+
 /* Runs the next record, unless it was withdrawn. */
 static bool run_first(struct bhi_session *s) {
     if (!bhi_lane_withdrawn(s->config.lane, s->records[0]->seq)) {
-        return bhi_backend_run(s->backend, s->records, 1, s->results, s->faults);
+        return run_records(s, 1);
     }
     const uint64_t now = bhi_now_ns();
     s->results[0] = (struct bhi_result){.seq = s->records[0]->seq,
@@ -209,13 +233,11 @@ static int run_batch(struct bhi_session *s, size_t count) {
     if (withdrawn) {
         count = 1;
     }
-    const bool alive = withdrawn
-                           ? run_first(s)
-                           : bhi_backend_run(s->backend, s->records, count, s->results, s->faults);
+    const bool alive = withdrawn ? run_first(s) : run_records(s, count);
     const uint64_t took = s->results[count - 1].ended_ns - s->results[0].started_ns;
     s->record_ns = (3 * s->record_ns + took / count) / 4;
     s->next_seq += count;
-    int error = bhi_session_send_reflections(s);
+    int error = s->loader != NULL ? 0 : bhi_session_send_reflections(s);
     if (error != 0) {
         return error;
     }

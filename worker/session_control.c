@@ -68,11 +68,48 @@ static int attach(struct bhi_session *s, const struct bhi_msg_buffer_attach *mes
     if (fd < 0) {
         return BHI_EXIT_SUPERVISOR;
     }
-    bhi_backend_attach(s->backend, message->buffer, fd, message->size, message->writable != 0);
+    if (s->loader != NULL) {
+        bhi_loader_attach(s->loader, message->buffer, fd, message->size);
+    } else {
+        bhi_backend_attach(s->backend, message->buffer, fd, message->size, message->writable != 0);
+    }
     return 0;
 }
 
+static int attach_file(struct bhi_session *s, const struct bhi_msg_file_attach *message) {
+    int fd = take_descriptor(s, BHI_MSG_FILE_ATTACH, message->file);
+    if (fd < 0) {
+        return BHI_EXIT_SUPERVISOR;
+    }
+    bhi_loader_attach_file(s->loader, message, fd);
+    return 0;
+}
+
+/* What only a loader is told. */
+static int handle_files(struct bhi_session *s, const struct bhi_message *message) {
+    switch (message->type) {
+    case BHI_MSG_FILE_ATTACH:
+        return attach_file(s, &message->file_attach);
+    case BHI_MSG_FILE_DETACH:
+        bhi_loader_detach_file(s->loader, message->file_detach.file);
+        return 0;
+    case BHI_MSG_BUFFER_ATTACH:
+        return attach(s, &message->buffer_attach);
+    case BHI_MSG_BUFFER_DETACH:
+        bhi_loader_detach(s->loader, message->buffer_detach.buffer);
+        return 0;
+    case BHI_MSG_SHUTDOWN:
+        s->shutdown = true;
+        return 0;
+    default:
+        return BHI_EXIT_SUPERVISOR;
+    }
+}
+
 static int handle(struct bhi_session *s, const struct bhi_message *message) {
+    if (s->loader != NULL) {
+        return handle_files(s, message);
+    }
     switch (message->type) {
     case BHI_MSG_KERNEL_SPEC:
         return add_constant(s, &message->kernel_spec);

@@ -3,13 +3,15 @@
 #define BHI_SESSION_INTERNAL_H
 
 #include "futex.h"
+#include "loader.h"
 #include "session.h"
 
 #define BHI_SESSION_BATCH 64u /* records handed to the backend at once; at most BHI_FAULT_SLOTS */
 
 struct bhi_session {
     struct bhi_session_config config;
-    struct bhi_backend *backend;
+    struct bhi_backend *backend; /* NULL: it is a loader */
+    struct bhi_loader *loader;   /* NULL: it has a device */
     struct bhi_spin spin;
     uint32_t control_handled; /* messages, modulo 2^32 */
     bool shutdown;

@@ -250,8 +250,12 @@ static bool record_command(struct bhi_recorder *r, const struct bhi_cmd_header *
         return record_fill(r, (const struct bhi_cmd_fill *)command);
     case BHI_CMD_PREPARE:
         return find_kernel(r, ((const struct bhi_cmd_prepare *)command)->kernel) != NULL;
+    case BHI_CMD_INSPECT:
+    case BHI_CMD_LOAD: /* a loader's */
+        break;
     }
-    bhi_fault_set(r->fault, BH_PROTOCOL, "unknown command type %u", command->type);
+    bhi_fault_set(r->fault, BH_PROTOCOL, "a worker with a device runs no %s",
+                  bhi_command_name(command->type));
     return false;
 }
 

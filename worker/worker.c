@@ -91,6 +91,9 @@ static int start_filter(struct worker *worker, struct bhi_failure *failure) {
 }
 
 static int find_entry(struct worker *worker, struct bhi_failure *failure) {
+    if (worker->config->spawn->loader) {
+        return 0; /* nothing of the driver runs */
+    }
     worker->entry = bhi_driver_entry(worker->config->driver, failure);
     return worker->entry == NULL ? -ENODEV : 0;
 }
@@ -116,7 +119,8 @@ static void run_step(struct worker *worker, enum bhi_step step,
 _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
     static struct worker worker;
     worker.config = config;
-    worker.sandbox = (struct bhi_sandbox){.driver = config->driver,
+    const bool loads = config->spawn->loader != 0;
+    worker.sandbox = (struct bhi_sandbox){.driver = loads ? bhi_driver_none() : config->driver,
                                           .memory_limit = config->spawn->memory_limit,
                                           .layers = config->layers};
     sigset_t none; /* the zygote blocks SIGCHLD */
@@ -151,6 +155,7 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
         .doorbell = config->fds[BHI_SPAWN_DOORBELL],
         .get_instance_proc_addr = worker.entry,
         .device_index = config->spawn->device_index,
+        .loads = loads,
     };
     struct bhi_session *session = bhi_session_start(&session_config);
     if (session == NULL) {

@@ -118,8 +118,9 @@ BH_API bh_status bh_context_destroy(bh_context *context);
  * and so does bh_context_destroy in another thread. */
 BH_API BH_MUST_USE bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns,
                                                     bh_detail *detail);
-/* Forgets, for bh_context_synchronize, the failures of streams that are gone; those of the others
- * bh_stream_reset forgets. Verdicts of events stay. Returns BH_OK or BH_CLOSED. Does not block. */
+/* Forgets, for bh_context_synchronize, the failures of streams that are gone and of loads; those of
+ * other streams bh_stream_reset forgets. Verdicts of events stay. Returns BH_OK or BH_CLOSED. Does
+ * not block. */
 BH_API BH_MUST_USE bh_status bh_context_reset(bh_context *context, bh_detail *detail);
 
 /* Writes what the context is doing now into |text|, for a person: a line for each stream (its
@@ -329,6 +330,90 @@ BH_API BH_MUST_USE bh_status bh_buffer_description(bh_buffer *buffer,
 BH_API uint64_t bh_buffer_size(const bh_buffer *buffer);
 BH_API bh_status bh_buffer_retain(bh_buffer *buffer);
 BH_API bh_status bh_buffer_release(bh_buffer *buffer);
+
+/* -- buffers from files ----------------------------------------------------------------------- */
+
+typedef enum bh_file_format {
+    BH_FILE_RAW = 1,         /* |size| bytes from |offset| on */
+    BH_FILE_NPY = 2,         /* all of a .npy: format 1.0 to 3.0, C order, little endian */
+    BH_FILE_SAFETENSORS = 3, /* the tensor called |tensor| */
+} bh_file_format;
+
+/* What the elements of a loaded array are. A description: nothing in the library depends on it. */
+typedef enum bh_dtype {
+    BH_DTYPE_NONE = 0, /* raw bytes */
+    BH_DTYPE_F16 = 1,
+    BH_DTYPE_F32 = 2,
+    BH_DTYPE_F64 = 3,
+    BH_DTYPE_I8 = 4,
+    BH_DTYPE_U8 = 5,
+    BH_DTYPE_I16 = 6,
+    BH_DTYPE_U16 = 7,
+    BH_DTYPE_I32 = 8,
+    BH_DTYPE_U32 = 9,
+    BH_DTYPE_I64 = 10,
+    BH_DTYPE_U64 = 11,
+    BH_DTYPE_BF16 = 12, /* from here on: of a .safetensors only */
+    BH_DTYPE_BOOL = 13, /* a byte */
+    BH_DTYPE_F8_E4M3 = 14,
+    BH_DTYPE_F8_E5M2 = 15,
+} bh_dtype;
+
+typedef struct bh_file_source {
+    size_t struct_size; /* set by bh_file_source_init */
+    const char *path;   /* opened here, for reading, links followed; NULL: |fd| is the file */
+    int fd;             /* read at offsets of its own, never moved; the caller's to close when the
+                           call has returned */
+    bh_file_format format;
+    uint64_t offset, size;      /* RAW; size BH_WHOLE_SIZE is the rest of the file */
+    const char *tensor;         /* SAFETENSORS; at most 1023 bytes of UTF-8 */
+    uint64_t header_timeout_ns; /* how long the call waits for the header; default 10 s */
+    uint64_t deadline_ns; /* of the load, from its turn on; default 10 min; BH_FOREVER: none */
+} bh_file_source;
+
+BH_API void bh_file_source_init(bh_file_source *source);
+
+/* Makes a buffer whose content comes from a file, lazily (B7): it has its size when the call
+ * returns, and its content is PENDING until a loader, a sandboxed worker of its own that is given
+ * the open file and nothing else, has read it. Binding it makes a submission wait for that; mapping
+ * waits, too. A load that fails poisons the buffer and what depends on it with LOAD_FAILED: the
+ * verdict says errno, path, tensor and offset. A loader that dies poisons it with its death. Once
+ * the verdict can be seen nothing writes into the buffer any more.
+ *
+ * The file has to be a regular one, not of /proc, /sys or the like, and has to stay as it is, and
+ * where it is when it was given by its path, until the load has ended: one that is written to, cut,
+ * replaced or removed meanwhile fails the load. (Who writes through a shared mapping of it is not
+ * noticed: such changes leave no trace in its times.) A range or an array without a byte is fine.
+ *
+ * Blocks while the file is opened and the memory is reserved, as bh_buffer_create does, and for a
+ * header until the loader has parsed it. Returns BH_OK;
+ *   BH_LOAD_FAILED  there will be no such buffer: it cannot be opened, it is no regular file, its
+ *                   header is bad, there is no such tensor, the range leaves the file. The detail
+ *                   has errno, where there is one, and names path, tensor, offset
+ *   BH_TIMEOUT      the header was not parsed in time
+ *   a verdict's code  the loader died of the header
+ *   BH_UNAVAILABLE, BH_NO_DEVICE, …  there can be no loader
+ * or what bh_buffer_create returns. In a completion callback only RAW can be had. */
+BH_API BH_MUST_USE bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
+                                                 bh_buffer **out_buffer, bh_detail *detail);
+/* The event of the load, with a reference that is the caller's to release: to wait for, to cancel
+ * (bh_event_cancel), to name among the waits of a submission. BH_INVALID_ARGUMENT: the buffer is
+ * not from a file. Does not block. */
+BH_API BH_MUST_USE bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event,
+                                                  bh_detail *detail);
+/* How many of the load's bytes are there: *out_done of *out_total, both |size| once it is READY; of
+ * one that has failed none is. As the loader says: for a display, nothing else. Does not block. */
+BH_API BH_MUST_USE bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done,
+                                                     uint64_t *out_total);
+
+typedef struct bh_array_info {
+    bh_dtype dtype;
+    uint32_t dimensions; /* 0: one element, or raw bytes */
+    uint64_t shape[64];  /* C order */
+} bh_array_info;
+
+/* What the file's header said. BH_INVALID_ARGUMENT: the buffer is not from a file. */
+BH_API BH_MUST_USE bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_info);
 
 /* -- kernels -------------------------------------------------------------------------------- */
 

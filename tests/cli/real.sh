@@ -133,6 +133,30 @@ cli run "$SHADERS/square.spv" --groups 1563 --in 0=x.npy --out '1=out.npy:f32[10
 ready
 check square x.npy out.npy
 
+# -- a tensor of a .safetensors, and what is no tensor or no file of ours --------------------------
+header='{"w":{"dtype":"F32","shape":[100,1000],"data_offsets":[0,400000]}}'
+{
+    # shellcheck disable=SC2059 # the length is the format
+    printf "\\x$(printf %02x ${#header})\\0\\0\\0\\0\\0\\0\\0%s" "$header"
+    tail -c 400000 x.npy
+} > m.safetensors
+cli run "$SHADERS/square.spv" --groups 1563 --in 0=m.safetensors:w --out '1=out.npy:f32[100000]'
+expect_status 0
+check square x.npy out.npy
+rm -f out.npy
+head -c 1000 m.safetensors > cut.safetensors
+head -c 1000 x.npy > cut.npy
+mkfifo fifo
+out=(--groups 1 --out '1=new.npy:f32[100000]')
+for pair in "m.safetensors:v=there is no tensor 'v' among its 1 (LOAD_FAILED)" \
+    "cut.safetensors:w=tensor 'w': its offsets 0..400000 do not lie in the file's" \
+    "cut.npy=truncated: the shape wants 400000 bytes" "fifo=it is a FIFO, not a regular file" \
+    ".=it is a directory" "/proc/self/maps=it is on a file system that makes its files up" \
+    "/dev/zero=it is a device" "missing=No such file or directory (LOAD_FAILED)"; do
+    refuses "--in 0=${pair%%=*}: ${pair#*=}" run "$SHADERS/square.spv" "${out[@]}" --in "0=${pair%%=*}"
+done
+rm -f m.safetensors cut.safetensors cut.npy fifo
+
 # -- bad kernels: refused, nothing written ---------------------------------------------------------
 spv=(--groups 1 --in "0=x.npy" --out "1=new.npy:f32[100000]")
 head -c 1000 "$SHADERS/square.spv" > cut.spv

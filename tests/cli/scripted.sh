@@ -64,11 +64,11 @@ while read -r name number class; do
             expect_empty .stdout
         fi
     fi
-    for call in CONTEXT STREAM READY BUFFER KERNEL PREPARE REFLECT SUBMIT MAP; do
+    for call in CONTEXT STREAM READY FILE LOAD BUFFER KERNEL PREPARE REFLECT SUBMIT MAP; do
         # Waiting for a worker that is slow to come is another test's business.
         [ "$name" = TIMEOUT ] && [ $call = READY ] && continue
         # No verdict says that a wait has timed out.
-        [ "$name" = TIMEOUT ] && [ $call = PREPARE ] && continue
+        [ "$name" = TIMEOUT ] && [[ $call =~ PREPARE|LOAD ]] && continue
         case_name="$call $name"
         export "SCRIPT_$call=$name"
         cli "${good[@]}" --json
@@ -196,6 +196,13 @@ for signal in INT TERM; do
     export SCRIPT_HANG=1
     interrupt $signal "${good[@]}" --json
     unset SCRIPT_HANG
+    expect_status "$want"
+    expect_stderr "cancelled by SIG$signal"
+    expect_untouched
+    case_name="SIG$signal ends a load"
+    export SCRIPT_LOAD_HANG=1
+    interrupt $signal "${good[@]}"
+    unset SCRIPT_LOAD_HANG
     expect_status "$want"
     expect_stderr "cancelled by SIG$signal"
     expect_untouched

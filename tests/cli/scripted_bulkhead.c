@@ -5,6 +5,8 @@
  *   SCRIPT_<CALL>=STATUS     context, stream, ready, buffer, kernel, prepare (its event),
  *                            reflect, submit, event, map,
  *                            devices, doctor: what that call answers; default OK
+ *   SCRIPT_FILE, SCRIPT_LOAD=STATUS   what bh_buffer_from_file answers, how the load ends
+ *   SCRIPT_LOAD_HANG=1       loads stay pending until they are cancelled
  *   SCRIPT_FAIL_AT=N         SCRIPT_EVENT holds for the Nth submission only (from 1)
  *   SCRIPT_HANG=1            events stay pending until they are cancelled
  *   SCRIPT_PREPARE_HANG=1    the compile's event stays pending until it is cancelled
@@ -20,6 +22,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "npy_file.h"
+
 struct bh_context {
     int unused;
 };
@@ -30,6 +34,8 @@ struct bh_buffer {
     uint64_t size;
     uint8_t *bytes;
     bh_status content;
+    bool from_file;
+    bh_array_info array;
 };
 struct bh_kernel {
     char name[64];
@@ -161,6 +167,65 @@ bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_b
     *out_buffer = calloc(1, sizeof **out_buffer);
     (*out_buffer)->size = size;
     (*out_buffer)->bytes = calloc(1, size + 1);
+    return BH_OK;
+}
+
+void bh_file_source_init(bh_file_source *source) {
+    *source = (bh_file_source){.struct_size = sizeof *source};
+}
+
+bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
+                              bh_buffer **out_buffer, bh_detail *detail) {
+    struct bhi_npy_file file;
+    struct bhi_complaint complaint;
+    bh_status status = answer("SCRIPT_FILE", detail);
+    if (status != BH_OK)
+        return status;
+    if (!bhi_npy_file_open(source->path, &file, &complaint)) {
+        snprintf(detail->message, sizeof detail->message, "bh_buffer_from_file: %s: %.400s",
+                 source->path, complaint.text);
+        return detail->status = BH_LOAD_FAILED;
+    }
+    status = bh_buffer_create(context, file.array.bytes, out_buffer, detail);
+    if (status == BH_OK) {
+        bh_buffer *buffer = *out_buffer;
+        buffer->array.dtype = (bh_dtype)(BH_DTYPE_F16 + file.array.dtype);
+        buffer->array.dimensions = file.array.dimensions;
+        memcpy(buffer->array.shape, file.array.shape, sizeof file.array.shape);
+        if (!bhi_npy_file_read(&file, buffer->bytes, &complaint))
+            abort();
+        buffer->from_file = true;
+    }
+    bhi_npy_file_close(&file);
+    return status;
+}
+
+bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_info) {
+    *out_info = buffer->array;
+    return BH_OK;
+}
+
+uint64_t bh_buffer_size(const bh_buffer *buffer) {
+    return buffer->size;
+}
+
+bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done, uint64_t *out_total) {
+    *out_done = buffer->size / 2;
+    *out_total = buffer->size;
+    return BH_OK;
+}
+
+bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event, bh_detail *detail) {
+    (void)detail;
+    if (!buffer->from_file)
+        return BH_INVALID_ARGUMENT;
+    bh_event *event = calloc(1, sizeof *event);
+    event->verdict.status = answer("SCRIPT_LOAD", NULL);
+    event->verdict.exit_code = -1;
+    if (event->verdict.status != BH_OK)
+        snprintf(event->verdict.message, sizeof event->verdict.message, "%s", message());
+    event->pending = getenv("SCRIPT_LOAD_HANG") != NULL;
+    *out_event = event;
     return BH_OK;
 }
 

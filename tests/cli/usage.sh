@@ -50,6 +50,8 @@ refuses "constant 1 is given twice" "${run[@]}" --spec 1=u32:1 --spec 1=u32:2
 refuses "--in x.npy: no '=': write --in B=FILE" "${run[@]}" --in x.npy
 refuses "'a' is not a binding: write N (of set 0) or SET.N" "${run[@]}" --in a=x.npy
 refuses "the file name is empty" "${run[@]}" --in 0=
+refuses "--in 0=m.safetensors: no tensor: write m.safetensors:NAME" "${run[@]}" --in 0=m.safetensors
+refuses "--in 0=m.safetensors:: the tensor's name is empty" "${run[@]}" --in 0=m.safetensors:
 refuses "--in 0.0=x.npy: binding 0.0 is given twice" "${run[@]}" --in 0=x.npy --in 0.0=x.npy
 refuses "no dtype and shape: write o.npy:f32[N]" "${run[@]}" --out 1=o.npy
 refuses "'f31' is not a dtype; it is one of f16 f32 f64" "${run[@]}" --out '1=o.npy:f31[4]'

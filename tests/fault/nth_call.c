@@ -14,6 +14,7 @@ struct scene {
     bh_kernel *gate;
     bh_buffer *word; /* of the gate */
     volatile uint32_t *open;
+    int file;                       /* a .npy; 0: not made */
     bh_event *running, *queued[16]; /* as many as make its worker's books grow */
 };
 
@@ -339,6 +340,43 @@ static bh_status cancel(struct scene *scene, bh_detail *detail) {
     return status;
 }
 
+static void make_npy(struct scene *scene) {
+    static const char bytes[] = "\x93NUMPY\x01\x00\x3a\x00"
+                                "{'descr': '|u1', 'fortran_order': False, 'shape': (5,), }\n"
+                                "array";
+    if (scene->file)
+        return;
+    scene->file = memfd_create("array", MFD_CLOEXEC);
+    BHT_GT(scene->file, 0);
+    BHT_EQ(pwrite(scene->file, bytes, sizeof bytes - 1, 0), (ssize_t)sizeof bytes - 1);
+}
+
+/* The header's submission, and the data's. */
+static bh_status from_file(struct scene *scene, bh_detail *detail) {
+    bh_file_source source;
+    bh_buffer *buffer = NULL;
+    bh_event *event = NULL;
+    bh_file_source_init(&source);
+    source.fd = scene->file;
+    source.format = BH_FILE_NPY;
+    source.header_timeout_ns = FX_SECONDS;
+    bh_status status = bh_buffer_from_file(scene->context, &source, &buffer, detail);
+    if (status != BH_OK) {
+        BHT_TRUE(buffer == NULL);
+        return status;
+    }
+    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+    bh_status end = bht_end(event, bht_where());
+    char bytes[5] = {0};
+    status = bh_buffer_read(buffer, 0, bytes, 5, FX_SECONDS, detail);
+    if (end == BH_OK && status == BH_OK)
+        BHT_MEM_EQ(bytes, "array", 5);
+    else
+        BHT_EQ(status, end);
+    bh_buffer_release(buffer);
+    return status;
+}
+
 static bh_status devices(struct scene *scene, bh_detail *detail) {
     static bh_device_info info[4];
     size_t count = 0;
@@ -369,6 +407,8 @@ static void end_scene(struct scene *scene) {
     bh_buffer_release(scene->word);
     bh_stream_release(scene->stream);
     bh_stream_release(scene->other);
+    if (scene->file)
+        close(scene->file);
     bh_context_destroy(scene->context);
 }
 
@@ -451,6 +491,7 @@ ENTRY(reflect, NULL, 4, 0, 1)
 ENTRY(submit_many, NULL, 20, 20, 12)
 ENTRY(waits, NULL, 10, 4, 2)
 ENTRY(cancel, queue_behind_the_gate, 2)
+ENTRY(from_file, make_npy, 8, 4, 4)
 ENTRY(devices, NULL, 2)
 
 int main(int argc, char **argv) {
@@ -473,6 +514,7 @@ int main(int argc, char **argv) {
         BHT_TEST_WITH(nth_in_submit_many, 120, 0),
         BHT_TEST(nth_in_waits),
         BHT_TEST_WITH(nth_in_cancel, 60, 0),
+        BHT_TEST_WITH(nth_in_from_file, 60, 0),
         BHT_TEST_WITH(nth_in_devices, 60, 0),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

@@ -58,6 +58,21 @@ static struct bhi_cmd_prepare *add_prepare(struct builder *b) {
     return c;
 }
 
+static struct bhi_cmd_inspect *add_inspect(struct builder *b) {
+    struct bhi_cmd_inspect *c = add(b, BHI_CMD_INSPECT, sizeof *c);
+    c->file = 4;
+    c->answer = 5;
+    return c;
+}
+
+static struct bhi_cmd_load *add_load(struct builder *b) {
+    struct bhi_cmd_load *c = add(b, BHI_CMD_LOAD, sizeof *c);
+    c->file = 4;
+    c->buffer = 5;
+    c->bytes = 100;
+    return c;
+}
+
 static int check_bytes(struct builder *b, size_t bytes, char *why, size_t why_size) {
     struct bhi_lane_record *copy = malloc(bytes);
     memcpy(copy, b->bytes, bytes);
@@ -155,6 +170,12 @@ static void build_one(struct builder *b, uint32_t type) {
     case BHI_CMD_PREPARE:
         add_prepare(b);
         break;
+    case BHI_CMD_INSPECT:
+        add_inspect(b);
+        break;
+    case BHI_CMD_LOAD:
+        add_load(b);
+        break;
     default:
         fail_msg("command %u has no builder here", type);
     }
@@ -217,7 +238,7 @@ static void test_every_truncation(void **state) {
 static void test_headers(void **state) {
     static struct builder b;
     (void)state;
-    static const uint16_t types[] = {0, 5, 6, 255, 65535};
+    static const uint16_t types[] = {0, 7, 8, 255, 65535};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         begin(&b);
         add_copy(&b);
@@ -229,6 +250,12 @@ static void test_headers(void **state) {
         header->reserved = 1;
         refused(&b, "reserved");
     }
+    begin(&b);
+    add_load(&b)->offset = INT64_MAX - 99;
+    refused(&b, "overflow");
+    begin(&b);
+    add_load(&b)->offset = INT64_MAX - 100;
+    accepted(&b);
     static const uint32_t sizes[] = {0, 4, 8, 15, 17, 24, 32, 0xfffffff8, UINT32_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         begin(&b);

@@ -1,12 +1,12 @@
 /* The element types of buffers, push constants and specialization constants. */
-#ifndef BHI_CLI_DTYPE_H
-#define BHI_CLI_DTYPE_H
+#ifndef BHI_DTYPE_H
+#define BHI_DTYPE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text.h"
+#include "complaint.h"
 
 /* BHI_DTYPE(NAME, bytes, kind, .npy code) */
 #define BHI_DTYPES                                                                                 \

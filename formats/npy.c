@@ -1,5 +1,6 @@
 #include "npy.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};

@@ -1,0 +1,181 @@
+#include "run_loads.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "exit_status.h"
+#include "interrupt.h"
+#include "session.h"
+#include "verdict.h"
+
+enum { BAR = 40 };
+
+static const uint64_t slice_ns = 50000000;
+static const uint64_t patience_ns = 1000000000; /* until the bar is shown */
+static const uint64_t cancel_limit_ns = 10000000000u;
+
+static uint64_t now_ns(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static int interrupted(void) {
+    return BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
+}
+
+/* -- making them --------------------------------------------------------------------------------
+ */
+
+/* The complaint without what the argument says already: the call, the path and the tensor. */
+static const char *without_prefix(const char *message, const char *path, const char *tensor) {
+    const char *call = "bh_buffer_from_file: ";
+    const size_t length = strlen(path);
+    if (!strncmp(message, call, strlen(call)))
+        message += strlen(call);
+    if (strncmp(message, path, length) != 0)
+        return message;
+    const char *rest = message + length;
+    char named[300];
+    snprintf(named, sizeof named, ", tensor '%.250s'", tensor ? tensor : "");
+    if (tensor && !strncmp(rest, named, strlen(named)))
+        rest += strlen(named);
+    return strncmp(rest, ": ", 2) ? message : rest + 2;
+}
+
+/* Returns the exit status that it leads to. */
+static int complain(const struct bhi_run_binding *binding, bh_status status, const char *message) {
+    char what[400];
+    bh_detail detail = {.status = status};
+    const char *hint = strstr(message, "not a regular file") ? " (use - for a stream)" : "";
+    snprintf(detail.message, sizeof detail.message, "%.450s%s",
+             without_prefix(message, binding->in_path, binding->tensor), hint);
+    snprintf(what, sizeof what, "--%s %.300s", binding->option, binding->text);
+    return bhi_session_fail("run", what, status, &detail);
+}
+
+/* What --inout saves has the input's type and shape. */
+static bool take_array(struct bhi_run_binding *binding, struct bhi_complaint *complaint) {
+    bh_array_info info;
+    struct bhi_array *array = &binding->array;
+    if (bh_buffer_array(binding->buffer, &info) != BH_OK)
+        return bhi_refuse(complaint, "no array");
+    array->bytes = bh_buffer_size(binding->buffer);
+    if (binding->tensor)
+        return true; /* it is only read, whatever its elements are */
+    if (info.dtype < BH_DTYPE_F16 || info.dtype > BH_DTYPE_U64)
+        return bhi_refuse(complaint, "its dtype is not one of %s", BHI_DTYPE_NAMES);
+    array->dtype = (enum bhi_dtype)(info.dtype - BH_DTYPE_F16);
+    array->dimensions = info.dimensions;
+    memcpy(array->shape, info.shape, info.dimensions * sizeof info.shape[0]);
+    return true;
+}
+_Static_assert(BH_DTYPE_U64 - BH_DTYPE_F16 + 1 == BHI_DTYPE_COUNT, "the same order");
+
+static int load(struct bhi_run_binding *binding, bh_context *context) {
+    bh_file_source source;
+    bh_detail detail = {0};
+    struct bhi_complaint complaint;
+
+    bh_file_source_init(&source);
+    source.path = binding->in_path;
+    source.tensor = binding->tensor;
+    source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
+    source.deadline_ns = BH_FOREVER; /* a signal ends it */
+    bh_status status = bh_buffer_from_file(context, &source, &binding->buffer, &detail);
+    if (status != BH_OK)
+        return complain(binding, status,
+                        detail.message[0] ? detail.message : bh_status_text(status));
+    return take_array(binding, &complaint) ? BHI_EXIT_READY
+                                           : complain(binding, BH_LOAD_FAILED, complaint.text);
+}
+
+int bhi_run_load_inputs(struct bhi_run_request *request, bh_context *context) {
+    int exit_status = BHI_EXIT_READY;
+    for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
+        struct bhi_run_binding *binding = &request->bindings[i];
+        if (binding->in_path && !bhi_run_is_stdin(binding))
+            exit_status = load(binding, context);
+        if (bhi_interrupt_signal())
+            exit_status = interrupted();
+    }
+    return exit_status;
+}
+
+/* -- waiting for them ---------------------------------------------------------------------------
+ */
+
+struct bar {
+    bool wanted; /* standard error is a terminal */
+    bool shown;
+    uint64_t began_ns;
+};
+
+static void draw(struct bar *bar, const struct bhi_run_request *request) {
+    uint64_t done = 0, total = 0;
+    if (!bar->wanted || now_ns() - bar->began_ns < patience_ns)
+        return;
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        const struct bhi_run_binding *binding = &request->bindings[i];
+        uint64_t one_done = 0, one_total = 0;
+        if (binding->buffer &&
+            bh_buffer_load_progress(binding->buffer, &one_done, &one_total) == BH_OK) {
+            done += one_done;
+            total += one_total;
+        }
+    }
+    if (!total)
+        return;
+    int filled = (int)((double)done / (double)total * BAR);
+    fprintf(stderr, "\rloading [%.*s%*s] %3d %%  %.1f of %.1f MiB ", filled,
+            "========================================", BAR - filled, "",
+            (int)((double)done / (double)total * 100), (double)done / 0x1p20,
+            (double)total / 0x1p20);
+    bar->shown = true;
+}
+
+static void erase(struct bar *bar) {
+    if (bar->shown)
+        fprintf(stderr, "\r%*s\r", BAR + 50, "");
+    bar->shown = false;
+}
+
+static int await(struct bhi_run_binding *binding, const struct bhi_run_request *request,
+                 struct bar *bar, bh_verdict *out_verdict) {
+    bh_event *event = NULL;
+    uint64_t give_up = UINT64_MAX;
+    if (bh_buffer_load_event(binding->buffer, &event, NULL) != BH_OK)
+        return BHI_EXIT_READY; /* it is not from a file */
+    bh_status status;
+    while ((status = bh_event_wait(event, slice_ns)) == BH_TIMEOUT && now_ns() < give_up) {
+        if (give_up == UINT64_MAX && bhi_interrupt_signal()) {
+            (void)!bh_event_cancel(event);
+            give_up = now_ns() + cancel_limit_ns;
+        }
+        draw(bar, request);
+    }
+    if (status != BH_TIMEOUT)
+        status = bh_event_verdict(event, out_verdict);
+    bh_event_release(event);
+    if (status == BH_OK && out_verdict->status == BH_OK && !bhi_interrupt_signal())
+        return BHI_EXIT_READY;
+    erase(bar);
+    if (bhi_interrupt_signal())
+        return interrupted();
+    if (bhi_verdict_exit_status(out_verdict->status) == BHI_EXIT_POISONED)
+        return BHI_EXIT_POISONED;
+    return complain(binding, out_verdict->status, out_verdict->message);
+}
+
+int bhi_run_await_inputs(struct bhi_run_request *request, bh_verdict *out_verdict) {
+    struct bar bar = {.wanted = isatty(STDERR_FILENO) == 1, .began_ns = now_ns()};
+    int exit_status = BHI_EXIT_READY;
+    for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
+        if (request->bindings[i].buffer)
+            exit_status = await(&request->bindings[i], request, &bar, out_verdict);
+    }
+    erase(&bar);
+    return exit_status;
+}

@@ -1,0 +1,18 @@
+/* The streams whose workers load files: a few for each context, made when they are needed. Nobody
+ * else sees them. One that is held up by its file does not hold up the others. */
+#ifndef BHI_LOADERS_H
+#define BHI_LOADERS_H
+
+#include "context.h"
+
+struct bh_stream;
+
+/* One that has little to do, referenced. */
+bh_status bhi_loaders_pick(bh_context *context, const char *call, struct bh_stream **out_stream,
+                           bh_detail *detail);
+/* Forgets their failures, as bh_stream_reset does. */
+void bhi_loaders_forget(bh_context *context);
+/* The context is closed, and all that they had has ended. */
+void bhi_loaders_stop(bh_context *context);
+
+#endif

@@ -1,0 +1,482 @@
+/* Buffers from files: what is refused and how that is told, and what is right. */
+#include "files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static bh_detail refused(bh_context *context, const bh_file_source *source, bh_status status,
+                         const char *words) {
+    bh_buffer *buffer = (bh_buffer *)(uintptr_t)1;
+    bh_detail detail = {0};
+    BHT_EQ(bh_buffer_from_file(context, source, &buffer, &detail), status);
+    BHT_TRUE(buffer == NULL);
+    BHT_EQ(detail.status, status);
+    BHT_STR_HAS(detail.message, words);
+    BHT_EQ(bh_buffer_from_file(context, source, &buffer, NULL), status); /* the same again */
+    return detail;
+}
+
+/* -- what there is to refuse ------------------------------------------------------------------ */
+
+static void no_regular_file(void) {
+    bh_context *context = fx_context(NULL);
+    enter_folder();
+    static const struct {
+        const char *path, *words;
+        int error;
+    } cases[] = {
+        {"missing", "bh_buffer_from_file: missing: No such file or directory", ENOENT},
+        {"", ": No such file or directory", ENOENT},
+        {"folder", "folder: it is a directory", 0},
+        {"fifo", "fifo: it is a FIFO, not a regular file", 0},
+        {"socket", "socket: ", 0},
+        {"link", "link: No such file", ENOENT},
+        {"loop", "loop: Too many levels of symbolic links", ELOOP},
+        {"file/below", "file/below: Not a directory", ENOTDIR},
+        {"/dev/zero", "/dev/zero: it is a device, not a regular file", 0},
+        {"/proc/self/maps", "/proc/self/maps: it is on a file system that makes its files up", 0},
+        {"/proc/cpuinfo", "makes its files up", 0},
+        {"/sys/kernel/mm/transparent_hugepage/enabled", "/enabled: ", 0},
+    };
+    BHT_EQ(mkdir("folder", 0700), 0);
+    BHT_EQ(mkfifo("fifo", 0600), 0);
+    BHT_EQ(symlink("missing", "link"), 0);
+    BHT_EQ(symlink("loop", "loop"), 0);
+    write_file("file", "x", 1);
+    const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "socket"};
+    int socket_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    BHT_EQ(bind(socket_fd, (const struct sockaddr *)&address, sizeof address), 0);
+    for (bh_file_format format = BH_FILE_RAW; format <= BH_FILE_SAFETENSORS; format++) {
+        for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+            bh_file_source source = source_of(cases[i].path, format, "t");
+            bh_detail detail = refused(context, &source, BH_LOAD_FAILED, "bh_buffer_from_file: ");
+            BHT_STR_HAS(detail.message,
+                        format == BH_FILE_SAFETENSORS ? ", tensor 't': " : cases[i].words);
+            if (cases[i].error)
+                BHT_EQ(detail.sys_errno, cases[i].error);
+        }
+    }
+    close(socket_fd);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+static void descriptors(void) {
+    bh_context *context = fx_context(NULL);
+    enter_folder();
+    write_file("file", "0123456789", 10);
+    bh_file_source source = source_of(NULL, BH_FILE_RAW, NULL);
+    refused(context, &source, BH_INVALID_ARGUMENT, "source.fd is no descriptor");
+    source.fd = 987;
+    refused(context, &source, BH_LOAD_FAILED, "descriptor 987: Bad file descriptor");
+    int pair[2];
+    BHT_EQ(pipe2(pair, O_CLOEXEC), 0);
+    source.fd = pair[0];
+    refused(context, &source, BH_LOAD_FAILED, "it is a FIFO");
+    close(pair[0]);
+    close(pair[1]);
+    /* What can be written to is opened again, only for reading; its position is its own. */
+    source.fd = open("file", O_RDWR | O_CLOEXEC);
+    BHT_EQ(lseek(source.fd, 7, SEEK_SET), 7);
+    bh_buffer *buffer = load(context, &source);
+    BHT_EQ(lseek(source.fd, 0, SEEK_CUR), 7);
+    close(source.fd);
+    BHT_EQ(bh_buffer_size(buffer), 10);
+    BHT_MEM_EQ(mapped(buffer), "0123456789", 10);
+    bh_buffer_release(buffer);
+    /* A memfd is a file like any other. */
+    source.fd = memfd_create("test", MFD_CLOEXEC);
+    BHT_EQ(write(source.fd, "memory", 6), 6);
+    buffer = load(context, &source);
+    close(source.fd);
+    BHT_MEM_EQ(mapped(buffer), "memory", 6);
+    bh_buffer_release(buffer);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+static void ranges(void) {
+    bh_context *context = fx_context(NULL);
+    enter_folder();
+    write_file("file", "0123456789", 10);
+    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    static const struct {
+        uint64_t offset, size;
+    } bad[] = {
+        {11, BH_WHOLE_SIZE},
+        {0, 11},
+        {10, 1},
+        {UINT64_MAX, 1},
+        {1, UINT64_MAX - 1},
+        {UINT64_MAX, BH_WHOLE_SIZE},
+        {1ull << 63, 1ull << 63},
+    };
+    for (size_t i = 0; i < BHT_COUNT(bad); i++) {
+        source.offset = bad[i].offset;
+        source.size = bad[i].size;
+        refused(context, &source, BH_LOAD_FAILED, "leave the file of 10 bytes");
+    }
+    source.offset = 10;
+    source.size = BH_WHOLE_SIZE;
+    bh_buffer *end = load(context, &source);
+    BHT_EQ(bh_buffer_size(end), 0);
+    mapped(end);
+    source.offset = 3;
+    source.size = 4;
+    bh_buffer *part = load(context, &source);
+    BHT_MEM_EQ(mapped(part), "3456", 4);
+    bh_array_info info = {.dimensions = 9};
+    BHT_EQ(bh_buffer_array(part, &info), BH_OK);
+    BHT_EQ(info.dtype, BH_DTYPE_NONE);
+    BHT_EQ(info.dimensions, 0);
+    bh_buffer_release(part);
+    bh_buffer_release(end);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+static void bad_safetensors(void) {
+    bh_context *context = fx_context(NULL);
+    enter_folder();
+    static const struct {
+        const char *header;
+        size_t bytes;
+        const char *words;
+    } cases[] = {
+        {"{" TENSOR("b", "F32", "2", "0,8") "}", 8, "there is no tensor 't' among its 1"},
+        {"{" TENSOR("t", "F32", "2", "0,8") "," TENSOR("b", "F32", "2", "4,12") "}", 12,
+         "tensors 't' and 'b' overlap at offset 4"},
+        {"{" TENSOR("t", "F32", "2", "0,8") "," TENSOR("b", "F32", "2", "12,20") "}", 20,
+         "tensor 'b': there is a gap of 4 bytes before its offset 12"},
+        {"{" TENSOR("a", "U8", "1", "0,1") "," TENSOR("t", "F32", "1", "1,5") "}", 5,
+         "tensor 't': its offset 1 is not aligned to 4 bytes"},
+        {"{" TENSOR("t", "F32", "2", "0,8") "}", 7,
+         "tensor 't': its offsets 0..8 do not lie in the file's 7 bytes of data"},
+        {"{" TENSOR("t", "F32", "2", "8,0") "}", 8, "tensor 't': its offsets 8..0 do not lie"},
+        {"{" TENSOR("t", "F32", "2", "0,8") "}", 9, "the tensors end at offset 8, the data at 9"},
+        {"{" TENSOR("t", "F32", "3", "0,8") "}", 8,
+         "tensor 't': its shape takes 12 bytes, its offsets 0..8 are 8"},
+        {"{" TENSOR("t", "C64", "1", "0,8") "}", 8, "tensor 't': dtype 'C64' is not known"},
+        {"{" TENSOR("t", "F32", "2", "0,8") "," TENSOR("t", "F32", "2", "0,8") "}", 8, "duplicate"},
+        {"{" TENSOR("t", "F32", "9223372036854775807,2", "0,8") "}", 8,
+         "tensor 't': more bytes than 64 bits can count"},
+        {"{" TENSOR("t", "U8", "9223372036854775807,3", "0,8") "}", 8,
+         "tensor 't': the shape has more elements than 64 bits can count"},
+        {"{" TENSOR("t", "U8", "9223372036854775808", "0,8") "}", 8, "too big"},
+        {"{" TENSOR("t", "U8", "0,9223372036854775807,9223372036854775807", "0,0") "}", 0,
+         "the shape has more elements than 64 bits can count"},
+        {"{" TENSOR("t", "U8", "-1", "0,8") "}", 8, "tensor 't': shape[0] is not a size"},
+        {"{" TENSOR("t", "U8", "8.0", "0,8") "}", 8, "tensor 't': shape[0] is not a size"},
+        {"{" TENSOR("t", "U8", "8", "0,8,9") "}", 8, "'data_offsets' is not a pair"},
+        {"{" TENSOR("t", "U8", "8", "\"0\",8") "}", 8, "'data_offsets' is not a pair"},
+        {"{\"t\":{\"dtype\":\"U8\",\"shape\":[8]}}", 8, "tensor 't': its entry has 2 keys"},
+        {"{\"t\":[]}", 8, "tensor 't': its entry is not an object"},
+        {"{\"t\":{\"dtype\":8,\"shape\":[8],\"data_offsets\":[0,8]}}", 8, "no string 'dtype'"},
+        {"{\"__metadata__\":{\"t\":1}," TENSOR("t", "U8", "8", "0,8") "}", 8,
+         "'__metadata__': 't' is not a string"},
+        {"[]", 0, "the header is not a JSON object"},
+        {"{\"t\":[[[[[[[[[[]]]]]]]]]]}", 0, "the header is nested more than 8 deep"},
+        {"{", 0, "the header is not valid JSON"},
+        {"{}x", 0, "the header is not valid JSON"},
+        {"", 0, "the header is not valid JSON"},
+        {"{\"\\u0000\":1}", 0, "the header is not valid JSON"},
+        {"{\"\xff\":1}", 0, "the header is not valid JSON"},
+        {"{\"__metadata__\":{}}", 0, "there is no tensor 't'"},
+    };
+    bh_file_source source = source_of("bad", BH_FILE_SAFETENSORS, "t");
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        write_safetensors("bad", strlen(cases[i].header), cases[i].header, cases[i].bytes);
+        bh_detail detail = refused(context, &source, BH_LOAD_FAILED, cases[i].words);
+        BHT_STR_HAS(detail.message, "bh_buffer_from_file: bad, tensor 't': ");
+    }
+    write_safetensors("bad", 10, "{}", 0);
+    refused(context, &source, BH_LOAD_FAILED,
+            "the header claims 10 bytes, the file has 2 after it");
+    write_safetensors("bad", UINT64_MAX, "{}", 0);
+    refused(context, &source, BH_LOAD_FAILED, "the header claims 18446744073709551615 bytes");
+    BHT_EQ(truncate("bad", 100 << 20), 0);
+    int fd = open("bad", O_WRONLY | O_CLOEXEC);
+    const uint8_t length[8] = {0, 0, 0, 2}; /* 32 MiB */
+    BHT_EQ(pwrite(fd, length, 8, 0), 8);
+    close(fd);
+    refused(context, &source, BH_LOAD_FAILED, "claims 33554432 bytes (at most 16777216 are read)");
+    write_file("bad", "1234567", 7);
+    refused(context, &source, BH_LOAD_FAILED, "not a .safetensors file: it has 7 bytes");
+    source.tensor = "__metadata__";
+    write_safetensors("bad", 19, "{\"__metadata__\":{}}", 0);
+    refused(context, &source, BH_LOAD_FAILED, "there is no tensor '__metadata__'");
+    /* None of it cost a loader. */
+    BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+/* Half as large as a header may be, and as costly to parse as can be: many small values. */
+static void a_header_like_a_bomb(void) {
+    bh_context *context = fx_context(NULL);
+    enter_folder();
+    const size_t size = 8u << 20;
+    char *header = malloc(size + 1);
+    BHT_TRUE(header != NULL);
+    header[0] = '{';
+    size_t used = 1;
+    for (uint32_t i = 0; used + 40 < size; i++)
+        used += (size_t)sprintf(header + used, "\"%x\":[[],[],[],[],[],[],[]],", i);
+    used += (size_t)sprintf(header + used, "\"\":0}");
+    write_safetensors("bomb", used, header, 0);
+    free(header);
+    bh_file_source source = source_of("bomb", BH_FILE_SAFETENSORS, "t");
+    source.header_timeout_ns = FX_SECONDS;
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    bh_status status = bh_buffer_from_file(context, &source, &buffer, &detail);
+    BHT_TRUE(status == BH_LOAD_FAILED || status == BH_OUT_OF_HOST_MEMORY || status == BH_TIMEOUT);
+    BHT_TRUE(buffer == NULL);
+    write_file("good", "good", 4);
+    source = source_of("good", BH_FILE_RAW, NULL);
+    buffer = load(context, &source);
+    BHT_MEM_EQ(mapped(buffer), "good", 4);
+    bh_buffer_release(buffer);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+static void bad_npy(void) {
+    bh_context *context = fx_context(NULL);
+    enter_folder();
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *words;
+    } cases[] = {
+        {"", 0, "empty, not a .npy file"},
+        {"\x93NUMPX\x01\x00\x01\x00x", 11, "bad magic"},
+        {"\x93NUMPY\x01\x00\x76\x00{", 11, "truncated header at offset 10"},
+        {"\x93NUMPY\x01\x00", 8, "truncated header"},
+        {"\x93NUMPY\x02\x00\xff\xff\xff\x7f{", 13, "the header claims 2147483647 bytes"},
+        {"\x93NUMPY\x04\x00\x01\x00 ", 11, ".npy format 4.0"},
+        {"\x93NUMPY\x01\x00\x01\x00 ", 11, "malformed header: not a dictionary"},
+    };
+    bh_file_source source = source_of("bad", BH_FILE_NPY, NULL);
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        write_file("bad", cases[i].bytes, cases[i].size);
+        refused(context, &source, BH_LOAD_FAILED, cases[i].words);
+    }
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+static void arguments(void) {
+    bh_context *context = fx_context(NULL);
+    enter_folder();
+    write_file("file", "0123456789", 10);
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    BHT_EQ(bh_buffer_from_file(context, &source, NULL, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_from_file(NULL, &source, &buffer, &detail), BH_INVALID_ARGUMENT);
+    refused(context, NULL, BH_INVALID_ARGUMENT, "source is NULL");
+    bh_file_source bad = source;
+    bad.struct_size = 8;
+    refused(context, &bad, BH_INVALID_ARGUMENT, "call bh_file_source_init");
+    bad = source;
+    bad.format = 0;
+    refused(context, &bad, BH_INVALID_ARGUMENT, "source.format 0 is not");
+    bad.format = 4;
+    refused(context, &bad, BH_INVALID_ARGUMENT, "source.format 4 is not");
+    bad = source;
+    bad.deadline_ns = 0;
+    refused(context, &bad, BH_INVALID_ARGUMENT, "source.deadline_ns is 0");
+    bad = source;
+    bad.header_timeout_ns = 0;
+    refused(context, &bad, BH_INVALID_ARGUMENT, "source.header_timeout_ns is 0");
+    bad = source_of("file", BH_FILE_SAFETENSORS, NULL);
+    refused(context, &bad, BH_INVALID_ARGUMENT, "source.tensor is NULL");
+    bad.tensor = "";
+    refused(context, &bad, BH_INVALID_ARGUMENT, "source.tensor is empty");
+    bad.tensor = "a\x1b[31m";
+    refused(context, &bad, BH_INVALID_ARGUMENT, "control characters");
+    char longer[1025];
+    memset(longer, 'a', 1024);
+    longer[1024] = 0;
+    bad.tensor = longer;
+    refused(context, &bad, BH_INVALID_ARGUMENT, "longer than 1023 bytes");
+    longer[1023] = 0;
+    refused(context, &bad, BH_LOAD_FAILED, "the header claims");
+
+    bh_buffer *plain = fx_buffer(context, 16);
+    bh_event *event = (bh_event *)(uintptr_t)1;
+    bh_array_info info;
+    uint64_t done, total;
+    BHT_EQ(bh_buffer_load_event(plain, &event, &detail), BH_INVALID_ARGUMENT);
+    BHT_TRUE(event == NULL);
+    BHT_STR_HAS(detail.message, "the buffer is not from a file");
+    BHT_EQ(bh_buffer_load_event(plain, NULL, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_load_event(NULL, &event, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_load_progress(plain, &done, &total), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_array(plain, &info), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_array(NULL, &info), BH_INVALID_ARGUMENT);
+    buffer = load(context, &source);
+    BHT_EQ(bh_buffer_load_progress(buffer, NULL, &total), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_array(buffer, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+    bh_event *again = NULL;
+    BHT_EQ(bh_buffer_load_event(buffer, &again, NULL), BH_OK);
+    BHT_TRUE(event == again);
+    /* The event outlives its buffer and its context. */
+    bh_buffer_release(buffer);
+    BHT_EQ(bh_event_release(again), BH_OK);
+    BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_OK);
+    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_OK);
+    bh_buffer_release(plain);
+    bh_context_destroy(context);
+    BHT_EQ(bh_event_wait(event, 0), BH_OK);
+    BHT_EQ(bh_buffer_from_file(context, &source, &plain, &detail), BH_CLOSED);
+    BHT_EQ(bh_event_release(event), BH_OK);
+    BHT_EQ(bh_event_release(event), BH_INVALID_ARGUMENT);
+    bh_buffer_release(buffer);
+    leave_folder();
+}
+
+/* -- what is right ---------------------------------------------------------------------------- */
+
+/* An independent reader, for what is well-formed: finds the entry by its text. */
+static const uint8_t *find_tensor(const uint8_t *file, const char *name, uint64_t *out_bytes,
+                                  bh_array_info *out_info) {
+    uint64_t length = 0;
+    memcpy(&length, file, 8);
+    char *header = strndup((const char *)file + 8, length);
+    char key[128];
+    snprintf(key, sizeof key, "\"%s\":{\"dtype\":\"F32\",\"shape\":[", name);
+    char *at = strstr(header, key);
+    BHT_TRUE(at != NULL);
+    at += strlen(key);
+    out_info->dtype = BH_DTYPE_F32;
+    out_info->dimensions = 0;
+    while (*at != ']') {
+        out_info->shape[out_info->dimensions++] = strtoull(at, &at, 10);
+        at += *at == ',';
+    }
+    at = strstr(at, "\"data_offsets\":[") + 16;
+    uint64_t begin = strtoull(at, &at, 10);
+    *out_bytes = strtoull(at + 1, &at, 10) - begin;
+    free(header);
+    return file + 8 + length + begin;
+}
+
+static void compare_tensors(bh_context *context, const char *path, const char *const *names,
+                            size_t count) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    BHT_TRUE(fd >= 0 && fstat(fd, &status) == 0);
+    uint8_t *file = malloc((size_t)status.st_size);
+    BHT_TRUE(file != NULL);
+    BHT_EQ(read(fd, file, (size_t)status.st_size), status.st_size);
+    close(fd);
+    bh_buffer *buffers[32];
+    BHT_LE(count, BHT_COUNT(buffers));
+    for (size_t i = 0; i < count; i++) {
+        bh_file_source source = source_of(path, BH_FILE_SAFETENSORS, names[i]);
+        buffers[i] = load(context, &source);
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bytes;
+        bh_array_info want = {0}, have;
+        const uint8_t *tensor = find_tensor(file, names[i], &bytes, &want);
+        BHT_EQ(bh_buffer_size(buffers[i]), bytes);
+        BHT_EQ(bh_buffer_array(buffers[i], &have), BH_OK);
+        BHT_EQ(have.dtype, want.dtype);
+        BHT_EQ(have.dimensions, want.dimensions);
+        BHT_MEM_EQ(have.shape, want.shape, want.dimensions * sizeof want.shape[0]);
+        BHT_TRUE(memcmp(mapped(buffers[i]), tensor, bytes) == 0);
+        bh_buffer_release(buffers[i]);
+    }
+    free(file);
+}
+
+/* A file that others have made, where there is one beside the repository; always one of ours with
+ * the same tensors, whose bytes are random. */
+static void tensors_of_a_model(void) {
+    static const char *const names[] = {
+        "stft_conv.weight",  "conv1.weight",        "conv1.bias",          "conv2.weight",
+        "conv2.bias",        "conv3.weight",        "conv3.bias",          "conv4.weight",
+        "conv4.bias",        "lstm_cell.weight_ih", "lstm_cell.weight_hh", "lstm_cell.bias_ih",
+        "lstm_cell.bias_hh", "final_conv.weight",   "final_conv.bias"};
+    static const uint32_t floats[] = {66048, 49536, 128,   24576, 64,  12288, 64, 24576,
+                                      128,   65536, 65536, 512,   512, 128,   1};
+    bh_context *context = fx_context(NULL);
+    enter_folder();
+    static char header[4096];
+    size_t used = 0, offset = 0;
+    for (size_t i = 0; i < BHT_COUNT(names); i++) {
+        size_t bytes = 4u * floats[i];
+        used += (size_t)snprintf(
+            header + used, sizeof header - used,
+            "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%u],\"data_offsets\":[%zu,%zu]}", i ? "," : "{",
+            names[i], floats[i], offset, offset + bytes);
+        offset += bytes;
+    }
+    snprintf(header + used, sizeof header - used, "}   ");
+    write_safetensors("model.safetensors", strlen(header), header, offset);
+    compare_tensors(context, "model.safetensors", names, BHT_COUNT(names));
+    if (access(BHT_MODEL, R_OK) == 0)
+        compare_tensors(context, BHT_MODEL, names, BHT_COUNT(names));
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+static void every_dtype(void) {
+    bh_context *context = fx_context(NULL);
+    enter_folder();
+    static const struct {
+        const char *name;
+        bh_dtype dtype;
+        unsigned bytes;
+    } dtypes[] = {
+        {"F16", BH_DTYPE_F16, 2},         {"F32", BH_DTYPE_F32, 4},
+        {"F64", BH_DTYPE_F64, 8},         {"I8", BH_DTYPE_I8, 1},
+        {"U8", BH_DTYPE_U8, 1},           {"I16", BH_DTYPE_I16, 2},
+        {"U16", BH_DTYPE_U16, 2},         {"I32", BH_DTYPE_I32, 4},
+        {"U32", BH_DTYPE_U32, 4},         {"I64", BH_DTYPE_I64, 8},
+        {"U64", BH_DTYPE_U64, 8},         {"BF16", BH_DTYPE_BF16, 2},
+        {"BOOL", BH_DTYPE_BOOL, 1},       {"F8_E4M3", BH_DTYPE_F8_E4M3, 1},
+        {"F8_E5M2", BH_DTYPE_F8_E5M2, 1},
+    };
+    for (size_t i = 0; i < BHT_COUNT(dtypes); i++) {
+        char header[256];
+        snprintf(header, sizeof header,
+                 "{\"t\":{\"dtype\":\"%s\",\"shape\":[2,3],\"data_offsets\":[0,%u]}}",
+                 dtypes[i].name, 6 * dtypes[i].bytes);
+        write_safetensors("t", strlen(header), header, 6 * dtypes[i].bytes);
+        bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+        bh_buffer *buffer = load(context, &source);
+        bh_array_info info;
+        BHT_EQ(bh_buffer_array(buffer, &info), BH_OK);
+        BHT_EQ(info.dtype, dtypes[i].dtype);
+        BHT_EQ(info.dimensions, 2);
+        BHT_EQ(info.shape[0], 2);
+        BHT_EQ(info.shape[1], 3);
+        BHT_EQ(bh_buffer_size(buffer), 6 * dtypes[i].bytes);
+        const uint8_t *bytes = mapped(buffer);
+        for (unsigned b = 0; b < 6 * dtypes[i].bytes; b++)
+            BHT_EQ(bytes[b], b);
+        bh_buffer_release(buffer);
+    }
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(no_regular_file), BHT_TEST(descriptors),          BHT_TEST(ranges),
+        BHT_TEST(bad_safetensors), BHT_TEST(a_header_like_a_bomb), BHT_TEST(bad_npy),
+        BHT_TEST(arguments),       BHT_TEST(tensors_of_a_model),   BHT_TEST(every_dtype),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}

@@ -1,0 +1,223 @@
+/* Loaders: their time, their deaths, their cost. */
+#include "files.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static pid_t await_stopped(void) {
+    pid_t found = 0;
+    pid_t pids[64];
+    WAIT_UNTIL(({
+                   size_t count = bht_descendants(getpid(), pids, BHT_COUNT(pids));
+                   for (size_t i = 0; i < count && i < BHT_COUNT(pids); i++)
+                       if (bht_process_state(pids[i]) == 'T')
+                           found = pids[i];
+                   found != 0;
+               }),
+               20000);
+    return found;
+}
+
+static void a_header_that_takes_too_long(void) {
+    bh_context *context = fx_context("1:inspect:1=hang");
+    enter_folder();
+    const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
+    write_safetensors("t", sizeof header - 1, header, 8);
+    bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+    source.header_timeout_ns = 2000 * FX_MS; /* the loader has to start, too */
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_TIMEOUT);
+    BHT_STR_HAS(detail.message, "t, tensor 't': its header was not parsed in time");
+    source.header_timeout_ns = FX_SECONDS;
+    buffer = load(context, &source); /* the next loader does not hang */
+    BHT_EQ(((const uint8_t *)mapped(buffer))[7], 7);
+    BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
+    bh_buffer_release(buffer);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+static void a_header_that_kills(void) {
+    bh_context *context = fx_context("1:inspect:1=segv");
+    enter_folder();
+    const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
+    write_safetensors("t", sizeof header - 1, header, 8);
+    bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_WORKER_SIGNAL);
+    BHT_STR_HAS(detail.message, "t, tensor 't': worker ");
+    BHT_STR_HAS(detail.message, "SIGSEGV");
+    /* The caller was told: nobody else is. */
+    BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
+    buffer = load(context, &source);
+    BHT_EQ(((const uint8_t *)mapped(buffer))[7], 7);
+    bh_buffer_release(buffer);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+static void a_load_over_its_deadline(void) {
+    bh_context *context = fx_context("1:load:1=hang");
+    enter_folder();
+    write_file("file", "0123456789", 10);
+    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    source.deadline_ns = 100 * FX_MS;
+    bh_buffer *buffer = load(context, &source);
+    bh_event *event = NULL;
+    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+    BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_DEADLINE);
+    BHT_STR_HAS(fx_verdict(event).message, "file: its deadline of 100 ms passed");
+    uint64_t done = 1, total = 0;
+    BHT_EQ(bh_buffer_load_progress(buffer, &done, &total), BH_OK);
+    BHT_EQ(done, 0);
+    BHT_EQ(total, 10);
+    bh_event_release(event);
+    bh_buffer_release(buffer);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+static void progress_is_told(void) {
+    bh_context *context = fx_context("*:loaded:1=stop");
+    enter_folder();
+    BHT_EQ(close(open("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
+    BHT_EQ(truncate("file", 8 << 20), 0);
+    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    bh_buffer *buffer = load(context, &source);
+    pid_t loader = await_stopped();
+    uint64_t done = 0, total = 0;
+    BHT_EQ(bh_buffer_load_progress(buffer, &done, &total), BH_OK);
+    BHT_EQ(done, 8 << 20); /* all of it is read, but not yet known to be good */
+    BHT_EQ(total, 8 << 20);
+    bh_event *event = NULL;
+    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+    BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
+    fx_kill(loader, SIGCONT);
+    mapped(buffer);
+    BHT_EQ(bh_buffer_load_progress(buffer, &done, &total), BH_OK);
+    BHT_EQ(done, total);
+    bh_event_release(event);
+    bh_buffer_release(buffer);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+static void closed_while_it_loads(void) {
+    bh_context *context = fx_context("*:load:1=stop");
+    enter_folder();
+    write_file("file", "0123456789", 10);
+    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    bh_buffer *buffer = load(context, &source);
+    bh_buffer *queued[20];
+    for (size_t i = 0; i < BHT_COUNT(queued); i++)
+        queued[i] = load(context, &source);
+    await_stopped();
+    bh_event *event = NULL;
+    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+    bh_context_destroy(context);
+    BHT_EQ(bh_event_wait(event, 0), BH_CONTEXT_CLOSED);
+    bh_event_release(event);
+    for (size_t i = 0; i < BHT_COUNT(queued); i++)
+        bh_buffer_release(queued[i]);
+    bh_buffer_release(buffer);
+    leave_folder();
+}
+
+static bh_status in_callback_npy, in_callback_raw;
+static _Atomic int called;
+
+static void load_in_callback(bh_event *event, void *user) {
+    (void)event;
+    bh_file_source source = source_of("file", BH_FILE_NPY, NULL);
+    bh_buffer *buffer = NULL;
+    in_callback_npy = bh_buffer_from_file(user, &source, &buffer, NULL);
+    source.format = BH_FILE_RAW;
+    in_callback_raw = bh_buffer_from_file(user, &source, &buffer, NULL);
+    bh_buffer_release(buffer);
+    atomic_store(&called, 1);
+}
+
+static void in_a_callback(void) {
+    bh_context *context = fx_context(NULL);
+    enter_folder();
+    write_file("file", "0123456789", 10);
+    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    bh_buffer *buffer = load(context, &source);
+    bh_event *event = NULL;
+    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+    BHT_EQ(bh_event_on_end(event, load_in_callback, context, NULL), BH_OK);
+    WAIT_UNTIL(atomic_load(&called), 20000);
+    BHT_EQ(in_callback_npy, BH_IN_CALLBACK);
+    BHT_EQ(in_callback_raw, BH_OK);
+    bh_event_release(event);
+    bh_buffer_release(buffer);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+/* More files than a loader may have open: each is closed when it is done with; and nothing of the
+ * host's is left either (the harness counts). */
+static void a_thousand_files(void) {
+    bh_context *context = fx_context(NULL);
+    enter_folder();
+    const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
+    write_safetensors("t", sizeof header - 1, header, 8);
+    bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+    size_t before = 0, loader_count = 0;
+    pid_t loaders[4]; /* as many as there may be */
+    for (int i = 0; i < 3000; i++) {
+        bh_buffer *buffer = load(context, &source);
+        if (i % 2) {
+            BHT_EQ(((const uint8_t *)mapped(buffer))[7], 7);
+            bh_event *event = NULL;
+            BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+            pid_t pid = fx_verdict(event).worker_pid;
+            size_t known = 0;
+            while (known < loader_count && loaders[known] != pid)
+                known++;
+            BHT_LT(known, BHT_COUNT(loaders)); /* none has died */
+            loaders[known] = pid;
+            loader_count += known == loader_count;
+            bh_event_release(event);
+        }
+        bh_buffer_release(buffer);
+        if (i == 10) {
+            BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
+            before = bht_count_self().descriptors;
+        }
+    }
+    BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
+    WAIT_UNTIL(bht_count_self().descriptors <= before + 50, 20000);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+/* Without a device of its own a loader sees nothing of the machine: no path can be opened. */
+static void a_loader_can_open_nothing(void) {
+    bh_context *context = fx_context("1:load:1=sigsys");
+    enter_folder();
+    write_file("file", "0123456789", 10);
+    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    bh_buffer *buffer = load(context, &source);
+    bh_event *event = NULL;
+    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+    BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_SECCOMP);
+    bh_event_release(event);
+    bh_buffer_release(buffer);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(a_header_that_takes_too_long),  BHT_TEST(a_header_that_kills),
+        BHT_TEST(a_load_over_its_deadline),      BHT_TEST(progress_is_told),
+        BHT_TEST(closed_while_it_loads),         BHT_TEST(in_a_callback),
+        BHT_TEST_WITH(a_thousand_files, 120, 0), BHT_TEST(a_loader_can_open_nothing),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}

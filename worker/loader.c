@@ -1,0 +1,327 @@
+#include "loader.h"
+
+#include "faults.h"
+#include "futex.h"
+#include "loader_header.h"
+#include "loader_reads.h"
+#include "memfd.h"
+
+#include <bulkhead/bulkhead.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A kernel's clock for files moves in steps of 10 ms at most: of two changes within one step the
+ * second does not show. */
+#define STEP_NS INT64_C(20000000)
+
+/* What the supervisor has attached: few at a time, for it attaches what the next record needs. */
+struct buffer {
+    struct buffer *next;
+    uint64_t id, size;
+    int fd; /* negative: -errno of why it cannot be used */
+};
+
+struct file {
+    struct file *next;
+    struct bhi_msg_file_attach info;
+    int fd;
+};
+
+struct bhi_loader {
+    struct bhi_progress *progress;
+    struct bhi_reads *reads;
+    struct buffer *buffers;
+    struct file *files;
+    bool starved; /* there was no memory to remember something */
+};
+
+struct bhi_loader *bhi_loader_create(struct bhi_progress *progress, struct bhi_fault *fault) {
+    struct bhi_loader *loader = calloc(1, sizeof *loader);
+    if (loader != NULL) {
+        loader->progress = progress;
+        loader->reads = bhi_reads_create();
+    }
+    if (loader == NULL || loader->reads == NULL) {
+        *fault = (struct bhi_fault){.status = BH_SYSTEM};
+        snprintf(fault->text, sizeof fault->text, "the loader's threads could not be started: %s",
+                 strerror(errno));
+        free(loader);
+        return NULL;
+    }
+    return loader;
+}
+
+void bhi_loader_destroy(struct bhi_loader *loader) {
+    if (loader == NULL) {
+        return;
+    }
+    bhi_reads_destroy(loader->reads);
+    while (loader->buffers != NULL) {
+        bhi_loader_detach(loader, loader->buffers->id);
+    }
+    while (loader->files != NULL) {
+        bhi_loader_detach_file(loader, loader->files->info.file);
+    }
+    free(loader);
+}
+
+/* -- what it is given ------------------------------------------------------------------------- */
+
+void bhi_loader_attach(struct bhi_loader *loader, uint64_t id, int fd, uint64_t size) {
+    struct buffer *buffer = calloc(1, sizeof *buffer);
+    if (buffer == NULL) {
+        loader->starved = true;
+        close(fd);
+        return;
+    }
+    const int error = bhi_memfd_verify(fd, size, 0);
+    *buffer =
+        (struct buffer){.next = loader->buffers, .id = id, .size = size, .fd = error ? error : fd};
+    if (error) {
+        close(fd);
+    }
+    loader->buffers = buffer;
+}
+
+void bhi_loader_detach(struct bhi_loader *loader, uint64_t id) {
+    for (struct buffer **at = &loader->buffers; *at != NULL; at = &(*at)->next) {
+        struct buffer *buffer = *at;
+        if (buffer->id == id) {
+            *at = buffer->next;
+            if (buffer->fd >= 0) {
+                close(buffer->fd);
+            }
+            free(buffer);
+            return;
+        }
+    }
+}
+
+void bhi_loader_attach_file(struct bhi_loader *loader, const struct bhi_msg_file_attach *info,
+                            int fd) {
+    struct file *file = calloc(1, sizeof *file);
+    if (file == NULL) {
+        loader->starved = true;
+        close(fd);
+        return;
+    }
+    file->next = loader->files;
+    file->info = *info;
+    file->fd = fd;
+    loader->files = file;
+}
+
+void bhi_loader_detach_file(struct bhi_loader *loader, uint64_t id) {
+    for (struct file **at = &loader->files; *at != NULL; at = &(*at)->next) {
+        struct file *file = *at;
+        if (file->info.file == id) {
+            *at = file->next;
+            close(file->fd);
+            free(file);
+            return;
+        }
+    }
+}
+
+/* -- failures --------------------------------------------------------------------------------- */
+
+static bool fail(struct bhi_fault *fault, int error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool fail(struct bhi_fault *fault, int error, const char *format, ...) {
+    va_list args;
+    *fault = (struct bhi_fault){.status = BH_LOAD_FAILED,
+                                .vk_result = error,
+                                .command_index = 0,
+                                .executed = BH_EXECUTED_UNKNOWN};
+    va_start(args, format);
+    vsnprintf(fault->text, sizeof fault->text, format, args);
+    va_end(args);
+    return false;
+}
+
+static struct buffer *find_buffer(struct bhi_loader *loader, uint64_t id, uint64_t bytes,
+                                  struct bhi_fault *fault) {
+    for (struct buffer *buffer = loader->buffers; buffer != NULL; buffer = buffer->next) {
+        if (buffer->id != id) {
+            continue;
+        }
+        if (buffer->fd < 0) {
+            fail(fault, -buffer->fd, "the buffer of %llu bytes cannot be written to: %s",
+                 (unsigned long long)buffer->size, strerror(-buffer->fd));
+            return NULL;
+        }
+        if (bytes > buffer->size) {
+            fail(fault, 0, "%llu bytes do not fit the buffer of %llu", (unsigned long long)bytes,
+                 (unsigned long long)buffer->size);
+            return NULL;
+        }
+        return buffer;
+    }
+    fail(fault, loader->starved ? ENOMEM : 0, "%s",
+         loader->starved ? "the loader is out of memory" : "no such buffer");
+    return NULL;
+}
+
+static struct file *find_file(struct bhi_loader *loader, uint64_t id, struct bhi_fault *fault) {
+    for (struct file *file = loader->files; file != NULL; file = file->next) {
+        if (file->info.file == id) {
+            return file;
+        }
+    }
+    fail(fault, loader->starved ? ENOMEM : 0, "%s",
+         loader->starved ? "the loader is out of memory" : "no such file");
+    return NULL;
+}
+
+/* -- is it still the same? -------------------------------------------------------------------- */
+
+static bool unchanged(const struct file *file, struct bhi_fault *fault) {
+    const struct bhi_msg_file_attach *was = &file->info;
+    struct stat is;
+    if (fstat(file->fd, &is) != 0) {
+        return fail(fault, errno, "fstat: %s", strerror(errno));
+    }
+    if ((uint64_t)is.st_size != was->size) {
+        return fail(fault, 0, "offset %llu: its size has changed from %llu to %llu bytes",
+                    (unsigned long long)((uint64_t)is.st_size < was->size ? (uint64_t)is.st_size
+                                                                          : was->size),
+                    (unsigned long long)was->size, (unsigned long long)is.st_size);
+    }
+    if (is.st_dev != was->device || is.st_ino != was->inode ||
+        (uint64_t)is.st_mtim.tv_sec != was->modified_s ||
+        (uint64_t)is.st_mtim.tv_nsec != was->modified_ns) {
+        return fail(fault, 0, "it was written to since it was opened");
+    }
+    if (is.st_nlink != was->links) {
+        /* A name went, or came; that changes the time of change, too. */
+        return was->named == 0 || fail(fault, 0, "it was replaced or removed since it was opened");
+    }
+    if ((uint64_t)is.st_ctim.tv_sec != was->changed_s ||
+        (uint64_t)is.st_ctim.tv_nsec != was->changed_ns) {
+        return fail(fault, 0, "it was changed since it was opened");
+    }
+    return true;
+}
+
+static int64_t age_ns(uint64_t s, uint64_t ns, const struct timespec *now) {
+    const int64_t seconds = (int64_t)((uint64_t)now->tv_sec - s);
+    if (seconds > 1 || seconds < -1) {
+        return STEP_NS;
+    }
+    return seconds * 1000000000 + now->tv_nsec - (int64_t)ns;
+}
+
+/* From here on whatever is written to the file changes its times. */
+static void outwait_step(const struct file *file) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const int64_t modified = age_ns(file->info.modified_s, file->info.modified_ns, &now);
+    const int64_t changed = age_ns(file->info.changed_s, file->info.changed_ns, &now);
+    const int64_t age = modified < changed ? modified : changed;
+    if (age < STEP_NS && age > -STEP_NS) {
+        const struct timespec pause = {.tv_nsec = STEP_NS - age};
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* -- commands --------------------------------------------------------------------------------- */
+
+/* What is wrong with the file is the answer; only what keeps it from answering is a fault. */
+static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *command,
+                    struct bhi_fault *fault) {
+    BHI_FAULT_POINT("inspect");
+    struct bhi_file_answer answer = {0};
+    struct buffer *out = find_buffer(loader, command->answer, sizeof answer, fault);
+    if (out == NULL) {
+        return false;
+    }
+    const struct file *file = find_file(loader, command->file, fault);
+    struct bhi_complaint complaint = {.text = ""};
+    int error = 0;
+    bool good = file != NULL;
+    if (good) {
+        outwait_step(file);
+        good = unchanged(file, fault);
+    }
+    if (good && !bhi_loader_header(&file->info, file->fd, &answer, &error, &complaint)) {
+        good = fail(fault, error, "%s", complaint.text);
+    }
+    struct bhi_fault later;
+    if (file != NULL && !unchanged(file, &later)) {
+        /* Whatever it looked like in between. */
+        *fault = later;
+        good = false;
+    }
+    if (!good) {
+        answer = (struct bhi_file_answer){.refused = 1, .error = fault->vk_result};
+        snprintf(answer.text, sizeof answer.text, "%s", fault->text);
+    }
+    const ssize_t written = pwrite(out->fd, &answer, sizeof answer, 0);
+    bhi_loader_detach(loader, command->answer); /* used once */
+    return written == (ssize_t)sizeof answer ||
+           fail(fault, written < 0 ? errno : EIO, "the answer could not be given");
+}
+
+static bool load(struct bhi_loader *loader, const struct bhi_cmd_load *command, uint64_t seq,
+                 struct bhi_fault *fault) {
+    struct bhi_progress_header *header = loader->progress->header;
+    atomic_store_explicit(&header->load_bytes, 0, memory_order_relaxed);
+    atomic_store_explicit(&header->load_seq, seq, memory_order_release);
+    const struct buffer *out = find_buffer(loader, command->buffer, command->bytes, fault);
+    const struct file *file = out == NULL ? NULL : find_file(loader, command->file, fault);
+    if (file == NULL) {
+        return false;
+    }
+    outwait_step(file);
+    BHI_FAULT_POINT("load");
+    if (!unchanged(file, fault)) {
+        return false;
+    }
+    struct bhi_read_failure failure;
+    const bool good = bhi_reads_run(loader->reads, file->fd, out->fd, command->offset,
+                                    command->bytes, &header->load_bytes, &failure);
+    bhi_loader_detach(loader, command->buffer); /* used once */
+    if (!good) {
+        return fail(fault, failure.error, "offset %llu: %s%s", (unsigned long long)failure.offset,
+                    failure.wrote ? "the buffer cannot be written to: " : "",
+                    failure.error != 0 ? strerror(failure.error) : "the file ends here");
+    }
+    BHI_FAULT_POINT("loaded");
+    return unchanged(file, fault);
+}
+
+void bhi_loader_run(struct bhi_loader *loader, const struct bhi_lane_record *record,
+                    struct bhi_result *result, struct bhi_fault *fault) {
+    *fault = (struct bhi_fault){.status = BH_OK, .command_index = BHI_NO_COMMAND};
+    *result = (struct bhi_result){
+        .seq = record->seq, .started_ns = bhi_now_ns(), .command_index = BHI_NO_COMMAND};
+    const struct bhi_cmd_header *command = bhi_record_first(record);
+    bool good = true;
+    while (good && command != NULL) {
+        const void *body = command;
+        if (command->type == BHI_CMD_INSPECT) {
+            good = inspect(loader, body, fault);
+        } else if (command->type == BHI_CMD_LOAD) {
+            good = load(loader, body, record->seq, fault);
+        } else {
+            good = fail(fault, 0, "a loader runs no %s", bhi_command_name(command->type));
+        }
+        command = bhi_record_next(record, command);
+    }
+    if (!good) {
+        result->status = (uint32_t)fault->status;
+        result->vk_result = fault->vk_result;
+        result->command_index = fault->command_index;
+        result->executed = fault->executed;
+    } else {
+        result->executed = BH_EXECUTED_YES;
+    }
+    result->ended_ns = bhi_now_ns();
+}
