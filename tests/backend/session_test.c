@@ -223,7 +223,8 @@ static void failures_keep_their_texts(void **state) {
         assert_true(fake_rung(&fake, 20000));
         assert_int_equal(
             bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
-        /* It cannot have gone on past the slots; a good one needs none, and leaves none occupied. */
+        /* It cannot have gone on past the slots; a good one needs none, and leaves none occupied.
+         */
         assert_true(completed - fake.harvested <= BHI_FAULT_SLOTS + 2);
         while (fake.harvested < completed) {
             struct bhi_result result;
