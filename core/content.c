@@ -3,7 +3,6 @@
 #include "event.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* How many poisoned writers of parts a buffer remembers for each stream: one is enough to poison
  * its content, the others are only counted (E7). */

@@ -24,7 +24,6 @@ static void put_back(struct bhi_crew *crew, uint64_t started) {
         bhi_list_remove(&last->link);
         last->state = BHI_QUEUED;
         last->crew = NULL;
-        last->withdrawn = false;
         bhi_list_insert_before(stream->queue.next, &last->link);
         stream->core->ports->turned(last->event);
     }

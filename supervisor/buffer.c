@@ -302,15 +302,11 @@ BH_API bh_status bh_buffer_retain(bh_buffer *buffer) {
 }
 
 BH_API bh_status bh_buffer_release(bh_buffer *buffer) {
-    if (!buffer)
-        return BH_OK;
-    if (!bhi_handle_live(&buffer->handle))
-        return BH_INVALID_ARGUMENT;
-    bh_context *context = buffer->context;
-    if (bhi_context_forked(context))
-        return BH_FORKED;
-    enum bhi_drop drop = bhi_handle_drop(&buffer->handle);
-    if (drop == BHI_DROPPED_LAST) {
+    bool last = false;
+    bh_status status =
+        buffer ? bhi_context_release(&buffer->handle, buffer->context, &last) : BH_OK;
+    if (last) {
+        bh_context *context = buffer->context;
         bhi_context_retain(context);
         bhi_context_lock(context);
         if (bhi_retention_off())
@@ -319,7 +315,7 @@ BH_API bh_status bh_buffer_release(bh_buffer *buffer) {
         bhi_context_unlock(context);
         bhi_context_unref(context);
     }
-    return drop == BHI_DROP_NONE ? BH_INVALID_ARGUMENT : BH_OK;
+    return status;
 }
 
 BH_API uint64_t bh_buffer_size(const bh_buffer *buffer) {

@@ -78,6 +78,9 @@ void bhi_context_lock(bh_context *context);
 /* Has the core fill the lanes, unlocks, then frees what has been doomed meanwhile. */
 void bhi_context_unlock(bh_context *context);
 void bhi_context_doom(bh_context *context, struct bhi_doomed *doomed); /* lock held */
+/* A caller drops a reference to an object of |context|. *out_last: it was the caller's last one,
+ * and the library's reference that stands for them is to be dropped as well. */
+bh_status bhi_context_release(struct bhi_handle *handle, const bh_context *context, bool *out_last);
 void bhi_context_retain(bh_context *context);
 void bhi_context_unref(bh_context *context);
 uint64_t bhi_context_new_id(bh_context *context); /* lock held */

@@ -209,14 +209,9 @@ BH_API bh_status bh_event_retain(bh_event *event) {
 }
 
 BH_API bh_status bh_event_release(bh_event *event) {
-    if (!event)
-        return BH_OK;
-    if (!bhi_handle_live(&event->handle))
-        return BH_INVALID_ARGUMENT;
-    if (bhi_context_forked(event->context))
-        return BH_FORKED;
-    enum bhi_drop drop = bhi_handle_drop(&event->handle);
-    if (drop == BHI_DROPPED_LAST)
+    bool last = false;
+    bh_status status = event ? bhi_context_release(&event->handle, event->context, &last) : BH_OK;
+    if (last)
         bhi_event_unref(event);
-    return drop == BHI_DROP_NONE ? BH_INVALID_ARGUMENT : BH_OK;
+    return status;
 }

@@ -221,15 +221,11 @@ BH_API bh_status bh_kernel_retain(bh_kernel *kernel) {
 }
 
 BH_API bh_status bh_kernel_release(bh_kernel *kernel) {
-    if (!kernel)
-        return BH_OK;
-    if (!bhi_handle_live(&kernel->handle))
-        return BH_INVALID_ARGUMENT;
-    bh_context *context = kernel->context;
-    if (bhi_context_forked(context))
-        return BH_FORKED;
-    enum bhi_drop drop = bhi_handle_drop(&kernel->handle);
-    if (drop == BHI_DROPPED_LAST) {
+    bool last = false;
+    bh_status status =
+        kernel ? bhi_context_release(&kernel->handle, kernel->context, &last) : BH_OK;
+    if (last) {
+        bh_context *context = kernel->context;
         bhi_context_retain(context);
         bhi_context_lock(context);
         if (bhi_retention_off())
@@ -238,5 +234,5 @@ BH_API bh_status bh_kernel_release(bh_kernel *kernel) {
         bhi_context_unlock(context);
         bhi_context_unref(context);
     }
-    return drop == BHI_DROP_NONE ? BH_INVALID_ARGUMENT : BH_OK;
+    return status;
 }

@@ -250,16 +250,12 @@ void bhi_stream_unref(struct bh_stream *stream) {
 }
 
 BH_API bh_status bh_stream_release(bh_stream *stream) {
-    if (!stream)
-        return BH_OK;
-    if (!bhi_handle_live(&stream->handle))
-        return BH_INVALID_ARGUMENT;
-    if (bhi_context_forked(stream->context))
-        return BH_FORKED;
-    enum bhi_drop drop = bhi_handle_drop(&stream->handle);
-    if (drop == BHI_DROPPED_LAST)
+    bool last = false;
+    bh_status status =
+        stream ? bhi_context_release(&stream->handle, stream->context, &last) : BH_OK;
+    if (last)
         bhi_stream_unref(stream);
-    return drop == BHI_DROP_NONE ? BH_INVALID_ARGUMENT : BH_OK;
+    return status;
 }
 
 void bhi_streams_hold(bh_context *context) {

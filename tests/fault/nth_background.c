@@ -131,20 +131,8 @@ static void across_streams(struct scene *scene) {
     bht_end(first, what);
 }
 
-static pid_t parent_of(pid_t pid) {
-    char path[64], text[512] = "";
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = (fopen)(path, "re");
-    BHT_TRUE(file);
-    BHT_GT(fread(text, 1, sizeof text - 1, file), 0);
-    fclose(file);
-    int parent = 0;
-    BHT_EQ(sscanf(strrchr(text, ')') + 1, " %*c %d", &parent), 1);
-    return parent;
-}
-
 static void zygote_dies(struct scene *scene) {
-    pid_t zygote = parent_of(fx_ready(scene->stream));
+    pid_t zygote = bht_parent_of(fx_ready(scene->stream));
     bh_event *running = start_gate(scene);
     kill(zygote, SIGKILL);
     if (bht_end(running, what) == BH_OK)

@@ -23,18 +23,6 @@ static struct {
     _Atomic bool hit;
 } plan;
 
-static pid_t parent_of(pid_t pid) {
-    char path[64], text[512] = "";
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    BHT_TRUE(file);
-    BHT_GT(fread(text, 1, sizeof text - 1, file), 0);
-    fclose(file);
-    int parent = 0;
-    BHT_EQ(sscanf(strrchr(text, ')') + 1, " %*c %d", &parent), 1);
-    return parent;
-}
-
 /* Sends the signal and waits until it has done its work. */
 static void hit(pid_t pid) {
     BHT_GT(pid, 1);
@@ -89,7 +77,7 @@ static void set(const struct row *row, pid_t worker) {
     plan.victim = row->victim;
     plan.signal = row->signal;
     plan.worker = worker;
-    plan.zygote = worker > 0 ? parent_of(worker) : 0;
+    plan.zygote = worker > 0 ? bht_parent_of(worker) : 0;
     plan.hit = false;
 }
 
