@@ -65,6 +65,8 @@ static void judge(struct bhi_crew *crew, struct bhi_submission *submission,
         outcome.tick = tick;
         if (outcome.status == BH_DEADLINE)
             outcome.limit = submission->deadline_ns;
+    } else if (outcome.status == BH_CANCELLED && submission->cancelled) {
+        /* Its caller asked for the same: it is nobody's victim. */
     } else if (outcome.status != BH_CONTEXT_CLOSED && outcome.status != BH_ZYGOTE_LOST) {
         snprintf(message, sizeof message,
                  "its worker died of event %llu before its result was recorded: %.299s",

@@ -312,6 +312,45 @@ static void test_skipping(void **state) {
     tear_down(&s);
 }
 
+/* Two are cancelled that can no longer be withdrawn, and the worker is killed for the first of
+ * them: whether that one's record comes in before the death or not, the other is CANCELLED too, for
+ * its caller asked for that, and what nobody cancelled is a victim (E14). */
+static void cancelled_together(bool first_ends) {
+    struct stage s;
+    set_up(&s);
+    fake.late = true;
+    struct bh_event *first = submit(&s, &s.a, NULL, NULL);
+    struct bh_event *second = submit(&s, &s.a, NULL, NULL);
+    struct bh_event *third = submit(&s, &s.a, NULL, NULL);
+    bhi_submission_cancel(first->submission);
+    bhi_submission_cancel(second->submission);
+    bhi_crew_deadline(&s.a.crew, ++fake.now_ns, 3, 0);
+    assert_int_equal(fake.kills, 1);
+    assert_int_equal(s.a.crew.kill_event, first->id);
+    if (first_ends)
+        result(&s, &s.a, BH_OK);
+    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .started = 3};
+    death.outcome.status = BH_CANCELLED;
+    death.outcome.message = "cancelled while it ran";
+    bhi_crew_died(&s.a.crew, &death);
+    assert_int_equal(first->verdict.status, first_ends ? BH_OK : BH_CANCELLED);
+    assert_int_equal(second->verdict.status, BH_CANCELLED);
+    assert_int_equal(second->verdict.origin, second->id);
+    assert_int_equal(second->verdict.executed, BH_EXECUTED_UNKNOWN);
+    assert_int_equal(third->verdict.status, BH_WORKER_LOST);
+    assert_int_equal(third->verdict.origin, first_ends ? third->id : first->id);
+    bhi_event_unref(first);
+    bhi_event_unref(second);
+    bhi_event_unref(third);
+    tear_down(&s);
+}
+
+static void test_cancelled_together(void **state) {
+    (void)state;
+    cancelled_together(false);
+    cancelled_together(true);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_earliest_origin_through_a_running_one),
@@ -320,6 +359,7 @@ int main(void) {
         cmocka_unit_test(test_causes_are_origins),
         cmocka_unit_test(test_reset_before_the_end),
         cmocka_unit_test(test_skipping),
+        cmocka_unit_test(test_cancelled_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

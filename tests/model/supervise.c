@@ -184,7 +184,9 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
                 due.cause.limit = world->program->works[work].deadline_ms * MS;
             due.executed =
                 world->program->works[work].compiles ? BH_EXECUTED_NO : BH_EXECUTED_UNKNOWN;
-            if (seq != culprit && status != BH_CONTEXT_CLOSED && status != BH_ZYGOTE_LOST) {
+            bool wanted = status == BH_CANCELLED && opinion->asked;
+            if (seq != culprit && !wanted && status != BH_CONTEXT_CLOSED &&
+                status != BH_ZYGOTE_LOST) {
                 due.status = BH_WORKER_LOST;
                 due.origin = culprit ? worker->records[culprit].work : NOBODY;
             }
