@@ -1,7 +1,6 @@
 /* Writes seeds for the fuzz targets, and their dictionaries, from the tables:
- *     make_corpus FOLDER     makes FOLDER/KIND and FOLDER/KIND.dict, KIND: wire, record,
- * safetensors
- */
+ *     make_corpus FOLDER     makes FOLDER/KIND and FOLDER/KIND.dict
+ * KIND: wire, record, safetensors, npy. */
 #include "../tests/proto/sample.h"
 #include "commands.h"
 #include <errno.h>
@@ -238,6 +237,50 @@ static void safetensors_dictionary(void) {
     finish(f);
 }
 
+/* -- npy -------------------------------------------------------------------------------------- */
+
+static void write_npy(const char *name, uint8_t version, const char *header) {
+    uint8_t bytes[512] = "\x93NUMPY";
+    size_t length = strlen(header), at = version > 1 ? 12 : 10;
+    bytes[6] = version;
+    bytes[8] = (uint8_t)length;
+    bytes[9] = (uint8_t)(length >> 8);
+    memcpy(bytes + at, header, length);
+    write_seed("npy", name, bytes, at + length);
+}
+
+static void npy_seeds(void) {
+    make_folder("npy");
+    write_npy("one", 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  \n");
+    write_npy("two", 2, "{'descr': '<i8', 'fortran_order': False, 'shape': (), }\n");
+    write_npy("three", 3, "{'shape':(7,),'fortran_order':False,'descr':'|u1'}\n");
+    write_npy("fortran", 1, "{'descr': '<f8', 'fortran_order': True, 'shape': (4, 1), }\n");
+    write_npy("empty", 1, "{'descr': '<f2', 'fortran_order': False, 'shape': (0, 9), }\n");
+    write_npy("huge", 1,
+              "{'descr': '<u8', 'fortran_order': False, "
+              "'shape': (9223372036854775807, 18446744073709551615, 9), }\n");
+    write_npy("fields", 1,
+              "{'descr': [('a', '<f4'), ('b', '>i2', (3,))], 'fortran_order': False, "
+              "'shape': (1,), }\n");
+    write_npy("twice", 1, "{'descr': '<f4', 'descr': '>f4', 'shape': (1,), }\n");
+}
+
+static void npy_dictionary(void) {
+    static const char *const words[] = {"'descr'", "'fortran_order'",
+                                        "'shape'", "False",
+                                        "True",    "'<f4'",
+                                        "'|u1'",   "'>i2'",
+                                        "(",       ")",
+                                        ",",       "'|O'",
+                                        "'<c8'",   "{",
+                                        "}"};
+    FILE *f = create("npy.dict", NULL);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        fprintf(f, "\"%s\"\n", words[i]);
+    fputs("\"\\x93NUMPY\"\n", f);
+    finish(f);
+}
+
 int main(int argc, char **argv) {
     if (argc != 2) {
         fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
@@ -254,5 +297,7 @@ int main(int argc, char **argv) {
     record_dictionary();
     safetensors_seeds();
     safetensors_dictionary();
+    npy_seeds();
+    npy_dictionary();
     return 0;
 }

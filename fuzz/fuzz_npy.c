@@ -1,17 +1,10 @@
 /* Any bytes as a .npy file: the parser refuses them with a reason, or gives an array whose header,
  * written again, parses to the same array. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "npy.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int truth) {
-    if (!truth)
-        abort();
-}
+#include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct bhi_complaint complaint = {.text = ""};
@@ -22,34 +15,34 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     /* A copy of exactly the size, so that a sanitizer sees a read past its end. */
     size_t head = size < BHI_NPY_MAX_PREAMBLE ? size : BHI_NPY_MAX_PREAMBLE;
     uint8_t *preamble = malloc(head ? head : 1);
-    require(preamble != NULL);
+    FUZZ_CHECK(preamble != NULL);
     memcpy(preamble, data, head);
     int good = bhi_npy_parse_preamble(preamble, head, &start, &length, &complaint);
     free(preamble);
     if (!good) {
-        require(complaint.text[0] != 0);
+        FUZZ_CHECK(complaint.text[0] != 0);
         return 0;
     }
-    require(length <= BHI_NPY_MAX_HEADER && start <= size);
+    FUZZ_CHECK(length <= BHI_NPY_MAX_HEADER && start <= size);
     if (length > size - start)
         length = size - start;
     char *text = malloc(length ? length : 1);
-    require(text != NULL);
+    FUZZ_CHECK(text != NULL);
     memcpy(text, data + start, length);
     good = bhi_npy_parse_header(text, length, &array, &complaint);
     free(text);
     if (!good) {
-        require(complaint.text[0] != 0);
+        FUZZ_CHECK(complaint.text[0] != 0);
         return 0;
     }
-    require(array.dimensions <= BHI_MAX_DIMENSIONS);
+    FUZZ_CHECK(array.dimensions <= BHI_MAX_DIMENSIONS);
     size_t wrote = bhi_npy_write_header(&array, written, sizeof written);
-    require(wrote != 0 && wrote % 64 == 0);
-    require(bhi_npy_parse_preamble(written, BHI_NPY_MAX_PREAMBLE, &start, &length, &complaint));
-    require(start + length == wrote);
-    require(bhi_npy_parse_header((const char *)written + start, length, &again, &complaint));
-    require(again.dtype == array.dtype && again.dimensions == array.dimensions &&
-            again.bytes == array.bytes);
-    require(!memcmp(again.shape, array.shape, array.dimensions * sizeof array.shape[0]));
+    FUZZ_CHECK(wrote != 0 && wrote % 64 == 0);
+    FUZZ_CHECK(bhi_npy_parse_preamble(written, BHI_NPY_MAX_PREAMBLE, &start, &length, &complaint));
+    FUZZ_CHECK(start + length == wrote);
+    FUZZ_CHECK(bhi_npy_parse_header((const char *)written + start, length, &again, &complaint));
+    FUZZ_CHECK(again.dtype == array.dtype && again.dimensions == array.dimensions &&
+               again.bytes == array.bytes);
+    FUZZ_CHECK(!memcmp(again.shape, array.shape, array.dimensions * sizeof array.shape[0]));
     return 0;
 }
