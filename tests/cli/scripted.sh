@@ -225,6 +225,41 @@ expect_status 130
 expect_stderr "cancelled by SIGINT"
 expect_untouched
 
+# -- the progress bar ------------------------------------------------------------------------------
+# A load that has not ended after a second shows one, on a terminal; what is shown says how far it
+# is, and nothing of it stays.
+wait_for() { # what has to appear in a file
+    local deadline=$((SECONDS + 20))
+    until grep -qF -- "$1" "$2" || [ $SECONDS -ge $deadline ]; do :; done
+}
+load_slowly() { # COMMAND...: its output goes to .stdout
+    rm -f loaded
+    : > .stdout
+    : > .stderr
+    SCRIPT_LOAD_UNTIL=loaded "$@" < /dev/null > .stdout 2> .stderr &
+    running=$!
+}
+case_name="a bar on a terminal while a load takes its time"
+load_slowly script -qefc "'$BULKHEAD' run k.spv --groups 1 --in 0=x.npy \
+    --inout 1=y.npy:out.npy --push f32:1,u32:2" /dev/null
+wait_for "loading [" .stdout
+touch loaded
+wait $running
+status=$?
+expect_status 0
+expect_stdout "loading [====================                    ]  50 %"
+if tr '\r' '\n' < .stdout | tail -n 1 | grep -q '[^ ]'; then fail "the bar stays"; else passed=$((passed + 1)); fi
+case_name="no bar where standard error is no terminal"
+load_slowly "$BULKHEAD" "${good[@]}"
+began=$EPOCHREALTIME
+until [ $((${EPOCHREALTIME/./} - ${began/./})) -gt 1500000 ]; do :; done
+touch loaded
+wait $running
+status=$?
+expect_status 0
+expect_empty .stderr
+rm -f loaded
+
 # -- devices and doctor ----------------------------------------------------------------------------
 case_name="a device by a part of its name"
 cli "${good[@]}" --device "bad one"

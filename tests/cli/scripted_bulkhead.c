@@ -7,6 +7,7 @@
  *                            devices, doctor: what that call answers; default OK
  *   SCRIPT_FILE, SCRIPT_LOAD=STATUS   what bh_buffer_from_file answers, how the load ends
  *   SCRIPT_LOAD_HANG=1       loads stay pending until they are cancelled
+ *   SCRIPT_LOAD_UNTIL=PATH   loads stay pending, half done, until there is such a file
  *   SCRIPT_FAIL_AT=N         SCRIPT_EVENT holds for the Nth submission only (from 1)
  *   SCRIPT_HANG=1            events stay pending until they are cancelled
  *   SCRIPT_PREPARE_HANG=1    the compile's event stays pending until it is cancelled
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "npy_file.h"
 
@@ -42,6 +44,7 @@ struct bh_kernel {
 };
 struct bh_event {
     bool pending;
+    const char *until; /* there is a file of this name; NULL: nothing of the kind */
     bh_verdict verdict;
 };
 
@@ -224,7 +227,8 @@ bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event, bh_detai
     event->verdict.exit_code = -1;
     if (event->verdict.status != BH_OK)
         snprintf(event->verdict.message, sizeof event->verdict.message, "%s", message());
-    event->pending = getenv("SCRIPT_LOAD_HANG") != NULL;
+    event->until = getenv("SCRIPT_LOAD_UNTIL");
+    event->pending = getenv("SCRIPT_LOAD_HANG") || event->until;
     *out_event = event;
     return BH_OK;
 }
@@ -375,6 +379,8 @@ bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
     pthread_mutex_lock(&lock);
     while (event->pending && pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until) == 0)
         ;
+    if (event->until && access(event->until, F_OK) == 0)
+        event->pending = false;
     bh_status status = event->pending ? BH_TIMEOUT : event->verdict.status;
     pthread_mutex_unlock(&lock);
     return status;
