@@ -43,6 +43,7 @@ static void forget_the_host(void) {
         (void)signal(signal_number, SIG_DFL);
     }
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGHUP, SIG_IGN); /* for a group with a stopped keeper in it, when the host ends */
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

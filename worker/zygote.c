@@ -111,9 +111,31 @@ static void child_ended(struct child *child, const siginfo_t *info) {
     const int keeper = child->keeper;
     *child = (struct child){0};
     say(&message, NULL, 0);
-    /* Last: from here on the kernel frees its memory. */
     if (keeper >= 0) {
         close(keeper);
+    }
+}
+
+static struct child *find_child(pid_t pid) {
+    for (size_t i = 0; i < MAX_CHILDREN; i++) {
+        if (zygote.children[i].pid == pid) {
+            return &zygote.children[i];
+        }
+    }
+    return NULL;
+}
+
+/* Ends the keepers of those that have died: strangers that have been stopped. The last thing that
+ * is done about a death: from here on the kernel frees that worker's memory. */
+static void end_keepers(void) {
+    for (;;) {
+        siginfo_t info = {0};
+        if (waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG) != 0 || info.si_pid == 0) {
+            return;
+        }
+        if (find_child(info.si_pid) == NULL) {
+            kill(info.si_pid, SIGKILL);
+        }
     }
 }
 
@@ -125,15 +147,14 @@ static void reap(void) {
     for (;;) {
         siginfo_t info = {0};
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) {
-            return;
+            break;
         }
-        for (size_t i = 0; i < MAX_CHILDREN; i++) {
-            if (zygote.children[i].pid == info.si_pid) {
-                child_ended(&zygote.children[i], &info);
-                break;
-            }
+        struct child *child = find_child(info.si_pid);
+        if (child != NULL) {
+            child_ended(child, &info);
         }
     }
+    end_keepers();
 }
 
 /* Kills probers that have used up their time; their end is reported when they are reaped.
