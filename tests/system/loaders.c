@@ -159,6 +159,55 @@ static void in_a_callback(void) {
     leave_folder();
 }
 
+static void square_all(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y) {
+    bh_event *event = fx_square(stream, square, x, y);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+}
+
+/* How much more memory a worker has mapped and touched when it has read a loaded buffer of 12 MiB
+ * and written another: twice that, and a copy if there is one. */
+static uint64_t grown(const char *faults) {
+    enum { BYTES = 12 << 20 };
+    bh_context *context = fx_context(faults);
+    bh_stream *stream = fx_stream(context, "a", FX_SECONDS);
+    bh_kernel *square = fx_kernel(context, "square");
+    bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
+    square_all(stream, square, x, y); /* what a first run takes */
+    pid_t pid = fx_ready(stream);
+    float *floats = calloc(1, BYTES);
+    BHT_TRUE(floats);
+    for (size_t i = 0; i < BYTES / sizeof *floats; i++)
+        floats[i] = (float)(i % 100);
+    write_file("x", floats, BYTES);
+    bh_file_source source = source_of("x", BH_FILE_RAW, NULL);
+    bh_buffer *loaded = load(context, &source), *squares = NULL;
+    BHT_EQ(bh_buffer_create(context, BYTES, &squares, NULL), BH_OK);
+    uint64_t before = bht_resident_bytes(pid);
+    square_all(stream, square, loaded, squares);
+    uint64_t after = bht_resident_bytes(pid);
+    BHT_TRUE(before > 0 && ((const float *)mapped(squares))[99] == 99 * 99);
+    free(floats);
+    bh_buffer_release(loaded);
+    bh_buffer_release(squares);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_kernel_release(square);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+    return after > before ? after - before : 0;
+}
+
+/* Where the device imports what is only read. Where it does not there is a copy, and it shows. */
+static void bound_without_a_copy(void) {
+    if (BHT_ASAN)
+        return; /* its shadow is what would be measured */
+    enter_folder();
+    BHT_LT(grown(NULL), 30 << 20);
+    BHT_GE(grown("*:import_read_only:*=fail"), 36 << 20);
+    leave_folder();
+}
+
 /* More files than a loader may have open: each is closed when it is done with; and nothing of the
  * host's is left either (the harness counts). */
 static void a_thousand_files(void) {
@@ -218,6 +267,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_load_over_its_deadline),      BHT_TEST(progress_is_told),
         BHT_TEST(closed_while_it_loads),         BHT_TEST(in_a_callback),
         BHT_TEST_WITH(a_thousand_files, 120, 0), BHT_TEST(a_loader_can_open_nothing),
+        BHT_TEST(bound_without_a_copy),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
