@@ -335,6 +335,7 @@ static bh_status acquire(struct bh_buffer *buffer, bool host_writes, bool discar
         struct bh_event *pending = bhi_content_obstacle(&buffer->content, host_writes);
         if (!pending) {
             bh_status status = BH_OK;
+            buffer->changeable |= host_writes; /* for good: there is no unmap */
             if (discard)
                 bhi_content_clean(&buffer->content);
             const struct bh_event *poison = bhi_content_poison(&buffer->content);

@@ -22,6 +22,7 @@ struct bh_buffer {
     uint64_t mapped; /* bytes of the mapping */
     int fd;
     void *pointer;
+    bool changeable;             /* lock: others than a loader may write it, or have */
     bool wrapped;                /* the memory is the caller's (bh_buffer_wrap_memfd) */
     bh_description *description; /* lock; NULL: none */
     struct bhi_load *load;       /* owned; NULL: not from a file */
@@ -35,6 +36,12 @@ static inline void bhi_buffer_ref(struct bh_buffer *buffer) {
     atomic_fetch_add_explicit(&buffer->refs, 1, memory_order_relaxed);
 }
 #define BHI_MAX_BUFFER (1ull << 40)
+
+/* Whether its content, once it is there, stays as it is: a loaded one that nobody else writes. Lock
+ * held. It can end, at a submission's or the host's wish; it never begins again. */
+static inline bool bhi_buffer_constant(const struct bh_buffer *buffer) {
+    return buffer->load && !buffer->changeable;
+}
 
 /* A buffer of |fd| and its mapping at |pointer|, which it takes over, with one reference of the
  * caller's. NULL: out of memory, and nothing is taken. */

@@ -74,6 +74,7 @@ static bool use(struct bhi_request *request, struct bh_buffer *buffer, bool read
         return false;
     if (first)
         bhi_buffer_ref(buffer);
+    buffer->changeable |= writes;
     return true;
 }
 

@@ -1,4 +1,5 @@
 #include "worker_proc.h"
+#include "attach.h"
 #include "buffer.h"
 #include "check.h"
 #include "core/detail.h"
@@ -59,6 +60,7 @@ void bhi_worker_release(struct bhi_worker *worker) {
     free(worker->devices);
     bhi_idset_fini(&worker->buffers);
     bhi_idset_fini(&worker->written);
+    bhi_idset_fini(&worker->constants);
     bhi_idset_fini(&worker->kernels);
     bhi_idset_fini(&worker->files);
     bhi_crew_fini(&worker->crew);
@@ -203,9 +205,12 @@ static void queue_outgoing(struct bhi_worker *worker, struct bhi_outgoing *outgo
 
 /* A worker that only reads a buffer gets a descriptor that lets it do nothing else (B5). The first
  * submission that writes it has it attached anew, in order with the lane; from then on the worker
- * can write it. */
+ * can write it. So has the first one after its content was constant: a worker that has made a copy
+ * because of that makes another. */
 static bool introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer, bool writes) {
-    if (bhi_idset_has(writes ? &worker->written : &worker->buffers, buffer->id))
+    bool constant = !writes && bhi_buffer_constant(buffer);
+    bool outdated = !constant && bhi_idset_has(&worker->constants, buffer->id);
+    if (bhi_idset_has(writes ? &worker->written : &worker->buffers, buffer->id) && !outdated)
         return true;
     if (bhi_retention_off() && buffer->pooled && !buffer->block)
         return true; /* nobody's any more: the worker will not know it */
@@ -214,10 +219,13 @@ static bool introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer
         return false;
     outgoing->message.buffer_attach.buffer = buffer->id;
     outgoing->message.buffer_attach.size = buffer->block ? buffer->block->bytes : buffer->size;
-    outgoing->message.buffer_attach.writable = writes;
+    outgoing->message.buffer_attach.access = writes     ? BHI_ATTACH_WRITE
+                                             : constant ? BHI_ATTACH_CONSTANT
+                                                        : BHI_ATTACH_READ;
     outgoing->fd = writes ? fcntl(buffer->fd, F_DUPFD_CLOEXEC, 0) : bhi_memfd_read_only(buffer->fd);
     if (outgoing->fd < 0 || !bhi_idset_reserve(&worker->buffers, 1) ||
         (writes && !bhi_idset_reserve(&worker->written, 1)) ||
+        (constant && !bhi_idset_reserve(&worker->constants, 1)) ||
         (buffer->block && !bhi_pool_expose(buffer->block, worker))) {
         close_fd(&outgoing->fd);
         free(outgoing);
@@ -226,6 +234,10 @@ static bool introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer
     bhi_idset_add(&worker->buffers, buffer->id);
     if (writes)
         bhi_idset_add(&worker->written, buffer->id);
+    if (constant)
+        bhi_idset_add(&worker->constants, buffer->id);
+    else
+        bhi_idset_remove(&worker->constants, buffer->id);
     queue_outgoing(worker, outgoing);
     return true;
 }
@@ -302,6 +314,7 @@ void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id) {
         return;
     bhi_idset_remove(&worker->buffers, id);
     bhi_idset_remove(&worker->written, id);
+    bhi_idset_remove(&worker->constants, id);
     outgoing->message.buffer_detach.buffer = id;
     queue_outgoing(worker, outgoing);
 }

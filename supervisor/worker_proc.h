@@ -88,10 +88,11 @@ struct bhi_worker {
     enum bhi_worker_state state;
     struct bhi_lane lane;
     struct bhi_progress_view progress;
-    bool recheck;             /* the reactor shall harvest */
-    uint64_t refused_seen;    /* progress.refused_allocations at the last harvest */
-    struct bhi_idset buffers; /* attached: buffers without a block, and blocks (pool.h) */
-    struct bhi_idset written; /* of them, those that it may write */
+    bool recheck;               /* the reactor shall harvest */
+    uint64_t refused_seen;      /* progress.refused_allocations at the last harvest */
+    struct bhi_idset buffers;   /* attached: buffers without a block, and blocks (pool.h) */
+    struct bhi_idset written;   /* of them, those that it may write */
+    struct bhi_idset constants; /* of them, those whose content it may rely on */
     struct bhi_pool_user pool;
     struct bhi_idset kernels; /* created */
     struct bhi_idset files;   /* attached */

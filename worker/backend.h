@@ -6,6 +6,7 @@
 #ifndef BHI_BACKEND_H
 #define BHI_BACKEND_H
 
+#include "attach.h"
 #include "commands.h"
 #include "progress.h"
 #include "wire.h"
@@ -51,11 +52,12 @@ bool bhi_backend_warm_up(struct bhi_backend *backend, struct bhi_fault *fault);
 
 /* Maps |fd| (verified, MAP_POPULATE) and imports it as a VkBuffer without a copy. Takes |fd| over,
  * also on failure. A buffer that could not be imported is remembered with its fault, and every
- * command that names it fails with it. Attaching an id again replaces it. Not |writable|: commands
- * only read it, and it is mapped read-only; where the device does not import such a mapping, what a
- * command reads is copied before each run into memory that is imported instead. */
+ * command that names it fails with it. Attaching an id again replaces it. Not BHI_ATTACH_WRITE:
+ * commands only read it, and it is mapped read-only; where the device does not import such a
+ * mapping, what a command reads is copied into memory that is imported instead: before each run, or
+ * once, where its content stays as it is. */
 void bhi_backend_attach(struct bhi_backend *backend, uint64_t id, int fd, uint64_t size,
-                        bool writable);
+                        enum bhi_attach access);
 /* Waits for nothing: the supervisor detaches only what no submission uses. Unknown ids are fine. */
 void bhi_backend_detach(struct bhi_backend *backend, uint64_t id);
 

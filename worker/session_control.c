@@ -71,7 +71,8 @@ static int attach(struct bhi_session *s, const struct bhi_msg_buffer_attach *mes
     if (s->loader != NULL) {
         bhi_loader_attach(s->loader, message->buffer, fd, message->size);
     } else {
-        bhi_backend_attach(s->backend, message->buffer, fd, message->size, message->writable != 0);
+        bhi_backend_attach(s->backend, message->buffer, fd, message->size,
+                           (enum bhi_attach)message->access);
     }
     return 0;
 }

@@ -190,9 +190,10 @@ static void drop_buffer(struct bhi_backend *b, struct bhi_vk_buffer *buffer) {
     bhi_vk_buffer_destroy(&b->device, buffer);
 }
 
-void bhi_backend_attach(struct bhi_backend *b, uint64_t id, int fd, uint64_t size, bool writable) {
+void bhi_backend_attach(struct bhi_backend *b, uint64_t id, int fd, uint64_t size,
+                        enum bhi_attach access) {
     bhi_backend_detach(b, id);
-    struct bhi_vk_buffer *buffer = bhi_vk_buffer_attach(&b->device, id, fd, size, writable);
+    struct bhi_vk_buffer *buffer = bhi_vk_buffer_attach(&b->device, id, fd, size, access);
     if (buffer == NULL) {
         b->starved = true; /* whoever names it is told so */
         return;

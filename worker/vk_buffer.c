@@ -130,7 +130,7 @@ static void import_read_only(struct bhi_vk_device *device, struct bhi_vk_buffer 
 }
 
 struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_t id, int fd,
-                                           uint64_t size, bool writable) {
+                                           uint64_t size, enum bhi_attach access) {
     struct bhi_vk_buffer *b = calloc(1, sizeof *b);
     if (b == NULL) {
         close(fd);
@@ -138,7 +138,9 @@ struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_
     }
     b->id = id;
     b->size = size;
+    const bool writable = access == BHI_ATTACH_WRITE;
     b->writable = writable;
+    b->constant = access == BHI_ATTACH_CONSTANT;
     int error = bhi_memfd_verify(fd, size, 0);
     uint64_t pages = bhi_page_round(size);
     if (BHI_FAULT_FAILS("attach")) {

@@ -10,7 +10,8 @@ struct bhi_vk_buffer {
     uint64_t size; /* as announced */
     size_t mapped; /* bytes mapped at |pointer|, whole pages */
     void *pointer; /* what is imported: the memfd, or a copy of what is at |source| */
-    bool writable; /* as announced */
+    bool writable; /* as announced, as is: */
+    bool constant; /* its content stays as it is */
     void *source; /* NULL, or the read-only mapping that the device would not import (vk_stage.h) */
     VkDeviceMemory memory;
     VkBuffer buffer;        /* VK_NULL_HANDLE: size 0 and the device takes null descriptors */
@@ -19,15 +20,17 @@ struct bhi_vk_buffer {
     uint64_t epoch;
     uint32_t first_range;
     uint64_t stamp; /* the newest recording that lists it */
-    /* Staging (vk_stage.c): what has to be copied before the run that is being prepared. */
+    /* Staging (vk_stage.c): what has to be copied before the run that is being prepared, and what
+     * of a constant one has been. */
     uint64_t stage_begin, stage_end;
+    uint64_t staged_begin, staged_end;
     struct bhi_vk_buffer *next_staged;
 };
 
 /* Maps |fd| (verified, taken over) and imports it. Always returns a buffer, perhaps one with a
  * fault; NULL only when out of memory (|fd| is closed). */
 struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_t id, int fd,
-                                           uint64_t size, bool writable);
+                                           uint64_t size, enum bhi_attach access);
 /* Imports |mapped| bytes at |pointer|, which stay the caller's. */
 bool bhi_vk_buffer_import(struct bhi_vk_device *device, struct bhi_vk_buffer *buffer);
 void bhi_vk_buffer_destroy(struct bhi_vk_device *device, struct bhi_vk_buffer *buffer);

@@ -38,6 +38,35 @@ static void need_record(const struct bhi_backend *b, struct bhi_vk_buffer **list
     }
 }
 
+static void copy(struct bhi_vk_buffer *buffer, uint64_t begin, uint64_t end) {
+    if (begin < end) {
+        memcpy((char *)buffer->pointer + begin, (const char *)buffer->source + begin, end - begin);
+    }
+}
+
+/* What there is of a constant one stays one range: what lies between it and what is needed is
+ * copied with it. */
+static void extend(struct bhi_vk_buffer *buffer) {
+    const uint64_t begin = buffer->staged_begin, end = buffer->staged_end;
+    copy(buffer, buffer->stage_begin, begin);
+    copy(buffer, end, buffer->stage_end);
+    buffer->staged_begin = buffer->stage_begin < begin ? buffer->stage_begin : begin;
+    buffer->staged_end = buffer->stage_end > end ? buffer->stage_end : end;
+}
+
+static void fill(struct bhi_vk_buffer *buffer) {
+    if (buffer->constant && buffer->staged_end > 0) {
+        extend(buffer);
+    } else {
+        copy(buffer, buffer->stage_begin, buffer->stage_end);
+    }
+    if (buffer->constant && buffer->staged_end == 0) {
+        buffer->staged_begin = buffer->stage_begin;
+        buffer->staged_end = buffer->stage_end;
+    }
+    buffer->stage_begin = buffer->stage_end = 0;
+}
+
 void bhi_vk_stage_fill(struct bhi_backend *b, const struct bhi_lane_record *const *records,
                        const size_t *places, uint32_t count) {
     struct bhi_vk_buffer *list = NULL;
@@ -45,9 +74,6 @@ void bhi_vk_stage_fill(struct bhi_backend *b, const struct bhi_lane_record *cons
         need_record(b, &list, records[places[i]]);
     }
     for (struct bhi_vk_buffer *buffer = list; buffer != NULL; buffer = buffer->next_staged) {
-        memcpy((char *)buffer->pointer + buffer->stage_begin,
-               (const char *)buffer->source + buffer->stage_begin,
-               buffer->stage_end - buffer->stage_begin);
-        buffer->stage_begin = buffer->stage_end = 0;
+        fill(buffer);
     }
 }

@@ -210,7 +210,8 @@ BH_API bh_status bh_stream_release(bh_stream *stream);
 
 /* What the caller is going to do with a mapping. */
 typedef enum bh_map_intent {
-    BH_MAP_READ = 1,       /* waits for the last writer; a poisoned content is refused (B5) */
+    BH_MAP_READ = 1,       /* waits for the last writer; a poisoned content is refused (B5). Who
+                              writes there all the same may not be seen by any worker */
     BH_MAP_READ_WRITE = 3, /* waits for writers and readers; poisoned content is refused */
     BH_MAP_DISCARD = 2,    /* waits likewise; the caller overwrites all of it: content is CLEAN */
 } bh_map_intent;

@@ -161,7 +161,7 @@ void *fake_buffer(struct fake *fake, uint64_t id, uint64_t size) {
     struct bhi_message message = {.type = BHI_MSG_BUFFER_ATTACH};
     message.buffer_attach.buffer = id;
     message.buffer_attach.size = size;
-    message.buffer_attach.writable = 1;
+    message.buffer_attach.access = 1;
     int fd = bhi_memfd_create("buffer", size, 0);
     assert_true(fd >= 0);
     void *data = mmap(NULL, bhi_page_round(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

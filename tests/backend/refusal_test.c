@@ -422,8 +422,8 @@ static void buffers_that_cannot_be_imported(void **state) {
     f.rig.record_count = 0;
     int unsealed = memfd_create("unsealed", 0);
     assert_true(unsealed >= 0 && ftruncate(unsealed, 4096) == 0);
-    bhi_backend_attach(f.rig.backend, 5, unsealed, 4096, true);
-    bhi_backend_attach(f.rig.backend, 6, -1, 4096, true);
+    bhi_backend_attach(f.rig.backend, 5, unsealed, 4096, BHI_ATTACH_WRITE);
+    bhi_backend_attach(f.rig.backend, 6, -1, 4096, BHI_ATTACH_WRITE);
     for (uint64_t id = 5; id <= 6; id++) {
         rig_begin(&f.rig);
         rig_fill(&f.rig, id, 0, 4, 0);
@@ -450,7 +450,7 @@ static void buffers_that_are_only_read(void **state) {
     const uint32_t *x = f.rig.buffers[0].data;
     uint32_t *y = f.rig.buffers[1].data;
     for (uint32_t round = 1; round <= 3; round++) {
-        rig_attach_again(&f.rig, 1, false);
+        rig_attach_again(&f.rig, 1, BHI_ATTACH_READ);
         ((uint32_t *)f.rig.buffers[0].data)[0] = round;
         rig_begin(&f.rig);
         rig_copy(&f.rig, 1, 0, 2, 0, 4);
@@ -468,7 +468,7 @@ static void buffers_that_are_only_read(void **state) {
         rig_dispatch(&f.rig, 1, 1, 1, 1, BINDINGS(write, Y), &f.c, sizeof f.c);
         rig_run_fails(&f.rig, BH_BINDING_MISMATCH, 0, "buffer 1 is attached for reading only");
         assert_int_equal(x[0], round);
-        rig_attach_again(&f.rig, 1, true);
+        rig_attach_again(&f.rig, 1, BHI_ATTACH_WRITE);
         rig_begin(&f.rig);
         rig_copy(&f.rig, 1, 0, 2, 0, 4); /* the same bytes as before */
         rig_fill(&f.rig, 1, 0, 4, 70 + round);

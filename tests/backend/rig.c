@@ -69,16 +69,16 @@ void *rig_buffer(struct rig *rig, uint64_t id, uint64_t size) {
     rig->buffers[rig->buffer_count++] = (struct rig_buffer){id, size, data, fd};
     int copy = dup(fd);
     assert_true(copy >= 0);
-    bhi_backend_attach(rig->backend, id, copy, size, true);
+    bhi_backend_attach(rig->backend, id, copy, size, BHI_ATTACH_WRITE);
     return data;
 }
 
-void rig_attach_again(struct rig *rig, uint64_t id, bool writable) {
+void rig_attach_again(struct rig *rig, uint64_t id, enum bhi_attach access) {
     const struct rig_buffer *buffer = find(rig, id);
     assert_non_null(buffer);
-    int fd = writable ? dup(buffer->fd) : bhi_memfd_read_only(buffer->fd);
+    int fd = access == BHI_ATTACH_WRITE ? dup(buffer->fd) : bhi_memfd_read_only(buffer->fd);
     assert_true(fd >= 0);
-    bhi_backend_attach(rig->backend, id, fd, buffer->size, writable);
+    bhi_backend_attach(rig->backend, id, fd, buffer->size, access);
 }
 
 void rig_detach(struct rig *rig, uint64_t id) {

@@ -61,7 +61,7 @@ void rig_close(struct rig *rig); /* fails the test if the layer has said anythin
 /* Makes a sealed memfd, attaches it, and returns our own mapping of it. */
 void *rig_buffer(struct rig *rig, uint64_t id, uint64_t size);
 /* Attaches its memory once more: as something that is only read, or not any more. */
-void rig_attach_again(struct rig *rig, uint64_t id, bool writable);
+void rig_attach_again(struct rig *rig, uint64_t id, enum bhi_attach access);
 void rig_detach(struct rig *rig, uint64_t id);
 void rig_kernel(struct rig *rig, uint64_t id, const uint32_t *code, size_t bytes);
 void rig_kernel_entry(struct rig *rig, uint64_t id, const uint32_t *code, size_t bytes,
