@@ -128,11 +128,23 @@ static bh_status add_binding(struct builder *builder, const struct bh_kernel *ke
         .binding = binding->binding,
         .access = binding->access,
     };
-    bool whole = binding->offset == 0 && size == buffer->size;
-    return use(builder->request, buffer, binding->access & BH_READ, binding->access & BH_WRITE,
-               whole)
-               ? BH_OK
-               : no_memory(builder);
+    return BH_OK;
+}
+
+/* All that the dispatch reads comes before what it writes, in whichever order the bindings are
+ * given: where one buffer is bound to be read and to be overwritten, what is read is what was there
+ * before. */
+static bool use_bindings(struct bhi_request *request, const bh_binding *bindings,
+                         const struct bhi_cmd_binding *encoded, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if ((bindings[i].access & BH_READ) && !use(request, bindings[i].buffer, true, false, false))
+            return false;
+    for (uint32_t i = 0; i < count; i++)
+        if ((bindings[i].access & BH_WRITE) &&
+            !use(request, bindings[i].buffer, bindings[i].access & BH_READ, true,
+                 encoded[i].offset == 0 && encoded[i].size == bindings[i].buffer->size))
+            return false;
+    return true;
 }
 
 static bh_status add_dispatch(struct builder *builder, const bh_command *command,
@@ -176,6 +188,8 @@ static bh_status add_dispatch(struct builder *builder, const bh_command *command
                 return REFUSE(builder, "set %u binding %u is given twice", bindings[i].set,
                               bindings[i].binding);
     }
+    if (!use_bindings(builder->request, command->bindings, bindings, command->binding_count))
+        return no_memory(builder);
     if (command->push_size)
         memcpy(at + sizeof *dispatch + command->binding_count * sizeof *bindings, command->push,
                command->push_size);

@@ -396,6 +396,32 @@ static void more_than_the_lane_holds(void) {
     tear_down(&s);
 }
 
+/* B5: a buffer that one dispatch reads and overwrites, in whichever order it is bound. What it
+ * reads is what was there before: poison, here. */
+static void read_and_overwritten_in_place(void) {
+    for (int write_first = 0; write_first < 2; write_first++) {
+        struct stage s = set_up();
+        fx_kill(s.pid, SIGKILL);
+        fx_expect(s.bad, BH_WORKER_SIGNAL);
+        const bh_binding read = {
+            .binding = 0, .buffer = s.gate, .size = BH_WHOLE_SIZE, .access = BH_READ};
+        const bh_binding write = {
+            .binding = 1, .buffer = s.gate, .size = BH_WHOLE_SIZE, .access = BH_WRITE};
+        const bh_binding bindings[] = {write_first ? write : read, write_first ? read : write};
+        bh_event *event = NULL;
+        bh_detail detail;
+        if (bh_launch(s.b, s.square, (const uint32_t[3]){1, 1, 1}, bindings, 2, NULL, 0, &event,
+                      &detail) != BH_OK)
+            BHT_FAIL("bh_launch: %s", detail.message);
+        fx_expect(event, BH_WORKER_SIGNAL);
+        BHT_EQ(fx_verdict(event).hops, 1);
+        void *pointer;
+        BHT_EQ(bh_buffer_map(s.gate, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_WORKER_SIGNAL);
+        bh_event_release(event);
+        tear_down(&s);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(poison_flows_through_buffers),
@@ -411,6 +437,7 @@ int main(int argc, char **argv) {
         BHT_TEST(all_handles_are_dropped_in_flight),
         BHT_TEST(wait_any),
         BHT_TEST_WITH(more_than_the_lane_holds, 120, 0),
+        BHT_TEST(read_and_overwritten_in_place),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
