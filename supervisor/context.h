@@ -51,12 +51,13 @@ struct bh_context {
     struct bhi_list doomed;                 /* bhi_doomed.link: freed by bhi_context_unlock */
     struct bh_stream *loaders[BHI_LOADERS]; /* referenced; also in |streams| (loaders.h) */
     uint32_t loader_count, loader_turn;
-    uint32_t stream_serial;             /* for default names */
-    uint64_t spare_at_ns;               /* reactor thread: no spare is started before */
-    bool swept;                         /* reactor thread: what the dead left has been removed */
-    bool wake_reactor;                  /* bhi_context_unlock does it */
-    _Atomic uint32_t waking;            /* threads on their way to wake it; counted up: lock */
-    struct bhi_list pending;            /* bh_event.pending_link: in the order of submission */
+    struct bh_stream *inspector; /* of headers, when all of those are busy; referenced; or NULL */
+    uint32_t stream_serial;      /* for default names */
+    uint64_t spare_at_ns;        /* reactor thread: no spare is started before */
+    bool swept;                  /* reactor thread: what the dead left has been removed */
+    bool wake_reactor;           /* bhi_context_unlock does it */
+    _Atomic uint32_t waking;     /* threads on their way to wake it; counted up: lock */
+    struct bhi_list pending;     /* bh_event.pending_link: in the order of submission */
     struct bh_event *inherited_failure; /* referenced: the earliest of streams that are gone */
     struct bhi_callbacks callbacks;
     struct bhi_pool pool; /* memory of buffers that are gone */

@@ -71,7 +71,7 @@ static bh_status submit(struct bhi_file *file, struct bh_buffer *buffer, const v
                         bh_detail *detail) {
     bh_context *context = file->context;
     struct bh_stream *stream;
-    bh_status status = bhi_loaders_pick(context, CALL, &stream, detail);
+    bh_status status = bhi_loaders_pick(context, quiet, CALL, &stream, detail);
     if (status != BH_OK)
         return status;
     struct bhi_request *request = make_request(stream, command, size);

@@ -7,9 +7,9 @@
 
 struct bh_stream;
 
-/* One that has little to do, referenced. */
-bh_status bhi_loaders_pick(bh_context *context, const char *call, struct bh_stream **out_stream,
-                           bh_detail *detail);
+/* One that has little to do, referenced. |header|: for an inspection, which waits for no data. */
+bh_status bhi_loaders_pick(bh_context *context, bool header, const char *call,
+                           struct bh_stream **out_stream, bh_detail *detail);
 /* Forgets their failures, as bh_stream_reset does. */
 void bhi_loaders_forget(bh_context *context);
 /* The context is closed, and all that they had has ended. */

@@ -2,6 +2,7 @@
 #include "files.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -261,13 +262,90 @@ static void a_loader_can_open_nothing(void) {
     leave_folder();
 }
 
+struct from_there {
+    bh_context *context;
+    _Atomic int opened;
+};
+
+/* Loads until the context is closed under it. */
+static void *load_until_closed(void *argument) {
+    struct from_there *there = argument;
+    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    bh_status status = BH_OK;
+    while (status == BH_OK) {
+        bh_buffer *buffer = NULL;
+        status = bh_buffer_from_file(there->context, &source, &buffer, NULL);
+        atomic_fetch_add(&there->opened, status == BH_OK);
+        bh_buffer_release(buffer);
+    }
+    BHT_EQ(status, BH_CLOSED);
+    return NULL;
+}
+
+/* The loaders' streams go while other threads, which came before the context was closed, and have
+ * reserved their memory meanwhile, pick one. (ThreadSanitizer sees it each time.) */
+static void destroyed_while_loaders_are_picked(void) {
+    enter_folder();
+    BHT_EQ(close(open("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
+    BHT_EQ(truncate("file", 32 << 20), 0);
+    for (int round = 0; round < 5; round++) {
+        struct from_there there = {.context = fx_context(NULL)};
+        pthread_t threads[4];
+        for (size_t i = 0; i < BHT_COUNT(threads); i++)
+            BHT_EQ(pthread_create(&threads[i], NULL, load_until_closed, &there), 0);
+        WAIT_UNTIL(atomic_load(&there.opened) > 4, 20000);
+        BHT_EQ(bh_context_destroy(there.context), BH_OK);
+        for (size_t i = 0; i < BHT_COUNT(threads); i++)
+            BHT_EQ(pthread_join(threads[i], NULL), 0);
+    }
+    leave_folder();
+}
+
+/* As many files as are loaded at once, all of them slow; the header of the next one is not held
+ * against them. */
+static void a_header_behind_slow_loads(void) {
+    bh_context *context = fx_context("*:load:1=stop");
+    enter_folder();
+    write_file("slow", "0123456789", 10);
+    const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
+    write_safetensors("t", sizeof header - 1, header, 8);
+    bh_buffer *slow[4];
+    pid_t pids[64];
+    for (size_t i = 0; i < BHT_COUNT(slow); i++) {
+        bh_file_source source = source_of("slow", BH_FILE_RAW, NULL);
+        slow[i] = load(context, &source);
+        WAIT_UNTIL(({
+                       size_t stopped = 0, count = bht_descendants(getpid(), pids, BHT_COUNT(pids));
+                       for (size_t j = 0; j < count && j < BHT_COUNT(pids); j++)
+                           stopped += bht_process_state(pids[j]) == 'T';
+                       stopped == i + 1;
+                   }),
+                   20000);
+    }
+    bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+    source.header_timeout_ns = 5000 * FX_MS;
+    bh_buffer *buffer = load(context, &source);
+    BHT_EQ(bh_buffer_size(buffer), 8);
+    bh_buffer_release(buffer);
+    for (size_t i = 0; i < BHT_COUNT(slow); i++)
+        bh_buffer_release(slow[i]);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
-        BHT_TEST(a_header_that_takes_too_long),  BHT_TEST(a_header_that_kills),
-        BHT_TEST(a_load_over_its_deadline),      BHT_TEST(progress_is_told),
-        BHT_TEST(closed_while_it_loads),         BHT_TEST(in_a_callback),
-        BHT_TEST_WITH(a_thousand_files, 120, 0), BHT_TEST(a_loader_can_open_nothing),
+        BHT_TEST(a_header_that_takes_too_long),
+        BHT_TEST(a_header_that_kills),
+        BHT_TEST(a_load_over_its_deadline),
+        BHT_TEST(progress_is_told),
+        BHT_TEST(closed_while_it_loads),
+        BHT_TEST(in_a_callback),
+        BHT_TEST_WITH(a_thousand_files, 120, 0),
+        BHT_TEST(a_loader_can_open_nothing),
         BHT_TEST(bound_without_a_copy),
+        BHT_TEST(a_header_behind_slow_loads),
+        BHT_TEST(destroyed_while_loaders_are_picked),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
