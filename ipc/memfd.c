@@ -12,6 +12,11 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
+/* Before Linux 6.11 a signal undoes a whole fallocate on a memfd: in one piece it would never get
+ * done in a host with a timer that ticks faster than the memory comes. */
+#define RESERVE_STEP  (UINT64_C(16) << 20)
+#define RESERVE_LEAST (UINT64_C(64) << 10)
+
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 uint64_t bhi_page_round(uint64_t bytes) {
@@ -74,6 +79,20 @@ int bhi_memfd_protect(int fd) {
     /* Its executable bits may be sealed, and stay. */
     mode_t mode = (st.st_mode & 0555) | 0444;
     return (st.st_mode & 07777) == mode || fchmod(fd, mode) == 0 ? 0 : -errno;
+}
+
+int bhi_memfd_reserve(int fd, uint64_t bytes) {
+    uint64_t at = 0, step = RESERVE_STEP;
+    while (at < bytes) {
+        const uint64_t count = bytes - at < step ? bytes - at : step;
+        if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)count) == 0)
+            at += count;
+        else if (errno != EINTR)
+            return -errno;
+        else if (step > RESERVE_LEAST)
+            step /= 2;
+    }
+    return 0;
 }
 
 int bhi_memfd_read_only(int fd) {

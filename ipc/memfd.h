@@ -23,4 +23,8 @@ int bhi_memfd_protect(int fd);
 int bhi_memfd_read_only(int fd);
 uint64_t bhi_page_round(uint64_t bytes); /* at least one page; 0 on overflow */
 
+/* Reserves the first |bytes|, so that no touch can fail for want of memory. Signals do not keep it
+ * from getting on. Returns 0 or -errno. */
+int bhi_memfd_reserve(int fd, uint64_t bytes);
+
 #endif

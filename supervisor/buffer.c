@@ -5,6 +5,7 @@
 #include "futex.h"
 #include "load.h"
 #include "memfd.h"
+#include "memory.h"
 #include "pool.h"
 #include "retention.h"
 #include "slab.h"
@@ -18,8 +19,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define LARGE_BUFFER (256ull << 20)
 
 static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_buffer);
 
@@ -59,22 +58,6 @@ struct bh_buffer *bhi_buffer_adopt(bh_context *context, int fd, uint64_t size, v
     return buffer;
 }
 
-/* Whether the machine has that much to give, for requests large enough to matter: reserving more
- * would not fail but bring the OOM killer upon somebody. */
-static bool available(uint64_t bytes) {
-    if (bytes < LARGE_BUFFER)
-        return true;
-    FILE *file = fopen("/proc/meminfo", "re");
-    if (!file)
-        return true;
-    char line[128];
-    unsigned long long kib = UINT64_MAX / 1024;
-    while (fgets(line, sizeof line, file) && sscanf(line, "MemAvailable: %llu kB", &kib) != 1)
-        ;
-    fclose(file);
-    return bytes / 1024 <= kib;
-}
-
 /* What it takes to make a buffer. */
 struct order {
     const char *call;
@@ -96,12 +79,8 @@ static int make_memory(struct bh_buffer *buffer) {
     /* Reserved now: running out of memory is an error here, not a SIGBUS at the first touch, and
      * the pages are charged to this process, not to the worker that happens to touch them. */
     int error = -bhi_memfd_protect(buffer->fd);
-    while (!error && fallocate(buffer->fd, 0, 0, (off_t)buffer->mapped) != 0) {
-        if (errno != EINTR) {
-            error = errno;
-            break;
-        }
-    }
+    if (!error)
+        error = -bhi_memfd_reserve(buffer->fd, buffer->mapped);
     if (!error) {
         buffer->pointer =
             mmap(NULL, buffer->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, buffer->fd, 0);
@@ -117,15 +96,16 @@ static bh_status get_fresh(struct bh_buffer *buffer, const struct order *order, 
                            bh_detail *detail) {
     bh_context *context = buffer->context;
     bool trimmed = false;
-    if (!available(buffer->mapped)) {
+    if (!bhi_memory_available(buffer->mapped)) {
         trimmed = true;
         bhi_context_lock(context);
         bhi_pool_trim(context, 0);
         bhi_context_unlock(context);
-        if (!available(buffer->mapped))
+        if (!bhi_memory_available(buffer->mapped))
             return bhi_fail(detail, BH_NO_MEMORY, 0,
-                            "%s: %llu bytes are more than the machine has available", order->call,
-                            (unsigned long long)order->size);
+                            "%s: %llu bytes are more than the machine, or this process's cgroup, "
+                            "has available",
+                            order->call, (unsigned long long)order->size);
     }
     int error = make_memory(buffer);
     if (lacks(error) && !trimmed) {

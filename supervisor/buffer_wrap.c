@@ -2,6 +2,7 @@
 #include "buffer.h"
 #include "core/detail.h"
 #include "memfd.h"
+#include "memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,14 +56,6 @@ static bh_status check_size(int fd, uint64_t size, bh_detail *detail) {
     return error ? bhi_fail(detail, BH_SYSTEM, error, CALL ": looking at the memfd") : BH_OK;
 }
 
-/* Fills holes, so that no touch can fail (SIGBUS) for want of memory. */
-static int fill(int fd, uint64_t size) {
-    while (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size) != 0)
-        if (errno != EINTR)
-            return errno;
-    return 0;
-}
-
 /* Makes what is at |fd| ours to rely on. */
 static bh_status prepare(int fd, uint64_t size, bh_detail *detail) {
     int seals = 0;
@@ -72,6 +65,8 @@ static bh_status prepare(int fd, uint64_t size, bh_detail *detail) {
     /* The seals first: only then does the size hold still. */
     if ((seals & SEALS) != SEALS) {
         int error = bhi_memfd_seal(fd, SEALS & ~seals);
+        if (error == -EPERM && (fcntl(fd, F_GET_SEALS) & SEALS) == SEALS)
+            error = 0; /* another thread wraps it, too, and was faster */
         if (error)
             return bhi_fail(detail, BH_SYSTEM, -error, CALL ": sealing the memfd");
     }
@@ -82,7 +77,14 @@ static bh_status prepare(int fd, uint64_t size, bh_detail *detail) {
     if (error)
         return bhi_fail(detail, BH_SYSTEM, error,
                         CALL ": the memfd's write permission cannot be taken away");
-    error = fill(fd, size);
+    struct stat st;
+    uint64_t there = fstat(fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
+    if (there < size && !bhi_memory_available(size - there))
+        return bhi_fail(detail, BH_NO_MEMORY, 0,
+                        CALL ": the memfd's holes take %llu bytes, more than the machine, or this "
+                             "process's cgroup, has available",
+                        (unsigned long long)(size - there));
+    error = -bhi_memfd_reserve(fd, size); /* fills holes */
     if (error)
         return bhi_fail(detail, error == ENOMEM || error == ENOSPC ? BH_NO_MEMORY : BH_SYSTEM,
                         error, CALL ": %llu bytes", (unsigned long long)size);

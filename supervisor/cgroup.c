@@ -231,6 +231,64 @@ static int find_dir(const char *mountinfo, const struct place *place, char *out,
     return result;
 }
 
+/* -- what there is to be had ----------------------------------------------------------------- */
+
+static uint64_t read_number(const char *dir, const char *name) {
+    char text[32];
+    if (read_file(dir, name, text, sizeof text) != 0 || text[0] < '0' || text[0] > '9') {
+        return UINT64_MAX; /* "max", or there is none */
+    }
+    return strtoull(text, NULL, 10);
+}
+
+/* What the kernel would give up before it ran out: cached pages of files. */
+static uint64_t reclaimable(const char *dir, int version) {
+    static const char *const keys[2][2] = {{"\ntotal_inactive_file ", "\ntotal_active_file "},
+                                           {"\ninactive_file ", "\nactive_file "}};
+    char text[8192];
+    uint64_t bytes = 0;
+    if (read_file(dir, "memory.stat", text, sizeof text) != 0) {
+        return 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        const char *at = strstr(text, keys[version - 1][i]);
+        bytes += at != NULL ? strtoull(at + strlen(keys[version - 1][i]), NULL, 10) : 0;
+    }
+    return bytes;
+}
+
+static uint64_t headroom_of(const char *dir, int version) {
+    uint64_t limit = read_number(dir, version == 1 ? "memory.limit_in_bytes" : "memory.max");
+    if (limit >= INT64_MAX / 2) {
+        return UINT64_MAX;
+    }
+    uint64_t used = read_number(dir, version == 1 ? "memory.usage_in_bytes" : "memory.current");
+    uint64_t cached = reclaimable(dir, version);
+    used = used > cached ? used - cached : 0;
+    return used < limit ? limit - used : 0;
+}
+
+uint64_t bhi_cgroup_headroom(void) {
+    return bhi_cgroup_headroom_from("/proc/self/cgroup", "/proc/self/mountinfo");
+}
+
+uint64_t bhi_cgroup_headroom_from(const char *proc_cgroup, const char *mountinfo) {
+    struct place place;
+    char dir[PATH_MAX];
+    size_t top = 0;
+    if (find_place(proc_cgroup, &place) != 0 || place.version == 0 ||
+        find_dir(mountinfo, &place, dir, sizeof dir, &top) != 0) {
+        return UINT64_MAX;
+    }
+    uint64_t least = headroom_of(dir, place.version);
+    while (strlen(dir) > top) {
+        *strrchr(dir, '/') = '\0';
+        uint64_t rest = headroom_of(dir, place.version);
+        least = rest < least ? rest : least;
+    }
+    return least;
+}
+
 /* -- the context's parent ------------------------------------------------------------------- */
 
 static int make_parent(struct bhi_cgroup *cgroup, const char *in, uint64_t serial) {

@@ -31,4 +31,8 @@ uint64_t bhi_cgroup_oom_kills(const struct bhi_cgroup *cgroup, uint64_t id);
 /* Removes the child; -EBUSY while a process is left in it: try again later. */
 int bhi_cgroup_remove(const struct bhi_cgroup *cgroup, uint64_t id);
 
+/* How much memory this process's own groups leave it, in bytes; UINT64_MAX: no limit is known. */
+uint64_t bhi_cgroup_headroom(void);
+uint64_t bhi_cgroup_headroom_from(const char *proc_cgroup, const char *mountinfo);
+
 #endif

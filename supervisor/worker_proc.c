@@ -408,13 +408,23 @@ enum bhi_publish bhi_worker_publish(struct bhi_worker *worker, struct bhi_reques
     return BHI_PUBLISHED;
 }
 
-/* One of them may have been refused because a worker could not map or import what it bound. */
-static void spoil_blocks(const struct bhi_submission *submission) {
+static bool about_memory(bh_status status) {
+    return status == BH_OUT_OF_HOST_MEMORY || status == BH_OUT_OF_DEVICE_MEMORY ||
+           status == BH_VULKAN;
+}
+
+/* One of them may have been refused because the worker could not map or import what it bound. That
+ * may pass: what is still in use is introduced anew to the next submission that binds it, the rest
+ * when it comes back from the pool. */
+static void spoil_buffers(struct bhi_worker *worker, const struct bhi_submission *submission,
+                          bh_status status) {
     for (uint32_t i = 0; i < submission->use_count; i++) {
-        struct bhi_block *block =
-            BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content)->block;
-        if (block)
-            block->spoilt = true;
+        const struct bh_buffer *buffer =
+            BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content);
+        if (about_memory(status))
+            bhi_worker_forget_buffer(worker, buffer->id);
+        else if (buffer->block)
+            buffer->block->spoilt = true;
     }
 }
 
@@ -440,7 +450,9 @@ static bool take_result(struct bhi_worker *worker) {
     outcome.ended_ns = result.ended_ns;
     outcome.message = text;
     if (result.status != BH_OK && result.status != BH_CANCELLED)
-        spoil_blocks(BHI_CONTAINER(worker->crew.inflight.next, struct bhi_submission, link));
+        spoil_buffers(worker,
+                      BHI_CONTAINER(worker->crew.inflight.next, struct bhi_submission, link),
+                      outcome.status);
     return bhi_crew_result(&worker->crew, &outcome);
 }
 

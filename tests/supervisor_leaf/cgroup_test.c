@@ -124,6 +124,46 @@ static void finds_v2_where_children_are_allowed(void) {
     remove_layout(&layout);
 }
 
+static uint64_t headroom(const struct layout *layout) {
+    return bhi_cgroup_headroom_from(layout->proc_cgroup, layout->mountinfo);
+}
+
+/* The least that any of the groups leaves, with what the kernel can take back from files. */
+static void headroom_v2(void) {
+    struct layout layout = make_layout("0::/pod/job\n", "/", "cgroup2", "rw");
+    put("max\n", "%s/fs/pod/job/memory.max", layout.root);
+    BHT_TRUE(headroom(&layout) == UINT64_MAX);
+    put("1000000\n", "%s/fs/pod/memory.max", layout.root);
+    put("600000\n", "%s/fs/pod/memory.current", layout.root);
+    BHT_EQ(headroom(&layout), 400000);
+    put("anon 1\ninactive_file 100000\nactive_file 20000\n", "%s/fs/pod/memory.stat", layout.root);
+    BHT_EQ(headroom(&layout), 520000);
+    put("300000\n", "%s/fs/pod/job/memory.max", layout.root);
+    put("0\n", "%s/fs/pod/job/memory.current", layout.root);
+    BHT_EQ(headroom(&layout), 300000);
+    put("300001\n", "%s/fs/pod/job/memory.current", layout.root);
+    BHT_EQ(headroom(&layout), 0);
+    remove_layout(&layout);
+}
+
+static void headroom_v1(void) {
+    struct layout layout =
+        make_layout("4:cpu,memory:/pod/job\n", "/pod", "cgroup", "rw,cpu,memory");
+    put("9223372036854771712\n", "%s/fs/memory.limit_in_bytes", layout.root);
+    put("9223372036854771712\n", "%s/fs/job/memory.limit_in_bytes", layout.root);
+    BHT_TRUE(headroom(&layout) == UINT64_MAX);
+    put("5000\n", "%s/fs/job/memory.limit_in_bytes", layout.root);
+    put("4000\n", "%s/fs/job/memory.usage_in_bytes", layout.root);
+    put("cache 9\ninactive_file 900\ntotal_inactive_file 300\ntotal_active_file 20\n",
+        "%s/fs/job/memory.stat", layout.root);
+    BHT_EQ(headroom(&layout), 1320);
+    remove_layout(&layout);
+}
+
+static void headroom_without_groups(void) {
+    BHT_TRUE(bhi_cgroup_headroom_from("/nonexistent", "/nonexistent") == UINT64_MAX);
+}
+
 static void says_what_v2_lacks(void) {
     struct bhi_cgroup cgroup;
     char why[512];
@@ -325,6 +365,9 @@ int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(finds_v1_below_its_own_group),
         BHT_TEST(finds_v2_where_children_are_allowed),
+        BHT_TEST(headroom_v2),
+        BHT_TEST(headroom_v1),
+        BHT_TEST(headroom_without_groups),
         BHT_TEST(says_what_v2_lacks),
         BHT_TEST(says_when_there_is_none),
         BHT_TEST(does_nothing_without_one),

@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define KIB 1024ull
@@ -593,6 +595,62 @@ static void create_bind_kill_release(void) {
     bh_context_destroy(context);
 }
 
+/* A worker that could not map a buffer once is told of it anew, also while the buffer is in use. */
+static void a_failed_import_passes(void) {
+    bh_context *context = fx_context("1:attach:1=fail");
+    bh_stream *stream = fx_stream(context, "a", FX_SECONDS);
+    fx_ready(stream);
+    bh_buffer *buffer = make(context, 64 * KIB, stream, 0);
+    const bh_command command = {.type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    fx_expect(event, BH_OUT_OF_HOST_MEMORY);
+    bh_event_release(event);
+    fill(stream, buffer, 3);
+    expect_words(buffer, 3);
+    bh_buffer_release(buffer);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+static bool write_text(const char *dir, const char *name, const char *text) {
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0)
+        close(fd);
+    return good;
+}
+
+/* More than our memory cgroup has left is refused: reserving it would have the kernel kill us.
+ * Where root has no v1 hierarchy to make a group in (containers, v2), supervisor_cgroup has made-up
+ * ones. */
+static void more_than_the_cgroup_has(void) {
+    char group[128];
+    snprintf(group, sizeof group, "/sys/fs/cgroup/memory/bulkhead-test-%d", (int)getpid());
+    if (BHT_ASAN || BHT_TSAN || mkdir(group, 0700) != 0)
+        return; /* a sanitizer's own memory counts, too */
+    BHT_TRUE(write_text(group, "memory.limit_in_bytes", "256M"));
+    BHT_TRUE(write_text(group, "cgroup.procs", "0"));
+    bh_context *context = fx_context(NULL);
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    BHT_EQ(bh_buffer_create(context, 512ull << 20, &buffer, &detail), BH_NO_MEMORY);
+    BHT_STR_HAS(detail.message, "this process's cgroup");
+    int fd = memfd_create("holes", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    BHT_EQ(ftruncate(fd, 512 << 20), 0);
+    BHT_EQ(bh_buffer_wrap_memfd(context, fd, 512ull << 20, &buffer, &detail), BH_NO_MEMORY);
+    BHT_STR_HAS(detail.message, "holes take 536870912 bytes");
+    close(fd);
+    BHT_EQ(bh_buffer_create(context, 64ull << 20, &buffer, &detail), BH_OK);
+    bh_buffer_release(buffer);
+    bh_context_destroy(context);
+    BHT_TRUE(write_text("/sys/fs/cgroup/memory", "cgroup.procs", "0"));
+    WAIT_UNTIL(rmdir(group) == 0, 5000); /* what has ended leaves it a moment later */
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(memory_that_no_worker_has_is_everybodys),
@@ -605,6 +663,8 @@ int main(int argc, char **argv) {
         BHT_TEST(zero_to_the_end_of_the_block),
         BHT_TEST(a_hot_buffer_again_and_again),
         BHT_TEST(a_block_that_could_not_be_imported),
+        BHT_TEST(a_failed_import_passes),
+        BHT_TEST(more_than_the_cgroup_has),
         BHT_TEST(a_block_with_a_hole_is_not_used_again),
         BHT_TEST(the_oldest_go_first),
         BHT_TEST(a_limit_of_nothing),

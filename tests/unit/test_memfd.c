@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -203,6 +204,37 @@ static void test_read_only(void **state) {
     assert_int_equal(bhi_memfd_protect(fd), -EBADF);
 }
 
+/* A signal comes whenever more than so much is asked for at once, and undoes all of that. */
+static uint64_t undisturbed = UINT64_MAX;
+static int refused_error;
+
+int __real_fallocate(int fd, int mode, off_t offset, off_t count);
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t count);
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t count) {
+    if (refused_error || (uint64_t)count > undisturbed) {
+        errno = refused_error ? refused_error : EINTR;
+        return -1;
+    }
+    return __real_fallocate(fd, mode, offset, count);
+}
+
+static void test_reserved_under_signals(void **state) {
+    (void)state;
+    const uint64_t bytes = (40u << 20) + 12345;
+    int fd = bhi_memfd_create("test", bytes, 0);
+    struct stat info;
+    undisturbed = 100000;
+    assert_int_equal(bhi_memfd_reserve(fd, bytes), 0);
+    assert_int_equal(fstat(fd, &info), 0);
+    assert_true((uint64_t)info.st_blocks * 512 >= bytes);
+    assert_int_equal(bhi_memfd_verify(fd, bytes, 0), 0); /* no larger */
+    refused_error = ENOSPC;
+    assert_int_equal(bhi_memfd_reserve(fd, bytes), -ENOSPC);
+    refused_error = 0;
+    undisturbed = UINT64_MAX;
+    close(fd);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_page_round),
@@ -213,6 +245,7 @@ int main(void) {
         cmocka_unit_test(test_not_a_memfd),
         cmocka_unit_test(test_size_within_the_last_page),
         cmocka_unit_test(test_read_only),
+        cmocka_unit_test(test_reserved_under_signals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
