@@ -91,7 +91,9 @@ static bool read_shape(const char *name, const json_t *shape, struct bhi_tensor 
     return true;
 }
 
-static bool read_tensor(const char *name, const json_t *entry, uint64_t data_bytes,
+/* |wanted|: it is the one that is asked for. Of the others' dtypes one may be new to us: then only
+ * their place is checked. */
+static bool read_tensor(const char *name, const json_t *entry, uint64_t data_bytes, bool wanted,
                         struct bhi_tensor *out, struct bhi_complaint *complaint) {
     if (!json_is_object(entry))
         return bhi_refuse(complaint, "tensor '%.200s': its entry is not an object", name);
@@ -106,13 +108,15 @@ static bool read_tensor(const char *name, const json_t *entry, uint64_t data_byt
     size_t known = 0;
     while (known < sizeof dtypes / sizeof dtypes[0] && strcmp(dtypes[known].name, dtype) != 0)
         known++;
-    if (known == sizeof dtypes / sizeof dtypes[0])
+    const bool strange = known == sizeof dtypes / sizeof dtypes[0];
+    if (strange && wanted)
         return bhi_refuse(complaint, "tensor '%.200s': dtype '%.40s' is not known", name, dtype);
-    out->dtype = dtypes[known].dtype;
+    const uint32_t width = strange ? 1 : dtypes[known].bytes;
+    out->dtype = strange ? BH_DTYPE_NONE : dtypes[known].dtype;
     uint64_t elements = 0, bytes, end;
     if (!read_shape(name, json_object_get(entry, "shape"), out, &elements, complaint))
         return false;
-    if (__builtin_mul_overflow(elements, (uint64_t)dtypes[known].bytes, &bytes))
+    if (__builtin_mul_overflow(elements, (uint64_t)width, &bytes))
         return bhi_refuse(complaint, "tensor '%.200s': more bytes than 64 bits can count", name);
     const json_t *offsets = json_object_get(entry, "data_offsets");
     if (json_array_size(offsets) != 2 || !read_integer(json_array_get(offsets, 0), &out->begin) ||
@@ -126,15 +130,15 @@ static bool read_tensor(const char *name, const json_t *entry, uint64_t data_byt
                           name, (unsigned long long)out->begin, (unsigned long long)end,
                           (unsigned long long)data_bytes);
     out->bytes = end - out->begin;
-    if (out->bytes != bytes)
+    if (out->bytes != bytes && !strange)
         return bhi_refuse(complaint,
                           "tensor '%.200s': its shape takes %llu bytes, its offsets %llu..%llu are "
                           "%llu",
                           name, (unsigned long long)bytes, (unsigned long long)out->begin,
                           (unsigned long long)end, (unsigned long long)out->bytes);
-    if (out->begin % dtypes[known].bytes)
+    if (out->begin % width)
         return bhi_refuse(complaint, "tensor '%.200s': its offset %llu is not aligned to %u bytes",
-                          name, (unsigned long long)out->begin, dtypes[known].bytes);
+                          name, (unsigned long long)out->begin, width);
     return true;
 }
 
@@ -197,13 +201,15 @@ static bool read_all(json_t *root, uint64_t data_bytes, const char *wanted,
         return bhi_refuse(complaint, "out of memory for %zu tensors", json_object_size(root));
     json_object_foreach(root, name, entry) {
         struct bhi_tensor tensor = {0};
-        if (!strcmp(name, "__metadata__"))
+        const bool metadata = !strcmp(name, "__metadata__");
+        const bool it = !metadata && !strcmp(name, wanted);
+        if (metadata)
             good = check_metadata(entry, complaint);
-        else if ((good = read_tensor(name, entry, data_bytes, &tensor, complaint)))
+        else if ((good = read_tensor(name, entry, data_bytes, it, &tensor, complaint)))
             extents[count++] = (struct extent){name, tensor.begin, tensor.begin + tensor.bytes};
         if (!good)
             break;
-        if (!strcmp(name, wanted) && strcmp(name, "__metadata__") != 0) {
+        if (it) {
             found = true;
             *out_tensor = tensor;
         }

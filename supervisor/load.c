@@ -223,6 +223,10 @@ static bh_status take_range(const struct bhi_file *file, const bh_file_source *s
                                                                           : source->size;
     if (out->offset <= there && out->bytes <= there - out->offset)
         return BH_OK;
+    if (source->size == BH_WHOLE_SIZE)
+        return bhi_fail(detail, BH_LOAD_FAILED, 0,
+                        CALL ": %s: offset %llu is outside the file of %llu bytes", file->name,
+                        (unsigned long long)source->offset, (unsigned long long)there);
     return bhi_fail(detail, BH_LOAD_FAILED, 0,
                     CALL ": %s: offset %llu and size %llu leave the file of %llu bytes", file->name,
                     (unsigned long long)source->offset, (unsigned long long)source->size,

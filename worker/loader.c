@@ -19,6 +19,10 @@
 /* A kernel's clock for files moves in steps of 10 ms at most: of two changes within one step the
  * second does not show. */
 #define STEP_NS INT64_C(20000000)
+/* Some file systems keep no more than seconds (ext2 to ext4 with small inodes), or pairs of them
+ * (FAT): nobody can set a time of change, so one without a fraction tells that it is one of them.
+ */
+#define COARSE_STEP_NS (INT64_C(2000000000) + STEP_NS)
 
 /* What the supervisor has attached: few at a time, for it attaches what the next record needs. */
 struct buffer {
@@ -212,26 +216,62 @@ static bool unchanged(const struct file *file, struct bhi_fault *fault) {
 
 static int64_t age_ns(uint64_t s, uint64_t ns, const struct timespec *now) {
     const int64_t seconds = (int64_t)((uint64_t)now->tv_sec - s);
-    if (seconds > 1 || seconds < -1) {
-        return STEP_NS;
+    if (seconds > 3 || seconds < -3) {
+        return COARSE_STEP_NS;
     }
     return seconds * 1000000000 + now->tv_nsec - (int64_t)ns;
 }
 
 /* From here on whatever is written to the file changes its times. */
 static void outwait_step(const struct file *file) {
+    const int64_t step = file->info.changed_ns == 0 ? COARSE_STEP_NS : STEP_NS;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     const int64_t modified = age_ns(file->info.modified_s, file->info.modified_ns, &now);
     const int64_t changed = age_ns(file->info.changed_s, file->info.changed_ns, &now);
     const int64_t age = modified < changed ? modified : changed;
-    if (age < STEP_NS && age > -STEP_NS) {
-        const struct timespec pause = {.tv_nsec = STEP_NS - age};
+    if (age < step && age > -step) {
+        const int64_t rest = step - age;
+        const struct timespec pause = {.tv_sec = rest / 1000000000, .tv_nsec = rest % 1000000000};
         nanosleep(&pause, NULL);
     }
 }
 
 /* -- commands --------------------------------------------------------------------------------- */
+
+#if BHI_FAULTS
+/* What one that was taken over could say. */
+static void lie(struct bhi_file_answer *answer) {
+    if (BHI_FAULT_FAILS("lie_offset")) {
+        answer->offset++;
+    }
+    if (BHI_FAULT_FAILS("lie_wrap")) {
+        answer->offset = UINT64_MAX - answer->bytes + 1;
+    }
+    if (BHI_FAULT_FAILS("lie_bytes")) {
+        answer->bytes /= 2;
+    }
+    if (BHI_FAULT_FAILS("lie_dtype")) {
+        answer->dtype = UINT32_MAX;
+    }
+    if (BHI_FAULT_FAILS("lie_no_dtype")) {
+        answer->dtype = BH_DTYPE_NONE;
+    }
+    if (BHI_FAULT_FAILS("lie_dimensions")) {
+        answer->dimensions = BHI_FILE_DIMENSIONS + 1;
+    }
+    if (BHI_FAULT_FAILS("lie_shape")) { /* 2^64 times what there is */
+        answer->shape[0] = UINT64_C(1) << 63;
+        answer->shape[1] = 2;
+        answer->dimensions = 2;
+    }
+    if (BHI_FAULT_FAILS("lie_text")) {
+        answer->refused = UINT32_MAX;
+        answer->error = INT32_MIN;
+        memset(answer->text, '\x1b', sizeof answer->text);
+    }
+}
+#endif
 
 /* What is wrong with the file is the answer; only what keeps it from answering is a fault. */
 static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *command,
@@ -253,6 +293,7 @@ static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *com
     if (good && !bhi_loader_header(&file->info, file->fd, &answer, &error, &complaint)) {
         good = fail(fault, error, "%s", complaint.text);
     }
+    BHI_FAULT_POINT("inspected");
     struct bhi_fault later;
     if (file != NULL && !unchanged(file, &later)) {
         /* Whatever it looked like in between. */
@@ -263,6 +304,9 @@ static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *com
         answer = (struct bhi_file_answer){.refused = 1, .error = fault->vk_result};
         snprintf(answer.text, sizeof answer.text, "%s", fault->text);
     }
+#if BHI_FAULTS
+    lie(&answer);
+#endif
     const ssize_t written = pwrite(out->fd, &answer, sizeof answer, 0);
     bhi_loader_detach(loader, command->answer); /* used once */
     return written == (ssize_t)sizeof answer ||

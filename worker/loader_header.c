@@ -4,6 +4,7 @@
 #include "npy.h"
 #include "safetensors.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +70,16 @@ static bool read_npy(const struct bhi_msg_file_attach *file, int fd, struct bhi_
     return true;
 }
 
+/* The host names the tensor that was asked for before what it is told. */
+static void name_once(struct bhi_complaint *complaint, const char *tensor) {
+    char named[sizeof complaint->text];
+    snprintf(named, sizeof named, "tensor '%.200s': ", tensor);
+    const size_t length = strlen(named);
+    if (strncmp(complaint->text, named, length) == 0) {
+        memmove(complaint->text, complaint->text + length, strlen(complaint->text + length) + 1);
+    }
+}
+
 static bool read_safetensors(const struct bhi_msg_file_attach *file, int fd,
                              struct bhi_file_answer *answer, int *out_error,
                              struct bhi_complaint *complaint) {
@@ -90,6 +101,7 @@ static bool read_safetensors(const struct bhi_msg_file_attach *file, int fd,
         bhi_safetensors_find(text, length, file->size - data, file->tensor, &tensor, complaint);
     free(text);
     if (!good) {
+        name_once(complaint, file->tensor);
         return false;
     }
     answer->offset = data + tensor.begin;

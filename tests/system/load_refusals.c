@@ -120,7 +120,9 @@ static void ranges(void) {
     for (size_t i = 0; i < BHT_COUNT(bad); i++) {
         source.offset = bad[i].offset;
         source.size = bad[i].size;
-        refused(context, &source, BH_LOAD_FAILED, "leave the file of 10 bytes");
+        refused(context, &source, BH_LOAD_FAILED,
+                bad[i].size == BH_WHOLE_SIZE ? "is outside the file of 10 bytes"
+                                             : "leave the file of 10 bytes");
     }
     source.offset = 10;
     source.size = BH_WHOLE_SIZE;
@@ -194,7 +196,20 @@ static void bad_safetensors(void) {
         write_safetensors("bad", strlen(cases[i].header), cases[i].header, cases[i].bytes);
         bh_detail detail = refused(context, &source, BH_LOAD_FAILED, cases[i].words);
         BHT_STR_HAS(detail.message, "bh_buffer_from_file: bad, tensor 't': ");
+        BHT_TRUE(strstr(detail.message, "tensor 't': tensor 't'") == NULL);
     }
+    static const char strange[] =
+        "{" TENSOR("t", "F32", "2", "0,8") "," TENSOR("b", "F8_E8M0", "99", "8,9") "}";
+    write_safetensors("bad", strlen(strange), strange, 9);
+    bh_buffer *beside = load(context, &source);
+    BHT_EQ(bh_buffer_size(beside), 8);
+    mapped(beside);
+    bh_buffer_release(beside);
+    source.tensor = "b";
+    refused(context, &source, BH_LOAD_FAILED, "dtype 'F8_E8M0' is not known");
+    source.tensor = "t";
+    write_safetensors("bad", strlen(strange), strange, 10);
+    refused(context, &source, BH_LOAD_FAILED, "the tensors end at offset 9, the data at 10");
     write_safetensors("bad", 10, "{}", 0);
     refused(context, &source, BH_LOAD_FAILED,
             "the header claims 10 bytes, the file has 2 after it");

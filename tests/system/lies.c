@@ -1,0 +1,98 @@
+/* What a loader says of a header is checked: it may have been taken over by the file, and the file
+ * may have changed under it. */
+#include "files.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define HEADER "{" TENSOR("t", "U16", "4", "0,8") "}"
+
+/* The answer must make sense to the supervisor before anything is made of it. */
+static void lies_are_seen_through(void) {
+    static const char *const lies[] = {"lie_offset",   "lie_wrap",       "lie_bytes", "lie_dtype",
+                                       "lie_no_dtype", "lie_dimensions", "lie_shape"};
+    enter_folder();
+    write_safetensors("t", sizeof HEADER - 1, HEADER, 8);
+    for (size_t i = 0; i < BHT_COUNT(lies); i++) {
+        char faults[64];
+        snprintf(faults, sizeof faults, "*:%s:1=fail", lies[i]);
+        bh_context *context = fx_context(faults);
+        bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+        bh_buffer *buffer = NULL;
+        bh_detail detail;
+        if (bh_buffer_from_file(context, &source, &buffer, &detail) != BH_PROTOCOL)
+            BHT_FAIL("%s: %s", lies[i], buffer ? "it is believed" : detail.message);
+        BHT_STR_HAS(detail.message, "t, tensor 't': what the loader says of it makes no sense");
+        BHT_TRUE(buffer == NULL);
+        buffer = load(context, &source); /* it lied once */
+        BHT_EQ(((const uint8_t *)mapped(buffer))[7], 7);
+        bh_buffer_release(buffer);
+        bh_context_destroy(context);
+    }
+    leave_folder();
+}
+
+/* Its words are cut and cleaned, whatever they are. */
+static void words_of_a_liar(void) {
+    enter_folder();
+    write_safetensors("t", sizeof HEADER - 1, HEADER, 8);
+    bh_context *context = fx_context("*:lie_text:1=fail");
+    bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_LOAD_FAILED);
+    BHT_STR_HAS(detail.message, "t, tensor 't': ????");
+    BHT_TRUE(memchr(detail.message, '\0', sizeof detail.message) != NULL);
+    BHT_TRUE(strchr(detail.message, '\x1b') == NULL);
+    BHT_EQ(detail.sys_errno, 0);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+/* While its loader stands still. */
+static void *change_the_file(void *argument) {
+    (void)argument;
+    pid_t pids[64], found = 0;
+    WAIT_UNTIL(({
+                   size_t count = bht_descendants(getpid(), pids, BHT_COUNT(pids));
+                   for (size_t i = 0; i < count && i < BHT_COUNT(pids); i++)
+                       if (bht_process_state(pids[i]) == 'T')
+                           found = pids[i];
+                   found != 0;
+               }),
+               20000);
+    int fd = open("t", O_WRONLY | O_CLOEXEC);
+    BHT_GE(fd, 0);
+    BHT_EQ(pwrite(fd, "x", 1, 8 + (off_t)sizeof HEADER), 1); /* of the data; the size is the same */
+    close(fd);
+    BHT_EQ(kill(found, SIGCONT), 0);
+    return NULL;
+}
+
+/* A header that was parsed may be a mixture of two. */
+static void changed_while_it_is_inspected(void) {
+    enter_folder();
+    write_safetensors("t", sizeof HEADER - 1, HEADER, 8);
+    bh_context *context = fx_context("1:inspected:1=stop");
+    bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    pthread_t thread;
+    BHT_EQ(pthread_create(&thread, NULL, change_the_file, NULL), 0);
+    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_LOAD_FAILED);
+    BHT_STR_HAS(detail.message, "t, tensor 't': it was written to since it was opened");
+    pthread_join(thread, NULL);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(lies_are_seen_through),
+        BHT_TEST(words_of_a_liar),
+        BHT_TEST(changed_while_it_is_inspected),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
