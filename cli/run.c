@@ -374,8 +374,9 @@ static void print_success(const struct run *run) {
 static void finish(struct run *run) {
     bh_kernel_release(run->kernel);
     bh_stream_release(run->stream);
-    bhi_run_request_free(&run->request);
     bh_context_destroy(run->context);
+    bhi_run_end_loads(&run->request);
+    bhi_run_request_free(&run->request);
     free(run->code);
 }
 

@@ -1,5 +1,6 @@
 #include "run_loads.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -74,17 +75,82 @@ static bool take_array(struct bhi_run_binding *binding, struct bhi_complaint *co
 }
 _Static_assert(BH_DTYPE_U64 - BH_DTYPE_F16 + 1 == BHI_DTYPE_COUNT, "the same order");
 
-static int load(struct bhi_run_binding *binding, bh_context *context) {
+/* bh_buffer_from_file waits for the file's header. On a thread of its own, so that a signal need
+ * not wait with it. */
+struct bhi_opening {
+    pthread_t thread;
+    bh_context *context;
     bh_file_source source;
-    bh_detail detail = {0};
-    struct bhi_complaint complaint;
+    bh_buffer *buffer;
+    bh_status status;
+    bh_detail detail;
+};
 
-    bh_file_source_init(&source);
-    source.path = binding->in_path;
-    source.tensor = binding->tensor;
-    source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
-    source.deadline_ns = BH_FOREVER; /* a signal ends it */
-    bh_status status = bh_buffer_from_file(context, &source, &binding->buffer, &detail);
+static void *open_file(void *argument) {
+    struct bhi_opening *opening = argument;
+    opening->status =
+        bh_buffer_from_file(opening->context, &opening->source, &opening->buffer, &opening->detail);
+    return NULL;
+}
+
+static struct bhi_opening *start_opening(const struct bhi_run_binding *binding,
+                                         bh_context *context) {
+    struct bhi_opening *opening = calloc(1, sizeof *opening);
+    if (!opening)
+        return NULL;
+    opening->context = context;
+    bh_file_source_init(&opening->source);
+    opening->source.path = binding->in_path;
+    opening->source.tensor = binding->tensor;
+    opening->source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
+    opening->source.deadline_ns = BH_FOREVER; /* a signal ends it */
+    if (pthread_create(&opening->thread, NULL, open_file, opening) == 0)
+        return opening;
+    free(opening);
+    return NULL;
+}
+
+/* False: a signal came before it had ended. */
+static bool await_opening(const struct bhi_opening *opening) {
+    for (;;) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += (long)slice_ns;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_nsec -= 1000000000;
+            until.tv_sec++;
+        }
+        if (pthread_clockjoin_np(opening->thread, NULL, CLOCK_MONOTONIC, &until) == 0)
+            return true;
+        if (bhi_interrupt_signal())
+            return false;
+    }
+}
+
+void bhi_run_end_loads(struct bhi_run_request *request) {
+    struct bhi_opening *opening = request->opening;
+    if (!opening)
+        return;
+    (void)pthread_join(opening->thread, NULL);
+    (void)bh_buffer_release(opening->buffer);
+    free(opening);
+    request->opening = NULL;
+}
+
+static int load(struct bhi_run_request *request, struct bhi_run_binding *binding,
+                bh_context *context) {
+    struct bhi_complaint complaint;
+    struct bhi_opening *opening = start_opening(binding, context);
+    if (!opening)
+        return complain(binding, BH_NO_MEMORY, bh_status_text(BH_NO_MEMORY));
+    if (!await_opening(opening)) {
+        request->opening = opening;
+        return interrupted();
+    }
+    binding->buffer = opening->buffer;
+    const bh_status status = opening->status;
+    const bh_detail detail = opening->detail;
+    free(opening);
     if (status != BH_OK)
         return complain(binding, status,
                         detail.message[0] ? detail.message : bh_status_text(status));
@@ -97,7 +163,7 @@ int bhi_run_load_inputs(struct bhi_run_request *request, bh_context *context) {
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
         if (binding->in_path && !bhi_run_is_stdin(binding))
-            exit_status = load(binding, context);
+            exit_status = load(request, binding, context);
         if (bhi_interrupt_signal())
             exit_status = interrupted();
     }

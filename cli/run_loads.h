@@ -11,4 +11,7 @@ int bhi_run_load_inputs(struct bhi_run_request *request, bh_context *context);
  * Returns an exit status; where that is POISONED, *out_verdict is still to be told. */
 int bhi_run_await_inputs(struct bhi_run_request *request, bh_verdict *out_verdict);
 
+/* When the context has been destroyed: what a signal has interrupted ends then. */
+void bhi_run_end_loads(struct bhi_run_request *request);
+
 #endif

@@ -45,6 +45,7 @@ struct bhi_run_request {
     bool limits_memory;
     uint64_t memory_limit;
     bool json, verbose;
+    struct bhi_opening *opening; /* run_loads.c: a file that a signal has interrupted; NULL: none */
 };
 
 /* On failure nothing is owned; the complaint names the argument. */

@@ -199,6 +199,13 @@ for signal in INT TERM; do
     expect_status "$want"
     expect_stderr "cancelled by SIG$signal"
     expect_untouched
+    case_name="SIG$signal while a header is read"
+    export SCRIPT_FILE_HANG=1
+    interrupt $signal "${good[@]}"
+    unset SCRIPT_FILE_HANG
+    expect_status "$want"
+    expect_stderr "cancelled by SIG$signal"
+    expect_untouched
     case_name="SIG$signal ends a load"
     export SCRIPT_LOAD_HANG=1
     interrupt $signal "${good[@]}"

@@ -6,6 +6,7 @@
  *                            reflect, submit, event, map,
  *                            devices, doctor: what that call answers; default OK
  *   SCRIPT_FILE, SCRIPT_LOAD=STATUS   what bh_buffer_from_file answers, how the load ends
+ *   SCRIPT_FILE_HANG=1       bh_buffer_from_file returns when the context is destroyed
  *   SCRIPT_LOAD_HANG=1       loads stay pending until they are cancelled
  *   SCRIPT_LOAD_UNTIL=PATH   loads stay pending, half done, until there is such a file
  *   SCRIPT_FAIL_AT=N         SCRIPT_EVENT holds for the Nth submission only (from 1)
@@ -184,6 +185,14 @@ bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
     bh_status status = answer("SCRIPT_FILE", detail);
     if (status != BH_OK)
         return status;
+    if (getenv("SCRIPT_FILE_HANG")) {
+        pthread_mutex_lock(&lock);
+        while (!closed)
+            pthread_cond_wait(&changed, &lock);
+        pthread_mutex_unlock(&lock);
+        snprintf(detail->message, sizeof detail->message, "the path is %s", source->path);
+        return detail->status = BH_CLOSED;
+    }
     if (!bhi_npy_file_open(source->path, &file, &complaint)) {
         snprintf(detail->message, sizeof detail->message, "bh_buffer_from_file: %s: %.400s",
                  source->path, complaint.text);
