@@ -105,13 +105,17 @@ static bool is_free(const struct bhi_block *block) {
     return !bhi_list_empty(&block->age);
 }
 
+static bool is_shared(const struct bhi_block *block) {
+    return block->exposures.next->next != &block->exposures && !bhi_list_empty(&block->exposures);
+}
+
 /* Puts a FREE block where those who may have it look for it. */
 static void shelve(bh_context *context, struct bhi_block *block) {
     bhi_list_remove(&block->shelf);
     const struct bhi_list *first = block->exposures.next;
     if (first == &block->exposures)
         bhi_list_append(&context->pool.shelves[block->size_class], &block->shelf);
-    else if (first->next == &block->exposures)
+    else if (!is_shared(block))
         bhi_list_append(&BHI_CONTAINER(first, struct bhi_exposure, of_block)
                              ->worker->pool.shelves[block->size_class],
                         &block->shelf);
@@ -180,7 +184,10 @@ void bhi_pool_give(bh_context *context, struct bhi_block *block) {
         bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_exposure, of_block)->worker,
                                  block->id);
     }
-    bhi_list_append(&pool->ages, &block->age);
+    if (is_shared(block)) /* of use to nobody, until a death: it goes before all others */
+        bhi_list_insert_before(pool->ages.next, &block->age);
+    else
+        bhi_list_append(&pool->ages, &block->age);
     pool->stats.bytes += block->bytes;
     pool->stats.blocks++;
     shelve(context, block);

@@ -357,6 +357,38 @@ static void the_oldest_go_first(void) {
     bh_context_destroy(context);
 }
 
+/* What two workers have had is of use to nobody: it does not push out what is. */
+static void what_nobody_can_use_goes_first(void) {
+    bh_context_options options = fx_options();
+    options.pool_limit = 256 * KIB;
+    struct scene s = {.context = fx_context_with(options, NULL)};
+    s.a = fx_stream(s.context, "a", FX_SECONDS);
+    s.b = fx_stream(s.context, "b", FX_SECONDS);
+    bh_buffer *own[2];
+    for (int i = 0; i < 2; i++) {
+        own[i] = make(s.context, 64 * KIB, s.a, 0);
+        fill(s.a, own[i], 1);
+    }
+    bh_buffer *between[3]; /* a producer's and its consumer's */
+    for (int i = 0; i < 3; i++) {
+        between[i] = make(s.context, 64 * KIB, s.a, 0);
+        fill(s.a, between[i], 1);
+        fill(s.b, between[i], 2);
+    }
+    bh_buffer_release(own[0]);
+    bh_buffer_release(own[1]);
+    for (int i = 0; i < 3; i++)
+        bh_buffer_release(between[i]);
+    BHT_EQ(pool(s.context).blocks, 4);
+    BHT_EQ(pool(s.context).evictions, 1);
+    for (int i = 0; i < 2; i++)
+        own[i] = make(s.context, 64 * KIB, s.a, 0);
+    BHT_EQ(pool(s.context).hits, 2);
+    bh_buffer_release(own[0]);
+    bh_buffer_release(own[1]);
+    tear_down(&s);
+}
+
 static void a_limit_of_nothing(void) {
     bh_context_options options = fx_options();
     BHT_GE(options.pool_limit, 16 * MIB);
@@ -667,6 +699,7 @@ int main(int argc, char **argv) {
         BHT_TEST(more_than_the_cgroup_has),
         BHT_TEST(a_block_with_a_hole_is_not_used_again),
         BHT_TEST(the_oldest_go_first),
+        BHT_TEST(what_nobody_can_use_goes_first),
         BHT_TEST(a_limit_of_nothing),
         BHT_TEST(descriptors_are_bounded),
         BHT_TEST_WITH(sizes, 60, 0),
