@@ -31,6 +31,7 @@ static void free_kernel(struct bhi_doomed *doomed) {
     if (kernel->fd >= 0)
         close(kernel->fd);
     free(kernel->specializations);
+    free(kernel->declared);
     bhi_slab_give(&slab, kernel);
     bhi_context_unref(context);
 }

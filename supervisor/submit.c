@@ -95,6 +95,38 @@ static bool use_kernel(struct bhi_request *request, struct bh_kernel *kernel) {
     return true;
 }
 
+static const bh_kernel_binding *find_declared(const bh_kernel_info *info, uint32_t set,
+                                              uint32_t binding) {
+    for (uint32_t i = 0; i < info->binding_count; i++)
+        if (info->bindings[i].set == set && info->bindings[i].binding == binding)
+            return &info->bindings[i];
+    return NULL;
+}
+
+/* What |binding| may do: what the caller says, or what the module declares. Lock held. */
+static bh_status find_access(struct builder *builder, const struct bh_kernel *kernel,
+                             const bh_binding *binding, bh_access *out) {
+    *out = binding->access;
+    if (binding->access > BH_READ_WRITE || binding->access < BH_ACCESS_DECLARED)
+        return REFUSE(builder, "set %u binding %u: access %d is not a bh_access", binding->set,
+                      binding->binding, binding->access);
+    if (binding->access != BH_ACCESS_DECLARED)
+        return BH_OK;
+    if (!kernel->declared)
+        return REFUSE(
+            builder,
+            "set %u binding %u: what kernel \"%s\" declares is not known: give an access, "
+            "or call bh_kernel_reflect first",
+            binding->set, binding->binding, kernel->name);
+    const bh_kernel_binding *declared =
+        find_declared(kernel->declared, binding->set, binding->binding);
+    if (!declared)
+        return REFUSE(builder, "set %u binding %u: kernel \"%s\" has no such binding", binding->set,
+                      binding->binding, kernel->name);
+    *out = declared->access;
+    return BH_OK;
+}
+
 static bh_status add_binding(struct builder *builder, const struct bh_kernel *kernel,
                              const bh_binding *binding, struct bhi_cmd_binding *out,
                              bh_context *context) {
@@ -105,9 +137,10 @@ static bh_status add_binding(struct builder *builder, const struct bh_kernel *ke
     if (buffer->context != context)
         return REFUSE(builder, "set %u binding %u: the buffer belongs to another context",
                       binding->set, binding->binding);
-    if (binding->access < BH_READ || binding->access > BH_READ_WRITE)
-        return REFUSE(builder, "set %u binding %u: access %d is not a bh_access", binding->set,
-                      binding->binding, binding->access);
+    bh_access access;
+    bh_status status = find_access(builder, kernel, binding, &access);
+    if (status != BH_OK)
+        return status;
     if (binding->offset > buffer->size)
         return REFUSE(builder, "set %u binding %u: offset %llu is outside the buffer of %llu bytes",
                       binding->set, binding->binding, (unsigned long long)binding->offset,
@@ -126,7 +159,7 @@ static bh_status add_binding(struct builder *builder, const struct bh_kernel *ke
         .size = size,
         .set = binding->set,
         .binding = binding->binding,
-        .access = binding->access,
+        .access = access,
     };
     return BH_OK;
 }
@@ -137,13 +170,16 @@ static bh_status add_binding(struct builder *builder, const struct bh_kernel *ke
 static bool use_bindings(struct bhi_request *request, const bh_binding *bindings,
                          const struct bhi_cmd_binding *encoded, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
-        if ((bindings[i].access & BH_READ) && !use(request, bindings[i].buffer, true, false, false))
+        if ((encoded[i].access & BH_READ) && !use(request, bindings[i].buffer, true, false, false))
             return false;
-    for (uint32_t i = 0; i < count; i++)
-        if ((bindings[i].access & BH_WRITE) &&
-            !use(request, bindings[i].buffer, bindings[i].access & BH_READ, true,
-                 encoded[i].offset == 0 && encoded[i].size == bindings[i].buffer->size))
+    for (uint32_t i = 0; i < count; i++) {
+        /* A module's writeonly is no promise to overwrite anything. */
+        bool whole = bindings[i].access != BH_ACCESS_DECLARED && encoded[i].offset == 0 &&
+                     encoded[i].size == bindings[i].buffer->size;
+        if ((encoded[i].access & BH_WRITE) &&
+            !use(request, bindings[i].buffer, encoded[i].access & BH_READ, true, whole))
             return false;
+    }
     return true;
 }
 
@@ -504,6 +540,22 @@ static bh_status reflect_once(bh_kernel *kernel, bh_stream *stream, uint64_t dea
     return status;
 }
 
+/* For BH_ACCESS_DECLARED. What was said first holds: a later worker could be a liar. */
+static bh_status remember(struct bh_kernel *kernel, const bh_kernel_info *info, bh_detail *detail) {
+    bh_kernel_info *declared = malloc(sizeof *declared);
+    if (!declared)
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_kernel_reflect");
+    *declared = *info;
+    bhi_context_lock(kernel->context);
+    if (!kernel->declared) {
+        kernel->declared = declared;
+        declared = NULL;
+    }
+    bhi_context_unlock(kernel->context);
+    free(declared);
+    return BH_OK;
+}
+
 BH_API bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
                                    bh_kernel_info *out_info, bh_detail *detail) {
     if (!out_info)
@@ -515,5 +567,5 @@ BH_API bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_
     do {
         status = reflect_once(kernel, stream, deadline_ns, out_info, detail);
     } while (status == BH_PENDING);
-    return status;
+    return status == BH_OK ? remember(kernel, out_info, detail) : status;
 }

@@ -452,7 +452,12 @@ BH_API bh_status bh_kernel_release(bh_kernel *kernel);
 typedef enum bh_binding_kind { BH_STORAGE_BUFFER = 1, BH_UNIFORM_BUFFER = 2 } bh_binding_kind;
 
 /* Bits. What a command does with a buffer: drives dependencies and poison. */
-typedef enum bh_access { BH_READ = 1, BH_WRITE = 2, BH_READ_WRITE = 3 } bh_access;
+typedef enum bh_access {
+    BH_ACCESS_DECLARED = 0, /* in a bh_binding: what the kernel declares (bh_kernel_reflect) */
+    BH_READ = 1,
+    BH_WRITE = 2,
+    BH_READ_WRITE = 3,
+} bh_access;
 
 typedef struct bh_kernel_binding {
     uint32_t set, binding;
@@ -476,7 +481,10 @@ BH_API BH_MUST_USE bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *str
                                                bh_event **out_event, bh_detail *detail);
 /* Prepares the kernel and tells what it binds. Blocks, |timeout_ns| at most; when that passes the
  * compile goes on, bounded by the stream's deadline (use bh_kernel_prepare to wait in parts, or to
- * cancel). Returns BH_OK, BH_TIMEOUT, or the verdict's code with its message in |detail|. */
+ * cancel). Returns BH_OK, BH_TIMEOUT, BH_NO_MEMORY, or the verdict's code with its message in
+ * |detail|. What the first such call is told is what BH_ACCESS_DECLARED stands for with this
+ * kernel, on every stream: so call it on a stream whose worker is to be believed, one that has not
+ * run what others have written. */
 BH_API BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream,
                                                uint64_t timeout_ns, bh_kernel_info *out_info,
                                                bh_detail *detail);
@@ -484,8 +492,10 @@ BH_API BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *str
 /* -- submissions ---------------------------------------------------------------------------- */
 
 /* |offset| and |size| give a range of the buffer; size BH_WHOLE_SIZE is the rest of it. |access|
- * is what the command may do: BH_WRITE promises that the command overwrites the range. It may be
- * less than the kernel declares: a kernel that is seen to store into what it was given to read is
+ * is what the command may do: BH_WRITE promises that the command overwrites the range.
+ * BH_ACCESS_DECLARED is what the kernel's module declares, as bh_kernel_reflect has told (before:
+ * INVALID_ARGUMENT); a module's writeonly does not promise to overwrite anything. It may be less
+ * than the kernel declares: a kernel that is seen to store into what it was given to read is
  * BINDING_MISMATCH, and one that stores unseen does not get through, since a worker cannot change
  * what the submissions that it was given only read (it dies of SIGSEGV, or writes into a copy,
  * WORKER_SIGNAL or READY); the bytes stay as they are. |offset| has to be a multiple of what the

@@ -83,14 +83,15 @@ static void commands(void) {
         {.buffer = buffer, .offset = 4, .size = UINT64_MAX - 1, .access = BH_READ},
         {.buffer = buffer, .offset = 0, .size = 0, .access = BH_READ},
     };
-    static const char *const words[] = {"NULL",
-                                        "another context",
-                                        "access 0 is not a bh_access",
-                                        "access 4 is not a bh_access",
-                                        "offset",
-                                        "size",
-                                        "size",
-                                        "size"};
+    static const char *const words[] = {
+        "NULL",
+        "another context",
+        "declares is not known: give an access, or call bh_kernel_reflect first",
+        "access 4 is not a bh_access",
+        "offset",
+        "size",
+        "size",
+        "size"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         c = good;
         c.bindings = &bad[i];

@@ -1,0 +1,163 @@
+/* What a binding may do where the caller leaves that to the kernel: what its module declares (B5).
+ */
+#include "fixture.h"
+
+#include <stdio.h>
+
+struct scene {
+    bh_context *context;
+    bh_stream *stream;
+    bh_kernel *square, *saxpy;
+    bh_buffer *x, *y;
+};
+
+static struct scene set_up(void) {
+    struct scene s = {.context = fx_context(NULL)};
+    s.stream = fx_stream(s.context, "a", FX_SECONDS);
+    s.square = fx_kernel(s.context, "square");
+    s.saxpy = fx_kernel(s.context, "saxpy");
+    s.x = fx_words(s.context, 64, 0x40000000); /* 2 */
+    s.y = fx_words(s.context, 64, 0x3f800000); /* 1 */
+    return s;
+}
+
+static void tear_down(struct scene *s) {
+    bh_buffer_release(s->x);
+    bh_buffer_release(s->y);
+    bh_kernel_release(s->square);
+    bh_kernel_release(s->saxpy);
+    bh_stream_release(s->stream);
+    BHT_EQ(bh_context_destroy(s->context), BH_OK);
+}
+
+static void reflect(const struct scene *s, bh_kernel *kernel) {
+    static bh_kernel_info info;
+    bh_detail detail;
+    if (bh_kernel_reflect(kernel, s->stream, FX_SECONDS, &info, &detail) != BH_OK)
+        BHT_FAIL("bh_kernel_reflect: %s", detail.message);
+}
+
+/* |kernel| on x and y, with what it declares. */
+static bh_status launch(const struct scene *s, bh_kernel *kernel, bh_access x, bh_access y,
+                        bh_event **out_event, bh_detail *detail) {
+    const struct {
+        float a;
+        uint32_t n;
+    } push = {3, 64};
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = x},
+        {.binding = 1, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = y},
+    };
+    const uint32_t groups[3] = {1, 1, 1};
+    return bh_launch(s->stream, kernel, groups, bindings, 2, kernel == s->saxpy ? &push : NULL,
+                     kernel == s->saxpy ? sizeof push : 0, out_event, detail);
+}
+
+static bh_event *run(const struct scene *s, bh_kernel *kernel, bh_access x, bh_access y) {
+    bh_event *event = NULL;
+    bh_detail detail;
+    if (launch(s, kernel, x, y, &event, &detail) != BH_OK)
+        BHT_FAIL("bh_launch: %s", detail.message);
+    return event;
+}
+
+static void refuses(const struct scene *s, bh_kernel *kernel, const char *words) {
+    bh_event *event = NULL;
+    bh_detail detail;
+    BHT_EQ(launch(s, kernel, BH_ACCESS_DECLARED, BH_ACCESS_DECLARED, &event, &detail),
+           BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, words);
+    BHT_TRUE(event == NULL);
+}
+
+static void not_before_it_is_known(void) {
+    struct scene s = set_up();
+    refuses(&s, s.square, "set 0 binding 0: what kernel \"square\" declares is not known");
+    bh_event *event = NULL;
+    BHT_EQ(bh_kernel_prepare(s.square, s.stream, &event, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    refuses(&s, s.square, "call bh_kernel_reflect first"); /* nobody has asked */
+    reflect(&s, s.square);
+    event = run(&s, s.square, BH_ACCESS_DECLARED, BH_ACCESS_DECLARED);
+    fx_expect(event, BH_OK);
+    BHT_EQ(fx_pointer(s.y)[63], 0x40800000); /* 4 */
+    bh_event_release(event);
+    bh_kernel *empty = fx_kernel(s.context, "empty");
+    reflect(&s, empty);
+    refuses(&s, empty, "kernel \"empty\" has no such binding");
+    bh_kernel_release(empty);
+    tear_down(&s);
+}
+
+/* Poisons a buffer: a kernel that does not end has it to write. */
+static void poison(const struct scene *s, bh_buffer *buffer) {
+    bh_kernel *gate = fx_kernel(s->context, "gate");
+    bh_event *event = fx_gate(s->stream, gate, buffer);
+    fx_await_gate(buffer);
+    fx_kill(fx_ready(s->stream), SIGKILL);
+    fx_expect(event, BH_WORKER_SIGNAL);
+    bh_event_release(event);
+    bh_kernel_release(gate);
+}
+
+static bh_status content(bh_buffer *buffer) {
+    void *pointer;
+    return bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, NULL);
+}
+
+/* readonly: what is only read stays CLEAN where the submission is poisoned; and poison comes in. */
+static void what_is_only_read(void) {
+    struct scene s = set_up();
+    reflect(&s, s.saxpy);
+    poison(&s, s.y); /* which saxpy reads and writes */
+    bh_event *event = run(&s, s.saxpy, BH_ACCESS_DECLARED, BH_ACCESS_DECLARED);
+    fx_expect(event, BH_WORKER_SIGNAL);
+    BHT_EQ(fx_verdict(event).hops, 1);
+    bh_event_release(event);
+    BHT_EQ(content(s.x), BH_OK);
+    BHT_EQ(content(s.y), BH_WORKER_SIGNAL);
+    tear_down(&s);
+}
+
+/* writeonly is no promise to overwrite: what was poisoned stays so, until a caller promises it. */
+static void what_is_only_written(void) {
+    struct scene s = set_up();
+    reflect(&s, s.square);
+    poison(&s, s.y);
+    bh_event *event = run(&s, s.square, BH_ACCESS_DECLARED, BH_ACCESS_DECLARED);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    BHT_EQ(content(s.y), BH_WORKER_SIGNAL);
+    event = run(&s, s.square, BH_ACCESS_DECLARED, BH_WRITE);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    BHT_EQ(content(s.y), BH_OK);
+    tear_down(&s);
+}
+
+/* The caller may say less than the module does: y of saxpy, not decorated, given to read. */
+static void narrowed_by_the_caller(void) {
+    struct scene s = set_up();
+    reflect(&s, s.saxpy);
+    bh_event *event = run(&s, s.saxpy, BH_ACCESS_DECLARED, BH_READ);
+    fx_expect(event, BH_BINDING_MISMATCH);
+    BHT_EQ(fx_verdict(event).executed, BH_EXECUTED_NO);
+    bh_event_release(event);
+    BHT_EQ(content(s.y), BH_OK);
+    event = run(&s, s.saxpy, BH_ACCESS_DECLARED, BH_ACCESS_DECLARED);
+    fx_expect(event, BH_OK);
+    BHT_EQ(fx_pointer(s.y)[0], 0x40e00000); /* 3 * 2 + 1 */
+    bh_event_release(event);
+    tear_down(&s);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(not_before_it_is_known),
+        BHT_TEST(what_is_only_read),
+        BHT_TEST(what_is_only_written),
+        BHT_TEST(narrowed_by_the_caller),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
