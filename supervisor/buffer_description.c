@@ -68,10 +68,6 @@ static bool reach(const bh_description *d, int64_t *out_before, int64_t *out_aft
 
 /* |d|: a copy, whose strides are filled in. */
 static bh_status check(bh_description *d, uint64_t size, bh_detail *detail) {
-    if (d->struct_size != sizeof *d)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": struct_size is %zu, not %zu: call bh_description_init",
-                        d->struct_size, sizeof *d);
     if (!known_type(d->kind, d->bits))
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": kind %d does not come with %u bits",
                         (int)d->kind, d->bits);
@@ -123,6 +119,11 @@ BH_API bh_status bh_buffer_describe(bh_buffer *buffer, const bh_description *des
     if (bhi_context_forked(buffer->context))
         return bhi_context_refuse(CALL, detail);
     bh_description *copy = NULL;
+    /* Before all else: a caller's older struct is shorter. */
+    if (description && description->struct_size != sizeof *description)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": struct_size is %zu, not %zu: call bh_description_init",
+                        description->struct_size, sizeof *description);
     if (description) {
         copy = malloc(sizeof *copy);
         if (!copy)
