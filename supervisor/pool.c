@@ -169,7 +169,7 @@ void bhi_pool_trim(bh_context *context, uint64_t bytes) {
 
 void bhi_pool_give(bh_context *context, struct bhi_block *block) {
     struct bhi_pool *pool = &context->pool;
-    if (pool->closed || !pool->most) {
+    if (pool->closed || !pool->most || block->haunted) {
         bhi_pool_discard(context, block);
         return;
     }
@@ -198,8 +198,15 @@ void bhi_pool_worker_died(struct bhi_worker *worker) {
         struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_worker);
         struct bhi_block *block = exposure->block;
         drop_exposure(exposure);
-        if (is_free(block))
+        block->haunted = block->haunted || worker->undead;
+        if (!is_free(block))
+            continue;
+        if (block->haunted) {
+            unshelve(worker->context, block);
+            bhi_pool_discard(worker->context, block);
+        } else {
             shelve(worker->context, block);
+        }
     }
 }
 

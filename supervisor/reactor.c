@@ -26,6 +26,7 @@
 #define DEAF_NS         (5ull * 1000000)    /* between two tries to have a descriptor */
 #define SWEEP_NS        (20ull * 1000000)
 #define CLOSE_GRACE_NS  (10000ull * 1000000) /* for everything to die when the context closes */
+#define PATIENCE_NS     (3000ull * 1000000)  /* for a loader to end that was killed */
 #define MAX_SOCKETS     8192
 
 struct bhi_reactor {
@@ -91,6 +92,13 @@ static bool confirmed_dead(const struct bhi_worker *worker, uint64_t now_ns) {
     return worker->zygote->state == BHI_ZYGOTE_LOST || worker->reap_deadline_ns <= now_ns;
 }
 
+/* A loader hangs where its file does, and there not even SIGKILL need end it: not its deadline, not
+ * a cancel, and no load that waits behind. All that it can still do is to finish the system call
+ * that it is in. One that has a device is waited for: the device may go on writing. */
+static uint64_t patience_ends_ns(const struct bhi_worker *worker) {
+    return worker->loads && worker->killed_ns ? worker->killed_ns + PATIENCE_NS : BH_FOREVER;
+}
+
 static void bury_worker(struct bhi_worker *worker) {
     bh_context *context = worker->context;
     BHI_STEP_POINT("worker_due", worker);
@@ -130,12 +138,16 @@ static uint64_t bury_workers(bh_context *context) {
         bhi_context_lock(context);
         BHI_LIST_EACH(node, &context->workers) {
             struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-            if (confirmed_dead(worker, now_ns)) {
+            bool confirmed = confirmed_dead(worker, now_ns);
+            if (confirmed || patience_ends_ns(worker) <= now_ns) {
+                worker->undead = !confirmed && !worker->reap_deadline_ns;
+                worker->zygote->held = worker->zygote->held || worker->undead;
                 dead = worker;
                 break;
             }
-            if (worker->reap_deadline_ns && worker->reap_deadline_ns < look_again)
-                look_again = worker->reap_deadline_ns;
+            if (worker->reap_deadline_ns)
+                look_again = min_ns(look_again, worker->reap_deadline_ns);
+            look_again = min_ns(look_again, patience_ends_ns(worker));
         }
         bhi_context_unlock(context);
         if (!dead)
@@ -157,8 +169,10 @@ static void bury_zygotes(bh_context *context) {
     /* Only this thread changes the list. */
     BHI_LIST_EACH_SAFE(node, &context->zygotes) {
         struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
-        /* The warden reaps its zygote, then ends by itself. */
-        bool over = zygote->warden_pidfd < 0 || (zygote->gone && zygote->warden_gone);
+        /* The warden reaps its zygote, then ends by itself. A zygote is pid 1 of its namespace, and
+         * cannot end before all that is in there: where one of its loaders was given up, so is it. */
+        bool gone = zygote->gone || zygote->held;
+        bool over = zygote->warden_pidfd < 0 || (gone && zygote->warden_gone);
         if (zygote->state != BHI_ZYGOTE_LOST || !over || has_workers(context, zygote))
             continue;
         bhi_reactor_unwatch(context, zygote->socket);
@@ -382,6 +396,11 @@ static void begin_closing(bh_context *context) {
 static void give_up(bh_context *context) {
     while (!bhi_list_empty(&context->workers))
         bury_worker(BHI_CONTAINER(context->workers.next, struct bhi_worker, link));
+    BHI_LIST_EACH(node, &context->zygotes) {
+        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        zygote->held = zygote->warden_gone = true;
+    }
+    bury_zygotes(context);
 }
 
 static void *run(void *argument) {

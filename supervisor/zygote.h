@@ -37,6 +37,7 @@ struct bhi_zygote {
     int warden_pidfd;
     struct bhi_source socket_source, pidfd_source, warden_source;
     uint64_t start_deadline_ns;
+    bool held; /* a loader of it was given up, and keeps it */
     bool gone; /* it, or the warden before it was born, is dead */
     bool warden_gone;
     bool deaf; /* its socket is not listened to: the host has no descriptor for what comes */
