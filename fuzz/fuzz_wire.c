@@ -35,6 +35,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     FUZZ_CHECK((decoded & (decoded - 1)) == 0);
     /* Malformed is malformed, whoever looks at it. */
     FUZZ_CHECK(malformed == 0 || malformed == sizeof directions / sizeof directions[0] *
-                                             sizeof states / sizeof states[0]);
+                                                  sizeof states / sizeof states[0]);
     return 0;
 }

@@ -106,7 +106,8 @@ static int start(bh_context *context, struct bhi_opener **out_opener) {
 }
 
 /* The context's, referenced; made where there is none. One that has other rights than the calling
- * thread has would open what this thread may not: it is replaced, and ends when nobody waits for it. */
+ * thread has would open what this thread may not: it is replaced, and ends when nobody waits for
+ * it. */
 static bh_status get(bh_context *context, const char *call, struct bhi_opener **out_opener,
                      bh_detail *detail) {
     uint8_t rights[BHI_RIGHTS_BYTES];
@@ -239,7 +240,8 @@ static int ask(const struct bhi_opener *opener, const struct request *request, i
     return error;
 }
 
-/* Until there is something at |socket|. False: the time is over, or the opener's socket has ended. */
+/* Until there is something at |socket|. False: the time is over, or the opener's socket has ended.
+ */
 static bool await(const struct bhi_opener *opener, int socket, uint64_t by_ns, bool *out_ended) {
     *out_ended = false;
     for (;;) {

@@ -17,8 +17,8 @@
 
 /* What became of a file. */
 struct bhi_opening {
-    int error;                     /* errno of why it cannot be opened; 0: it is open */
-    char what[64];                 /* which call failed, or why; empty: open itself */
+    int error;     /* errno of why it cannot be opened; 0: it is open */
+    char what[64]; /* which call failed, or why; empty: open itself */
     struct bhi_msg_opened opened;
     int socket; /* the caller's, to be let go; -1 where it is not open */
 };

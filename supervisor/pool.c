@@ -1,4 +1,5 @@
 #include "pool.h"
+#include "check.h"
 #include "core/detail.h"
 #include "worker_proc.h"
 
@@ -169,7 +170,7 @@ void bhi_pool_trim(bh_context *context, uint64_t bytes) {
 
 void bhi_pool_give(bh_context *context, struct bhi_block *block) {
     struct bhi_pool *pool = &context->pool;
-    if (pool->closed || !pool->most || block->haunted) {
+    if (pool->closed || !pool->most) {
         bhi_pool_discard(context, block);
         return;
     }
@@ -194,19 +195,15 @@ void bhi_pool_close(bh_context *context) {
 }
 
 void bhi_pool_worker_died(struct bhi_worker *worker) {
+    /* One that was given up may still finish a write. It was a loader, and what loaders fill is
+     * never of the pool (bhi_buffer_make): nobody gets that memory again. */
+    BHI_CHECK(!worker->undead || bhi_list_empty(&worker->pool.exposures));
     BHI_LIST_EACH_SAFE(node, &worker->pool.exposures) {
         struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_worker);
         struct bhi_block *block = exposure->block;
         drop_exposure(exposure);
-        block->haunted = block->haunted || worker->undead;
-        if (!is_free(block))
-            continue;
-        if (block->haunted) {
-            unshelve(worker->context, block);
-            bhi_pool_discard(worker->context, block);
-        } else {
+        if (is_free(block))
             shelve(worker->context, block);
-        }
     }
 }
 

@@ -37,7 +37,6 @@ struct bhi_block {
     struct bhi_list shelf;     /* FREE: among those that may be handed to the same buffers */
     struct bhi_list exposures; /* bhi_exposure.of_block */
     bool spoilt;               /* a submission that used it failed: see bhi_pool_give */
-    bool haunted;              /* a worker had it that was given up: nobody gets it again */
 };
 
 /* |worker| has been given |block|, and lives. */
@@ -75,8 +74,7 @@ void bhi_pool_discard(bh_context *context, struct bhi_block *block);
 void bhi_pool_trim(bh_context *context, uint64_t bytes);
 /* From now on nothing is kept. */
 void bhi_pool_close(bh_context *context);
-/* It is confirmed dead: what only it had is everybody's again. One that was given up has it for as
- * long as the kernel likes: that is nobody's again. */
+/* It is confirmed dead: what only it had is everybody's again. */
 void bhi_pool_worker_died(struct bhi_worker *worker);
 
 #endif

@@ -25,6 +25,7 @@
 #define WARDEN_GRACE_NS (1000ull * 1000000) /* to follow its zygote */
 #define DEAF_NS         (5ull * 1000000)    /* between two tries to have a descriptor */
 #define SWEEP_NS        (20ull * 1000000)
+#define SWEEP_MOST_NS   (2000ull * 1000000)
 #define CLOSE_GRACE_NS  (10000ull * 1000000) /* for everything to die when the context closes */
 #define PATIENCE_NS     (3000ull * 1000000)  /* for a loader to end that was killed */
 #define MAX_SOCKETS     8192
@@ -170,7 +171,8 @@ static void bury_zygotes(bh_context *context) {
     BHI_LIST_EACH_SAFE(node, &context->zygotes) {
         struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
         /* The warden reaps its zygote, then ends by itself. A zygote is pid 1 of its namespace, and
-         * cannot end before all that is in there: where one of its loaders was given up, so is it. */
+         * cannot end before all that is in there: where one of its loaders was given up, so is it.
+         */
         bool gone = zygote->gone || zygote->held;
         bool over = zygote->warden_pidfd < 0 || (gone && zygote->warden_gone);
         if (zygote->state != BHI_ZYGOTE_LOST || !over || has_workers(context, zygote))
@@ -336,8 +338,15 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
     uint64_t look_again = BH_FOREVER;
     BHI_LIST_EACH_SAFE(node, &context->zygotes) {
         struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
-        if (bhi_zygote_sweep(zygote))
-            look_again = min_ns(look_again, now_ns + SWEEP_NS);
+        if (zygote->sweep_at_ns <= now_ns) {
+            /* A group stays as long as a process that cannot be ended: less and less often. */
+            uint64_t pause_ns = zygote->sweep_pause_ns ? 2 * zygote->sweep_pause_ns : SWEEP_NS;
+            bool left = bhi_zygote_sweep(zygote);
+            zygote->sweep_pause_ns = left ? min_ns(pause_ns, SWEEP_MOST_NS) : 0;
+            zygote->sweep_at_ns = left ? now_ns + zygote->sweep_pause_ns : 0;
+        }
+        if (zygote->sweep_at_ns)
+            look_again = min_ns(look_again, zygote->sweep_at_ns);
         if (zygote->deaf && zygote->state != BHI_ZYGOTE_LOST) {
             if (zygote->listen_at_ns <= now_ns) {
                 zygote->listen_at_ns = now_ns + DEAF_NS;

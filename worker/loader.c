@@ -121,8 +121,8 @@ static int look_at_file(int socket) {
     if (length <= 0) {
         return length == 0 ? -EAGAIN : length;
     }
-    if (count == 1 && bhi_wire_decode(bytes, (size_t)length, BHI_O2S, BHI_WS_ANY, &message, NULL,
-                                      0) == 0 &&
+    if (count == 1 &&
+        bhi_wire_decode(bytes, (size_t)length, BHI_O2S, BHI_WS_ANY, &message, NULL, 0) == 0 &&
         message.type == BHI_MSG_OPENED) {
         return fd;
     }

@@ -223,8 +223,8 @@ static void take_socket(int fd) {
 static bool take(int *out_host) {
     struct bhi_message message;
     int fds[BHI_FDPASS_MAX];
-    const int r = bhi_fdpass_recv_message(BHI_HOST_SOCKET, BHI_S2O, &message, fds, MSG_DONTWAIT,
-                                          NULL, 0);
+    const int r =
+        bhi_fdpass_recv_message(BHI_HOST_SOCKET, BHI_S2O, &message, fds, MSG_DONTWAIT, NULL, 0);
     if (r <= 0) {
         return r == -EAGAIN || r == -EINTR;
     }

@@ -5,9 +5,9 @@
  *     ▲                                                       │ open, fstat, fstatfs
  *     └── what it is, and at the same socket the file ────────┘
  *
- * On a dead mount each of these calls may hang, close() among them (FUSE sends a FLUSH on each), and
- * not even SIGKILL ends a thread in some of them. Here that costs a thread. The main thread calls
- * nothing of a file's: it goes on taking requests, and exits when the host is gone. */
+ * On a dead mount each of these calls may hang, close() among them (FUSE sends a FLUSH on each),
+ * and not even SIGKILL ends a thread in some of them. Here that costs a thread. The main thread
+ * calls nothing of a file's: it goes on taking requests, and exits when the host is gone. */
 #ifndef BHI_OPENER_H
 #define BHI_OPENER_H
 

@@ -12,7 +12,8 @@ static const char introduction[] =
     "<!-- Generated from ipc/*.def by the target gen_docs. Do not edit: change the table. -->\n"
     "# Protocol\n"
     "\n"
-    "What passes between the supervisor (the host process), the zygote, the workers and the opener. "
+    "What passes between the supervisor (the host process), the zygote, the workers and the "
+    "opener. "
     "All of it is declared\n"
     "once, in `ipc/*.def`; the structs, the encoder, the decoder (which is the validator), this "
     "page, the tests\n"
@@ -92,12 +93,9 @@ static void states(uint32_t bits) {
 }
 
 static const char *const directions[] = {
-    [BHI_W2S] = "worker to supervisor",
-    [BHI_S2W] = "supervisor to worker",
-    [BHI_S2Z] = "supervisor to zygote",
-    [BHI_Z2S] = "zygote to supervisor",
-    [BHI_S2O] = "supervisor to opener",
-    [BHI_O2S] = "opener to supervisor",
+    [BHI_W2S] = "worker to supervisor", [BHI_S2W] = "supervisor to worker",
+    [BHI_S2Z] = "supervisor to zygote", [BHI_Z2S] = "zygote to supervisor",
+    [BHI_S2O] = "supervisor to opener", [BHI_O2S] = "opener to supervisor",
 };
 
 static void message_head(uint32_t type, size_t field_count) {

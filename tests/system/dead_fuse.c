@@ -21,7 +21,7 @@ static struct {
     char folder[64];
     pthread_t thread;
     _Atomic int at;
-    _Atomic bool direct, stop, resting;
+    _Atomic bool direct, stop, resting, ready;
     _Atomic unsigned swallowed;
 } dead = {.fd = -1};
 
@@ -64,8 +64,14 @@ static void serve(const struct fuse_in_header *in, const void *body) {
     case FUSE_INIT: {
         const struct fuse_init_in *init = body;
         const struct fuse_init_out out = {
-            .major = 7, .minor = 31, .max_readahead = init->max_readahead, .max_write = 4096};
+            .major = 7,
+            .minor = 31,
+            .max_readahead = init->max_readahead,
+            /* Lookups beside each other, and reads that can be killed. */
+            .flags = FUSE_PARALLEL_DIROPS | FUSE_ASYNC_READ,
+            .max_write = 4096};
         answer(in->unique, 0, &out, sizeof out);
+        atomic_store(&dead.ready, true);
         break;
     }
     case FUSE_LOOKUP: {
@@ -164,6 +170,7 @@ void dead_mount(void) {
     if (mount("dead", dead.folder, "fuse", MS_NOSUID | MS_NODEV, options) != 0)
         BHT_FAIL("a FUSE file system cannot be mounted: %s", strerror(errno));
     BHT_EQ(pthread_create(&dead.thread, NULL, run, NULL), 0);
+    WAIT_UNTIL(atomic_load(&dead.ready), 20000);
 }
 
 void dead_set(enum dead_at at, bool direct) {
