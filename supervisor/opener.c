@@ -8,11 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
@@ -26,6 +28,7 @@ struct bhi_opener {
     _Atomic uint32_t refs;
     int socket, pidfd;
     uint8_t rights[BHI_RIGHTS_BYTES];
+    _Atomic uint64_t silent_since_ns; /* it took nothing that was asked since; 0: it did */
 };
 
 /* -- its life --------------------------------------------------------------------------------- */
@@ -212,8 +215,10 @@ static int current_folder(void) {
 
 /* Sends |request|. *out_socket is where the answer comes. Returns 0 or -errno; -EPIPE, -EAGAIN: the
  * opener does not hear. */
-static int ask(const struct bhi_opener *opener, const struct request *request, int *out_socket) {
-    int pair[2];
+static int ask(struct bhi_opener *opener, const struct request *request, int *out_socket) {
+    int pair[2], unread;
+    if (ioctl(opener->socket, SIOCOUTQ, &unread) == 0 && unread == 0)
+        atomic_store(&opener->silent_since_ns, 0); /* nobody may have waited for its word */
     int error = bhi_fdpass_pair(pair);
     if (error)
         return error;
@@ -263,15 +268,21 @@ static bool await(const struct bhi_opener *opener, int socket, uint64_t by_ns, b
 enum heard { HEARD, LOST, LATE };
 
 /* The answer. LOST: the opener has died, or does not do what it should. */
-static enum heard hear(const struct bhi_opener *opener, int socket, uint64_t deadline_ns,
+static enum heard hear(struct bhi_opener *opener, int socket, uint64_t deadline_ns,
                        struct bhi_message *out) {
-    uint64_t taken_ns = bhi_deadline_ns(TAKEN_NS);
+    /* One that was killed and is stuck in the kernel keeps its sockets: it is silent, that is all.
+     * Who waits for less than it may take to start has no say in that alone. */
+    uint64_t since_ns = 0, now_ns = bhi_now_ns();
+    if (atomic_compare_exchange_strong(&opener->silent_since_ns, &since_ns, now_ns))
+        since_ns = now_ns;
+    uint64_t taken_ns = since_ns + TAKEN_NS;
     bool taken = false;
     for (;;) {
         uint8_t bytes[BHI_WIRE_MAX];
         bool ended;
         uint64_t by_ns = !taken && taken_ns < deadline_ns ? taken_ns : deadline_ns;
-        if (!await(opener, socket, by_ns, &ended) && (ended || !taken))
+        if (!await(opener, socket, by_ns, &ended) &&
+            (ended || (!taken && taken_ns <= bhi_now_ns())))
             return LOST;
         /* Without room for descriptors none comes: the packet keeps them. */
         ssize_t length = recv(socket, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
@@ -284,6 +295,7 @@ static enum heard hear(const struct bhi_opener *opener, int socket, uint64_t dea
         if (taken || recv(socket, bytes, sizeof bytes, MSG_DONTWAIT) != length)
             return LOST;
         taken = true;
+        atomic_store(&opener->silent_since_ns, 0);
     }
 }
 
