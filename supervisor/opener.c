@@ -276,7 +276,7 @@ static enum heard hear(struct bhi_opener *opener, int socket, uint64_t deadline_
     if (atomic_compare_exchange_strong(&opener->silent_since_ns, &since_ns, now_ns))
         since_ns = now_ns;
     uint64_t taken_ns = since_ns + TAKEN_NS;
-    bool taken = false;
+    bool taken = false, reset = false;
     for (;;) {
         uint8_t bytes[BHI_WIRE_MAX];
         bool ended;
@@ -286,6 +286,10 @@ static enum heard hear(struct bhi_opener *opener, int socket, uint64_t deadline_
             return LOST;
         /* Without room for descriptors none comes: the packet keeps them. */
         ssize_t length = recv(socket, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+        if (length < 0 && errno == ECONNRESET && !reset) {
+            reset = true; /* it has not read the path; its answer is behind this */
+            continue;
+        }
         if (length < 0)
             return errno == EAGAIN ? LATE : LOST;
         if (bhi_wire_decode(bytes, (size_t)length, BHI_O2S, BHI_WS_ANY, out, NULL, 0) != 0)

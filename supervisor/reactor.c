@@ -85,11 +85,17 @@ void bhi_reactor_unwatch(bh_context *context, int fd) {
 
 /* -- the dead -------------------------------------------------------------------------------- */
 
+/* A zygote is pid 1 of its namespace, and cannot end before all that is in there: where one of its
+ * loaders was given up, killed is as gone as it gets. */
+static bool is_gone(const struct bhi_zygote *zygote) {
+    return zygote->gone || (zygote->held && zygote->state == BHI_ZYGOTE_LOST);
+}
+
 static bool confirmed_dead(const struct bhi_worker *worker, uint64_t now_ns) {
     if (worker->exit_known)
         return true;
     if (!worker->reap_deadline_ns)
-        return worker->pidfd < 0 && worker->zygote->gone; /* never born */
+        return worker->pidfd < 0 && is_gone(worker->zygote); /* never born */
     return worker->zygote->state == BHI_ZYGOTE_LOST || worker->reap_deadline_ns <= now_ns;
 }
 
@@ -170,11 +176,8 @@ static void bury_zygotes(bh_context *context) {
     /* Only this thread changes the list. */
     BHI_LIST_EACH_SAFE(node, &context->zygotes) {
         struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
-        /* The warden reaps its zygote, then ends by itself. A zygote is pid 1 of its namespace, and
-         * cannot end before all that is in there: where one of its loaders was given up, so is it.
-         */
-        bool gone = zygote->gone || zygote->held;
-        bool over = zygote->warden_pidfd < 0 || (gone && zygote->warden_gone);
+        /* The warden reaps its zygote, then ends by itself. */
+        bool over = zygote->warden_pidfd < 0 || (is_gone(zygote) && zygote->warden_gone);
         if (zygote->state != BHI_ZYGOTE_LOST || !over || has_workers(context, zygote))
             continue;
         bhi_reactor_unwatch(context, zygote->socket);
