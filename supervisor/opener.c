@@ -265,6 +265,14 @@ static bool await(const struct bhi_opener *opener, int socket, uint64_t by_ns, b
     }
 }
 
+/* Where the other end was closed with our path unread, that is told once, before its last words. */
+static ssize_t receive(int socket, uint8_t bytes[BHI_WIRE_MAX], int flags) {
+    ssize_t length = recv(socket, bytes, BHI_WIRE_MAX, flags | MSG_DONTWAIT);
+    return length < 0 && errno == ECONNRESET
+               ? recv(socket, bytes, BHI_WIRE_MAX, flags | MSG_DONTWAIT)
+               : length;
+}
+
 enum heard { HEARD, LOST, LATE };
 
 /* The answer. LOST: the opener has died, or does not do what it should. */
@@ -276,7 +284,7 @@ static enum heard hear(struct bhi_opener *opener, int socket, uint64_t deadline_
     if (atomic_compare_exchange_strong(&opener->silent_since_ns, &since_ns, now_ns))
         since_ns = now_ns;
     uint64_t taken_ns = since_ns + TAKEN_NS;
-    bool taken = false, reset = false;
+    bool taken = false;
     for (;;) {
         uint8_t bytes[BHI_WIRE_MAX];
         bool ended;
@@ -285,18 +293,14 @@ static enum heard hear(struct bhi_opener *opener, int socket, uint64_t deadline_
             (ended || (!taken && taken_ns <= bhi_now_ns())))
             return LOST;
         /* Without room for descriptors none comes: the packet keeps them. */
-        ssize_t length = recv(socket, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
-        if (length < 0 && errno == ECONNRESET && !reset) {
-            reset = true; /* it has not read the path; its answer is behind this */
-            continue;
-        }
+        ssize_t length = receive(socket, bytes, MSG_PEEK);
         if (length < 0)
             return errno == EAGAIN ? LATE : LOST;
         if (bhi_wire_decode(bytes, (size_t)length, BHI_O2S, BHI_WS_ANY, out, NULL, 0) != 0)
             return LOST; /* or there is none: it has closed its end */
         if (out->type != BHI_MSG_TAKEN)
             return HEARD;
-        if (taken || recv(socket, bytes, sizeof bytes, MSG_DONTWAIT) != length)
+        if (taken || receive(socket, bytes, 0) != length)
             return LOST;
         taken = true;
         atomic_store(&opener->silent_since_ns, 0);
