@@ -335,20 +335,35 @@ static void destroyed_with_all_of_it_pending(void) {
     leave_folder();
 }
 
+/* A child of the host has copies of all its sockets: that they are open says nothing. */
 static void the_host_is_killed(void) {
+    int say[2];
+    pid_t child = 0;
+    BHT_EQ(pipe2(say, O_CLOEXEC), 0);
     dead_mount();
     dead_set(DEAD_UNREAD, false);
     pid_t host = fork();
     if (host == 0) {
         dead_forget();
         bh_detail detail;
-        _exit((int)open_in(fx_context(NULL), dead_path("file"), BH_FILE_RAW, BH_FOREVER, &detail));
+        bh_context *context = fx_context(NULL);
+        BHT_EQ(open_in(context, dead_path("file"), BH_FILE_RAW, SHORT_NS, &detail), BH_TIMEOUT);
+        if ((child = fork()) == 0)
+            for (;;)
+                pause();
+        BHT_EQ(write(say[1], &child, sizeof child), sizeof child);
+        _exit((int)open_in(context, dead_path("file2"), BH_FILE_RAW, BH_FOREVER, &detail));
     }
-    WAIT_UNTIL(dead_pending(), 20000);
+    BHT_EQ(read(say[0], &child, sizeof child), sizeof child);
+    BHT_TRUE(dead_pending());
     pid_t opener = opener_of(host);
     BHT_GT(opener, 0);
+    WAIT_UNTIL(threads_of(opener) == 3, 20000);
     fx_kill(host, SIGKILL);
     WAIT_UNTIL(strchr("XZ", bht_process_state(opener)), BHT_SECOND_MS);
+    fx_kill(child, SIGKILL);
+    close(say[0]);
+    close(say[1]);
     end_all();
 }
 
@@ -430,6 +445,14 @@ static void paths_mean_what_they_mean_to_the_host(void) {
         BHT_EQ(seteuid(65534), 0);
         BHT_NE(open_in(context, path, BH_FILE_RAW, FX_SECONDS, &detail), BH_OK);
         BHT_EQ(seteuid(0), 0);
+        expect_service(context, path);
+        /* In another root a path is another one. (There is no worker to be started there.) */
+        int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        BHT_EQ(chroot("/tmp"), 0);
+        BHT_EQ(open_in(context, "/etc/passwd", BH_FILE_RAW, FX_SECONDS, &detail), BH_UNAVAILABLE);
+        BHT_EQ(fchdir(root), 0);
+        BHT_EQ(chroot("."), 0);
+        close(root);
         expect_service(context, path);
     }
     BHT_EQ(unlink(path), 0);
