@@ -491,7 +491,7 @@ ENTRY(reflect, NULL, 4, 0, 1)
 ENTRY(submit_many, NULL, 20, 20, 12)
 ENTRY(waits, NULL, 10, 4, 2)
 ENTRY(cancel, queue_behind_the_gate, 2)
-ENTRY(from_file, make_npy, 8, 4, 4)
+ENTRY(from_file, make_npy, 8, 4, 5, 0, 1)
 ENTRY(devices, NULL, 2)
 
 int main(int argc, char **argv) {
