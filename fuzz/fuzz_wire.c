@@ -5,12 +5,13 @@
 #include <errno.h>
 #include <string.h>
 
-static const enum bhi_direction directions[] = {BHI_W2S, BHI_S2W, BHI_S2Z, BHI_Z2S};
+static const enum bhi_direction directions[] = {BHI_W2S, BHI_S2W, BHI_S2Z,
+                                                BHI_Z2S, BHI_S2O, BHI_O2S};
 static const uint32_t states[] = {BHI_WS_ANY, BHI_WS_SPAWNING, BHI_WS_HELD, BHI_WS_RUNNING, 0};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     unsigned decoded = 0, malformed = 0;
-    for (size_t d = 0; d < 4; d++) {
+    for (size_t d = 0; d < sizeof directions / sizeof directions[0]; d++) {
         for (size_t s = 0; s < sizeof states / sizeof states[0]; s++) {
             static struct bhi_message out, zero;
             uint8_t again[BHI_WIRE_MAX];
@@ -33,6 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     FUZZ_CHECK((decoded & (decoded - 1)) == 0);
     /* Malformed is malformed, whoever looks at it. */
-    FUZZ_CHECK(malformed == 0 || malformed == 4 * sizeof states / sizeof states[0]);
+    FUZZ_CHECK(malformed == 0 || malformed == sizeof directions / sizeof directions[0] *
+                                                  sizeof states / sizeof states[0]);
     return 0;
 }

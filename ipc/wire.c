@@ -12,6 +12,8 @@ static const struct bhi_message_info infos[] = {
 #define S2W BHI_S2W
 #define S2Z BHI_S2Z
 #define Z2S BHI_Z2S
+#define S2O BHI_S2O
+#define O2S BHI_O2S
 #define BHI_MESSAGE(name, NAME, type, direction, states, fds, doc)                                 \
     {BHI_MSG_##NAME, direction, states, fds, #name, doc},
 #include "messages.def"
@@ -19,6 +21,8 @@ static const struct bhi_message_info infos[] = {
 #undef S2W
 #undef S2Z
 #undef Z2S
+#undef S2O
+#undef O2S
 };
 
 /* Every message fits: the largest one is known at compile time. */

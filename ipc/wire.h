@@ -20,7 +20,7 @@ enum bhi_worker_state_bit {
     BHI_WS_ANY = 0xffu,
 };
 
-enum bhi_direction { BHI_W2S, BHI_S2W, BHI_S2Z, BHI_Z2S };
+enum bhi_direction { BHI_W2S, BHI_S2W, BHI_S2Z, BHI_Z2S, BHI_S2O, BHI_O2S };
 
 enum bhi_message_type {
 #define BHI_MESSAGE(name, NAME, type, direction, states, fds, doc) BHI_MSG_##NAME = type,
@@ -40,7 +40,7 @@ enum bhi_message_type {
                           BHI_STRUCT_TEXT)                                                         \
     };
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpedantic" /* metrics_request and shutdown have no fields */
+#pragma GCC diagnostic ignored "-Wpedantic" /* some have no fields */
 #include "messages.def"
 
 struct bhi_message {

@@ -5,6 +5,7 @@
 #include "futex.h"
 #include "launch.h"
 #include "loaders.h"
+#include "opener.h"
 #include "pool.h"
 #include "ports.h"
 #include "reactor.h"
@@ -85,6 +86,7 @@ void bhi_context_unref(bh_context *context) {
     bhi_reactor_free(context);
     bhi_callbacks_fini(&context->callbacks);
     pthread_mutex_destroy(&context->lock);
+    pthread_mutex_destroy(&context->opener_lock);
     munmap((void *)context->fork_guard, (size_t)sysconf(_SC_PAGESIZE));
     free(context->settings.worker_path);
     free(context->settings.runtime_parent);
@@ -218,6 +220,7 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
         return bhi_fail(detail, BH_NO_MEMORY, errno, "bh_context_create");
     }
     pthread_mutex_init(&context->lock, NULL);
+    pthread_mutex_init(&context->opener_lock, NULL);
     status = bhi_spawn_paths(options, &context->settings.worker_path,
                              &context->settings.runtime_parent, detail);
     if (status == BH_OK) {
@@ -251,6 +254,7 @@ BH_API bh_status bh_context_destroy(bh_context *context) {
     bhi_reactor_stop(context);
     bhi_callbacks_stop(context);
     bhi_loaders_stop(context);
+    bhi_opener_stop(context);
     bhi_drain_forget(context);
     bhi_context_lock(context);
     bhi_pool_close(context);

@@ -19,6 +19,7 @@
 struct bhi_reactor;
 struct bhi_zygote;
 struct bh_stream;
+struct bhi_opener;
 
 struct bhi_context_settings {
     char *worker_path;
@@ -63,6 +64,10 @@ struct bh_context {
     struct bhi_pool pool; /* memory of buffers that are gone */
 
     struct bhi_reactor *reactor;
+
+    pthread_mutex_t opener_lock; /* guards what follows; no other lock is taken under it */
+    struct bhi_opener *opener;   /* NULL: none is needed yet, or the last one was lost */
+    bool opener_over;            /* there will be no other */
 };
 
 /* Something to be freed outside the lock. */

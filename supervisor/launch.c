@@ -108,7 +108,7 @@ static void clean_environment(char *out[VARIABLES + 1], char storage[VARIABLES][
     out[count] = NULL;
 }
 
-int bhi_spawn_warden(const char *path, int socket, pid_t *out_pid) {
+int bhi_spawn(const char *path, const char *mode, int socket, pid_t *out_pid) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int error = posix_spawn_file_actions_init(&actions);
@@ -125,8 +125,7 @@ int bhi_spawn_warden(const char *path, int socket, pid_t *out_pid) {
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
-    char mode[] = "warden";
-    char *argv[] = {(char *)(uintptr_t)path, mode, NULL};
+    char *argv[] = {(char *)(uintptr_t)path, (char *)(uintptr_t)mode, NULL};
     pid_t pid = -1;
     /* A process group of its own: a Ctrl-C at the host's terminal is the host's affair. Not a
      * session: the scheduler would weigh it apart from the host (autogroup). */

@@ -8,10 +8,10 @@
 /* Resolves the executable and the parent of the runtime folders. Both are malloced. */
 bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, char **out_parent,
                           bh_detail *detail);
-/* Starts `<path> warden` in a process group of its own, with |socket| as its descriptor 3, default
- * signals and a clean environment. Returns its pidfd (the pid cannot have been reused: it waits
- * for `start`) or -errno. */
-int bhi_spawn_warden(const char *path, int socket, pid_t *out_pid);
+/* Starts `<path> <mode>` (warden or opener) in a process group of its own, with |socket| as its
+ * descriptor 3, default signals and a clean environment. Returns its pidfd (the pid cannot have
+ * been reused: it waits for its first message) or -errno. */
+int bhi_spawn(const char *path, const char *mode, int socket, pid_t *out_pid);
 /* Kills a child and waits for its end; closes the pidfd. */
 void bhi_spawn_kill(int pidfd);
 /* Reaps it if nobody else has. Never blocks. */

@@ -186,12 +186,11 @@ static bh_status take_answer(const struct bh_buffer *buffer, const struct bhi_fi
                     file->name);
 }
 
-static bh_status inspect(struct bhi_file *file, const bh_file_source *source,
+static bh_status inspect(struct bhi_file *file, const bh_file_source *source, uint64_t deadline_ns,
                          struct bhi_file_answer *out, bh_detail *detail) {
     bh_status status = bhi_callback_check(CALL, detail);
     if (status != BH_OK)
         return status;
-    uint64_t deadline_ns = bhi_deadline_ns(source->header_timeout_ns);
     struct bh_buffer *answer;
     status = bhi_buffer_make(file->context, sizeof *out, CALL, &answer, detail);
     if (status != BH_OK)
@@ -306,14 +305,15 @@ BH_API bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *
         status = check_source(source, detail);
     if (status != BH_OK)
         return status;
+    uint64_t deadline_ns = bhi_deadline_ns(source->header_timeout_ns);
     struct bhi_file *file;
-    status = bhi_file_open(context, source, CALL, &file, detail);
+    status = bhi_file_open(context, source, deadline_ns, CALL, &file, detail);
     if (status != BH_OK)
         return status;
     struct bhi_file_answer what = {0};
     struct bh_buffer *buffer = NULL;
     status = source->format == BH_FILE_RAW ? take_range(file, source, &what, detail)
-                                           : inspect(file, source, &what, detail);
+                                           : inspect(file, source, deadline_ns, &what, detail);
     if (status == BH_OK)
         status = bhi_buffer_make(context, what.bytes, CALL, &buffer, detail);
     if (status == BH_OK)

@@ -19,9 +19,8 @@ static bool ran_out_of_memory(const struct bhi_worker *worker) {
     return atomic_load(&worker->progress.header->refused_allocations) > worker->refused_seen;
 }
 
-/* How it died, for the submission that was running (or for a start that failed). */
-static void cause_of_death(const struct bhi_worker *worker, struct bhi_outcome *outcome,
-                           char *message, size_t size) {
+static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *outcome, char *message,
+                        size_t size) {
     int pid = worker->crew.pid;
     outcome->worker_pid = pid;
     outcome->message = message;
@@ -66,6 +65,16 @@ static void cause_of_death(const struct bhi_worker *worker, struct bhi_outcome *
         snprintf(message, size, "worker %d exited with code %d in mid-job", pid,
                  outcome->exit_code);
     }
+}
+
+/* How it died, for the submission that was running (or for a start that failed). */
+static void cause_of_death(const struct bhi_worker *worker, struct bhi_outcome *outcome,
+                           char *message, size_t size) {
+    judge_cause(worker, outcome, message, size);
+    size_t used = strlen(message);
+    if (worker->undead)
+        snprintf(message + used, size - used,
+                 "; the process could not be ended, the kernel still holds it");
 }
 
 /* Why it never became ready. */

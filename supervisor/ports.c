@@ -44,10 +44,16 @@ static void withdrawn(struct bhi_crew *crew, uint64_t seq) {
 }
 
 static void kill_worker(struct bhi_crew *crew) {
-    const struct bhi_worker *worker = bhi_worker_of(crew);
+    struct bhi_worker *worker = BHI_CONTAINER(crew, struct bhi_worker, crew);
     /* Without a pidfd it is not born yet: the reactor does it when it has one. */
-    if (worker->pidfd >= 0)
-        pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0);
+    if (worker->pidfd < 0)
+        return;
+    pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0);
+    if (!worker->killed_ns) {
+        worker->killed_ns = bhi_now_ns();
+        if (worker->loads)
+            worker->context->wake_reactor = true; /* whose patience begins */
+    }
 }
 
 static void notify(struct bhi_crew *crew) {

@@ -25,7 +25,9 @@
 #define WARDEN_GRACE_NS (1000ull * 1000000) /* to follow its zygote */
 #define DEAF_NS         (5ull * 1000000)    /* between two tries to have a descriptor */
 #define SWEEP_NS        (20ull * 1000000)
+#define SWEEP_MOST_NS   (2000ull * 1000000)
 #define CLOSE_GRACE_NS  (10000ull * 1000000) /* for everything to die when the context closes */
+#define PATIENCE_NS     (3000ull * 1000000)  /* for a loader to end that was killed */
 #define MAX_SOCKETS     8192
 
 struct bhi_reactor {
@@ -83,12 +85,25 @@ void bhi_reactor_unwatch(bh_context *context, int fd) {
 
 /* -- the dead -------------------------------------------------------------------------------- */
 
+/* A zygote is pid 1 of its namespace, and cannot end before all that is in there: where one of its
+ * loaders was given up, killed is as gone as it gets. */
+static bool is_gone(const struct bhi_zygote *zygote) {
+    return zygote->gone || (zygote->held && zygote->state == BHI_ZYGOTE_LOST);
+}
+
 static bool confirmed_dead(const struct bhi_worker *worker, uint64_t now_ns) {
     if (worker->exit_known)
         return true;
     if (!worker->reap_deadline_ns)
-        return worker->pidfd < 0 && worker->zygote->gone; /* never born */
+        return worker->pidfd < 0 && is_gone(worker->zygote); /* never born */
     return worker->zygote->state == BHI_ZYGOTE_LOST || worker->reap_deadline_ns <= now_ns;
+}
+
+/* A loader hangs where its file does, and there not even SIGKILL need end it: not its deadline, not
+ * a cancel, and no load that waits behind. All that it can still do is to finish the system call
+ * that it is in. One that has a device is waited for: the device may go on writing. */
+static uint64_t patience_ends_ns(const struct bhi_worker *worker) {
+    return worker->loads && worker->killed_ns ? worker->killed_ns + PATIENCE_NS : BH_FOREVER;
 }
 
 static void bury_worker(struct bhi_worker *worker) {
@@ -130,12 +145,16 @@ static uint64_t bury_workers(bh_context *context) {
         bhi_context_lock(context);
         BHI_LIST_EACH(node, &context->workers) {
             struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-            if (confirmed_dead(worker, now_ns)) {
+            bool confirmed = confirmed_dead(worker, now_ns);
+            if (confirmed || patience_ends_ns(worker) <= now_ns) {
+                worker->undead = !confirmed && !worker->reap_deadline_ns;
+                worker->zygote->held = worker->zygote->held || worker->undead;
                 dead = worker;
                 break;
             }
-            if (worker->reap_deadline_ns && worker->reap_deadline_ns < look_again)
-                look_again = worker->reap_deadline_ns;
+            if (worker->reap_deadline_ns)
+                look_again = min_ns(look_again, worker->reap_deadline_ns);
+            look_again = min_ns(look_again, patience_ends_ns(worker));
         }
         bhi_context_unlock(context);
         if (!dead)
@@ -158,7 +177,7 @@ static void bury_zygotes(bh_context *context) {
     BHI_LIST_EACH_SAFE(node, &context->zygotes) {
         struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
         /* The warden reaps its zygote, then ends by itself. */
-        bool over = zygote->warden_pidfd < 0 || (zygote->gone && zygote->warden_gone);
+        bool over = zygote->warden_pidfd < 0 || (is_gone(zygote) && zygote->warden_gone);
         if (zygote->state != BHI_ZYGOTE_LOST || !over || has_workers(context, zygote))
             continue;
         bhi_reactor_unwatch(context, zygote->socket);
@@ -322,8 +341,15 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
     uint64_t look_again = BH_FOREVER;
     BHI_LIST_EACH_SAFE(node, &context->zygotes) {
         struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
-        if (bhi_zygote_sweep(zygote))
-            look_again = min_ns(look_again, now_ns + SWEEP_NS);
+        if (zygote->sweep_at_ns <= now_ns) {
+            /* A group stays as long as a process that cannot be ended: less and less often. */
+            uint64_t pause_ns = zygote->sweep_pause_ns ? 2 * zygote->sweep_pause_ns : SWEEP_NS;
+            bool left = bhi_zygote_sweep(zygote);
+            zygote->sweep_pause_ns = left ? min_ns(pause_ns, SWEEP_MOST_NS) : 0;
+            zygote->sweep_at_ns = left ? now_ns + zygote->sweep_pause_ns : 0;
+        }
+        if (zygote->sweep_at_ns)
+            look_again = min_ns(look_again, zygote->sweep_at_ns);
         if (zygote->deaf && zygote->state != BHI_ZYGOTE_LOST) {
             if (zygote->listen_at_ns <= now_ns) {
                 zygote->listen_at_ns = now_ns + DEAF_NS;
@@ -382,6 +408,11 @@ static void begin_closing(bh_context *context) {
 static void give_up(bh_context *context) {
     while (!bhi_list_empty(&context->workers))
         bury_worker(BHI_CONTAINER(context->workers.next, struct bhi_worker, link));
+    BHI_LIST_EACH(node, &context->zygotes) {
+        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        zygote->held = zygote->warden_gone = true;
+    }
+    bury_zygotes(context);
 }
 
 static void *run(void *argument) {

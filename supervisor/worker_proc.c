@@ -296,7 +296,7 @@ static bool introduce_file(struct bhi_worker *worker, const struct bhi_file *fil
     if (!outgoing)
         return false;
     outgoing->message.file_attach = file->info;
-    outgoing->fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+    outgoing->fd = fcntl(file->socket, F_DUPFD_CLOEXEC, 0);
     if (outgoing->fd < 0 || !bhi_idset_reserve(&worker->files, 1)) {
         close_fd(&outgoing->fd);
         free(outgoing);

@@ -135,7 +135,7 @@ static int launch(struct bhi_zygote *zygote) {
         return -errno;
     }
     pid_t pid;
-    zygote->warden_pidfd = bhi_spawn_warden(context->settings.worker_path, pair[1], &pid);
+    zygote->warden_pidfd = bhi_spawn(context->settings.worker_path, "warden", pair[1], &pid);
     close(pair[1]);
     if (zygote->warden_pidfd < 0) {
         error = zygote->warden_pidfd;

@@ -37,6 +37,7 @@ struct bhi_zygote {
     int warden_pidfd;
     struct bhi_source socket_source, pidfd_source, warden_source;
     uint64_t start_deadline_ns;
+    bool held; /* a loader of it was given up, and keeps it */
     bool gone; /* it, or the warden before it was born, is dead */
     bool warden_gone;
     bool deaf; /* its socket is not listened to: the host has no descriptor for what comes */
@@ -45,7 +46,8 @@ struct bhi_zygote {
     bool unwatched;      /* only its warden's end tells its own */
     uint64_t *leftovers; /* dead workers whose cgroup was still busy */
     size_t leftover_count;
-    uint64_t bury_by_ns; /* LOST: then its warden is killed if it is still there */
+    uint64_t sweep_at_ns, sweep_pause_ns; /* 0: none is left over */
+    uint64_t bury_by_ns;                  /* LOST: then its warden is killed if it is still there */
 
     /* Lock. */
     struct bhi_list link; /* context->zygotes */

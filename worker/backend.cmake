@@ -8,6 +8,7 @@ foreach(part c hlsl msl cpp reflect glsl util core)
 endforeach()
 
 set(backend_sources
+    closer.c
     loader.c
     loader_header.c
     loader_reads.c

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <vulkan/vk_icd.h>
 
@@ -117,10 +118,15 @@ static const struct bhi_seccomp_rule lavapipe_rules[] = {
 
 /* The files and buffers are what it is given. Which descriptors those will be is not known when the
  * filters are built; to read and write at an offset is all that can be done with any, and the files
- * are open for reading only. */
+ * are open for reading only. A file waits at a socket, and may only be looked at there: another
+ * loader may need it, too. */
 static const struct bhi_seccomp_rule loader_rules[] = {
-    BHI_ALLOW(pread64), BHI_ALLOW(pwrite64), BHI_ANSWER(openat, ENOENT),
-    BHI_ANSWER_LOOKUPS, BHI_END_OF_RULES,
+    BHI_ALLOW(pread64),
+    BHI_ALLOW(pwrite64),
+    BHI_ALLOW1(recvmsg, BHI_INT(2, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC)),
+    BHI_ANSWER(openat, ENOENT),
+    BHI_ANSWER_LOOKUPS,
+    BHI_END_OF_RULES,
 };
 static const struct bhi_driver_info loader_info = {
     .name = "loader",

@@ -1,6 +1,8 @@
 #include "loader.h"
 
+#include "closer.h"
 #include "faults.h"
+#include "fdpass.h"
 #include "futex.h"
 #include "loader_header.h"
 #include "loader_reads.h"
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,12 +37,13 @@ struct buffer {
 struct file {
     struct file *next;
     struct bhi_msg_file_attach info;
-    int fd;
+    int fd; /* negative: -errno of why it did not come */
 };
 
 struct bhi_loader {
     struct bhi_progress *progress;
     struct bhi_reads *reads;
+    struct bhi_closer *closer;
     struct buffer *buffers;
     struct file *files;
     bool starved; /* there was no memory to remember something */
@@ -49,12 +53,14 @@ struct bhi_loader *bhi_loader_create(struct bhi_progress *progress, struct bhi_f
     struct bhi_loader *loader = calloc(1, sizeof *loader);
     if (loader != NULL) {
         loader->progress = progress;
-        loader->reads = bhi_reads_create();
+        loader->closer = bhi_closer_create();
+        loader->reads = loader->closer == NULL ? NULL : bhi_reads_create();
     }
     if (loader == NULL || loader->reads == NULL) {
         *fault = (struct bhi_fault){.status = BH_SYSTEM};
         snprintf(fault->text, sizeof fault->text, "the loader's threads could not be started: %s",
                  strerror(errno));
+        bhi_closer_destroy(loader == NULL ? NULL : loader->closer);
         free(loader);
         return NULL;
     }
@@ -72,6 +78,7 @@ void bhi_loader_destroy(struct bhi_loader *loader) {
     while (loader->files != NULL) {
         bhi_loader_detach_file(loader, loader->files->info.file);
     }
+    bhi_closer_destroy(loader->closer);
     free(loader);
 }
 
@@ -107,18 +114,41 @@ void bhi_loader_detach(struct bhi_loader *loader, uint64_t id) {
     }
 }
 
+/* Every look at a packet brings its descriptors anew. Returns one, or -errno. */
+static int look_at_file(int socket) {
+    uint8_t bytes[BHI_WIRE_MAX];
+    struct bhi_message message;
+    int fd = -1;
+    size_t count = 1;
+    const int length =
+        bhi_fdpass_recv(socket, bytes, sizeof bytes, &fd, &count, MSG_PEEK | MSG_DONTWAIT);
+    if (length <= 0) {
+        return length == 0 ? -EAGAIN : length;
+    }
+    if (count == 1 &&
+        bhi_wire_decode(bytes, (size_t)length, BHI_O2S, BHI_WS_ANY, &message, NULL, 0) == 0 &&
+        message.type == BHI_MSG_OPENED) {
+        return fd;
+    }
+    if (count == 1) {
+        close(fd); /* nobody's file: only the opener sends those */
+    }
+    return -EPROTO;
+}
+
 void bhi_loader_attach_file(struct bhi_loader *loader, const struct bhi_msg_file_attach *info,
-                            int fd) {
+                            int socket) {
     struct file *file = calloc(1, sizeof *file);
     if (file == NULL) {
         loader->starved = true;
-        close(fd);
-        return;
+    } else {
+        file->next = loader->files;
+        file->info = *info;
+        file->fd = look_at_file(socket);
+        loader->files = file;
     }
-    file->next = loader->files;
-    file->info = *info;
-    file->fd = fd;
-    loader->files = file;
+    /* Where the host has closed its end, this drops the file. */
+    bhi_closer_give(loader->closer, socket);
 }
 
 void bhi_loader_detach_file(struct bhi_loader *loader, uint64_t id) {
@@ -126,7 +156,9 @@ void bhi_loader_detach_file(struct bhi_loader *loader, uint64_t id) {
         struct file *file = *at;
         if (file->info.file == id) {
             *at = file->next;
-            close(file->fd);
+            if (file->fd >= 0) {
+                bhi_closer_give(loader->closer, file->fd);
+            }
             free(file);
             return;
         }
@@ -175,9 +207,17 @@ static struct buffer *find_buffer(struct bhi_loader *loader, uint64_t id, uint64
 
 static struct file *find_file(struct bhi_loader *loader, uint64_t id, struct bhi_fault *fault) {
     for (struct file *file = loader->files; file != NULL; file = file->next) {
-        if (file->info.file == id) {
-            return file;
+        if (file->info.file != id) {
+            continue;
         }
+        if (file->fd < 0) {
+            /* EAGAIN: it was there when the host was told of it. EMSGSIZE: no room for it here. */
+            const int error = file->fd == -EMSGSIZE ? EMFILE : -file->fd;
+            fail(fault, error, "the open file did not come: %s",
+                 error == EAGAIN ? "its socket is empty" : strerror(error));
+            return NULL;
+        }
+        return file;
     }
     fail(fault, loader->starved ? ENOMEM : 0, "%s",
          loader->starved ? "the loader is out of memory" : "no such file");
@@ -326,6 +366,7 @@ static bool load(struct bhi_loader *loader, const struct bhi_cmd_load *command, 
     outwait_step(file);
     BHI_FAULT_POINT("load");
     if (!unchanged(file, fault)) {
+        bhi_loader_detach(loader, command->buffer);
         return false;
     }
     struct bhi_read_failure failure;

@@ -6,7 +6,8 @@
  * SIGBUS. It must be the file that the supervisor opened, unchanged, before the first byte is read
  * and after the last one: what was written meanwhile would otherwise pass for what was there.
  *
- * One thread calls it. Several read; all of them are at rest before a result is given.
+ * One thread calls it. Several read; all of them are at rest before a result is given. One more
+ * closes files, which may hang.
  */
 #ifndef BHI_LOADER_H
 #define BHI_LOADER_H
@@ -25,8 +26,9 @@ void bhi_loader_destroy(struct bhi_loader *loader);
 /* Takes |fd| over, also where it fails: what uses the id fails then. */
 void bhi_loader_attach(struct bhi_loader *loader, uint64_t buffer, int fd, uint64_t size);
 void bhi_loader_detach(struct bhi_loader *loader, uint64_t buffer);
+/* |socket|: where the open file waits. It stays there, for another loader. */
 void bhi_loader_attach_file(struct bhi_loader *loader, const struct bhi_msg_file_attach *file,
-                            int fd);
+                            int socket);
 void bhi_loader_detach_file(struct bhi_loader *loader, uint64_t file);
 
 /* Runs a checked record. A file's fault is LOAD_FAILED, with errno where there is one in

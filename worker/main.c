@@ -7,9 +7,11 @@
  *                                       ├─ fork ─▶ worker   one for each stream: sandbox, filters,
  *                                       ├─ fork ─▶ worker   a Vulkan device
  *                                       └─ fork ─▶ prober   proves a layer, then ends
+ *     └─ posix_spawn ─▶ bulkhead-worker opener      host's privileges, opens files for loaders
  *
  *   warden.c → zygote.c → worker.c → session.c; sandbox_*.c one file for each mechanism; driver.c
  *   what differs between drivers. docs/sandbox.md explains order and reasons. */
+#include "opener.h"
 #include "warden.h"
 
 #include <stdio.h>
@@ -19,7 +21,8 @@ static const char help[] =
     "bulkhead-worker runs GPU kernels for a program that uses libbulkhead.\n"
     "\n"
     "It is started by the library, with a socket as descriptor 3:\n"
-    "    bulkhead-worker warden\n"
+    "    bulkhead-worker warden    watches over the processes that run kernels\n"
+    "    bulkhead-worker opener    opens files, which may take for ever\n"
     "There is nothing to be done with it by hand. To run a kernel: bulkhead run --help.\n"
     "To see what its sandbox does on this machine: bulkhead doctor.\n";
 
@@ -37,6 +40,9 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void) 
 int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "warden") == 0) {
         return bhi_warden_run();
+    }
+    if (argc == 2 && strcmp(argv[1], "opener") == 0) {
+        return bhi_opener_run();
     }
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
         fputs(help, stdout);

@@ -2,6 +2,7 @@
 #include "fd.h"
 #include "fdpass.h"
 #include "futex.h"
+#include "host.h"
 #include "sandbox.h"
 #include "session.h"
 #include "warden_remove.h"
@@ -33,26 +34,6 @@ struct warden {
     struct bhi_msg_start start;
     struct bhi_zygote_stage *stage;
 };
-
-/* -- being nobody in particular ------------------------------------------------------------- */
-
-/* Signal dispositions, mask, group and folder come from the host; none of them is ours. An ignored
- * SIGCHLD, for one, would have the kernel reap the zygote behind our back. */
-static void forget_the_host(void) {
-    for (int signal_number = 1; signal_number < NSIG; signal_number++) {
-        (void)signal(signal_number, SIG_DFL);
-    }
-    (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGHUP, SIG_IGN); /* for a group with a stopped keeper in it, when the host ends */
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)setpgid(0, 0); /* a terminal's Ctrl-C is for the host, which ends us in its own way */
-    if (chdir("/") != 0) {
-        /* Staying in the host's folder only pins a mount. */
-    }
-    umask(077);
-}
 
 /* Drivers read dozens of variables. They get those that the host passes on, and no other. */
 static int clean_environment(void) {
@@ -90,16 +71,16 @@ static int answer(const struct bhi_failure *failure) {
     message.zygote_failed.error = failure->error;
     bhi_text_sanitise(message.zygote_failed.text, sizeof message.zygote_failed.text, failure->text,
                       strlen(failure->text));
-    struct pollfd ready = {.fd = BHI_WARDEN_SOCKET, .events = POLLOUT};
+    struct pollfd ready = {.fd = BHI_HOST_SOCKET, .events = POLLOUT};
     if (poll(&ready, 1, ANSWER_TIMEOUT_MS) == 1) {
-        (void)bhi_fdpass_send_message(BHI_WARDEN_SOCKET, &message, NULL, 0);
+        (void)bhi_fdpass_send_message(BHI_HOST_SOCKET, &message, NULL, 0);
     }
     return BHI_EXIT_START_FAILED;
 }
 
 /* Reads `start`. Returns 1, 0 where the host has gone, or -errno with |failure|. */
 static int read_start(struct warden *warden, struct bhi_failure *failure) {
-    struct pollfd ready = {.fd = BHI_WARDEN_SOCKET, .events = POLLIN};
+    struct pollfd ready = {.fd = BHI_HOST_SOCKET, .events = POLLIN};
     int n = poll(&ready, 1, START_TIMEOUT_MS);
     if (n <= 0) {
         return bhi_fail(failure, BH_SYSTEM, n == 0 ? ETIMEDOUT : errno, "no start message");
@@ -107,7 +88,7 @@ static int read_start(struct warden *warden, struct bhi_failure *failure) {
     struct bhi_message message;
     int fds[BHI_FDPASS_MAX];
     char why[200] = "";
-    int r = bhi_fdpass_recv_message(BHI_WARDEN_SOCKET, BHI_S2Z, &message, fds, MSG_DONTWAIT, why,
+    int r = bhi_fdpass_recv_message(BHI_HOST_SOCKET, BHI_S2Z, &message, fds, MSG_DONTWAIT, why,
                                     sizeof why);
     if (r == 0) {
         return 0;
@@ -252,22 +233,11 @@ static int begin(struct warden *warden, struct bhi_zygote_config *config,
         (r = bhi_driver_pick(&config->driver, warden->start.driver, failure)) != 0) {
         return r;
     }
-    config->socket = BHI_WARDEN_SOCKET;
+    config->socket = BHI_HOST_SOCKET;
     config->start = warden->start;
     config->stage = warden->stage;
     r = clone_zygote(warden, config, failure);
     return r == 0 ? 1 : r;
-}
-
-/* A host may have closed its standard streams. What we open must not take their numbers: the
- * sandbox puts /dev/null there. */
-static void hold_standard_streams(void) {
-    int fd;
-    do
-        fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0)
-        close(fd);
 }
 
 int bhi_warden_run(void) {
@@ -275,12 +245,8 @@ int bhi_warden_run(void) {
     struct warden warden = {.host = -1, .child = -1};
     struct bhi_failure failure = {0};
 
-    forget_the_host();
-    hold_standard_streams();
-    if (close_range(BHI_WARDEN_SOCKET + 1, ~0u, 0) != 0 ||
-        fcntl(BHI_WARDEN_SOCKET, F_SETFL, O_NONBLOCK) != 0 ||
-        fcntl(BHI_WARDEN_SOCKET, F_SETFD, FD_CLOEXEC) != 0) {
-        return BHI_EXIT_START_FAILED; /* descriptor 3 is no socket: there is nobody to tell */
+    if (!bhi_host_forget()) {
+        return BHI_EXIT_START_FAILED;
     }
     int r = begin(&warden, &config, &failure);
     if (r == 0) {

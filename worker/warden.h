@@ -12,9 +12,6 @@
 #ifndef BHI_WARDEN_H
 #define BHI_WARDEN_H
 
-/* The socket to the host. */
-#define BHI_WARDEN_SOCKET 3
-
 /* Returns an exit code (BHI_EXIT_*, session.h). */
 int bhi_warden_run(void);
 

@@ -362,13 +362,13 @@ typedef enum bh_dtype {
 
 typedef struct bh_file_source {
     size_t struct_size; /* set by bh_file_source_init */
-    const char *path;   /* opened here, for reading, links followed; NULL: |fd| is the file */
+    const char *path;   /* opened for reading, links followed; NULL: |fd| is the file */
     int fd;             /* read at offsets of its own, never moved; the caller's to close when the
                            call has returned */
     bh_file_format format;
     uint64_t offset, size;      /* RAW; size BH_WHOLE_SIZE is the rest of the file */
     const char *tensor;         /* SAFETENSORS; at most 1023 bytes of UTF-8 */
-    uint64_t header_timeout_ns; /* how long the call waits for the header; default 10 s */
+    uint64_t header_timeout_ns; /* for opening it and for its header; default 10 s */
     uint64_t deadline_ns; /* of the load, from its turn on; default 10 min; BH_FOREVER: none */
 } bh_file_source;
 
@@ -387,14 +387,15 @@ BH_API void bh_file_source_init(bh_file_source *source);
  * noticed: such changes leave no trace in its times.) A range or an array without a byte is fine.
  *
  * Blocks while the file is opened and the memory is reserved, as bh_buffer_create does, and for a
- * header until the loader has parsed it. Returns BH_OK;
- *   BH_LOAD_FAILED  there will be no such buffer: it cannot be opened, it is no regular file, its
- *                   header is bad, there is no such tensor, the range leaves the file. The detail
- *                   has errno, where there is one, and names path, tensor, offset
- *   BH_TIMEOUT      the header was not parsed in time
- *   a verdict's code  the loader died of the header
- *   BH_UNAVAILABLE, BH_NO_DEVICE, …  there can be no loader
- * or what bh_buffer_create returns. In a completion callback only RAW can be had. */
+ * header until the loader has parsed it. The file is opened by a process of its own, with the
+ * rights, the root and the current folder of the calling thread: a mount that does not answer costs
+ * time, up to header_timeout_ns, and nothing else. Returns BH_OK; BH_LOAD_FAILED  there will be no
+ * such buffer: it cannot be opened, it is no regular file, its header is bad, there is no such
+ * tensor, the range leaves the file. The detail has errno, where there is one, and names path,
+ * tensor, offset BH_TIMEOUT      the file was not opened, or its header not parsed, in time a
+ * verdict's code  the loader died of the header BH_UNAVAILABLE, BH_NO_DEVICE, …  there can be no
+ * loader, or nobody to open the file or what bh_buffer_create returns. In a completion callback
+ * only RAW can be had. */
 BH_API BH_MUST_USE bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
                                                  bh_buffer **out_buffer, bh_detail *detail);
 /* The event of the load, with a reference that is the caller's to release: to wait for, to cancel

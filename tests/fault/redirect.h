@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -58,6 +59,7 @@ int bht_pidfd_open(pid_t pid, unsigned flags);
 #define pwrite(...)         BHT_SEAM(BHT_MAPPING, ENOSPC, -1, pwrite, __VA_ARGS__)
 #define fcntl(...)          BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, fcntl, __VA_ARGS__)
 #define open(...)           BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, open, __VA_ARGS__)
+#define open_tree(...)      BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, open_tree, __VA_ARGS__)
 #define fopen(...)          BHT_SEAM(BHT_DESCRIPTOR, EMFILE, NULL, fopen, __VA_ARGS__)
 #define opendir(...)        BHT_SEAM(BHT_DESCRIPTOR, EMFILE, NULL, opendir, __VA_ARGS__)
 #define fdopendir(...)      BHT_SEAM(BHT_DESCRIPTOR, ENOMEM, NULL, fdopendir, __VA_ARGS__)

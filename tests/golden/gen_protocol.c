@@ -12,8 +12,9 @@ static const char introduction[] =
     "<!-- Generated from ipc/*.def by the target gen_docs. Do not edit: change the table. -->\n"
     "# Protocol\n"
     "\n"
-    "What passes between the supervisor (the host process), the zygote and the workers. All of it "
-    "is declared\n"
+    "What passes between the supervisor (the host process), the zygote, the workers and the "
+    "opener. "
+    "All of it is declared\n"
     "once, in `ipc/*.def`; the structs, the encoder, the decoder (which is the validator), this "
     "page, the tests\n"
     "in `tests/proto/` and the fuzz dictionary derive from there.\n"
@@ -23,6 +24,8 @@ static const char introduction[] =
     "| control messages, worker | ZeroMQ stream, one connection a worker | the supervisor checks "
     "everything; the worker, too |\n"
     "| control messages, zygote | Unix seqpacket, with descriptors | the supervisor checks "
+    "everything |\n"
+    "| control messages, opener | the same; each answer on a socket of its own | both check "
     "everything |\n"
     "| lane | shared memory, sealed; the worker can only read it | the worker checks every record "
     "|\n"
@@ -90,10 +93,9 @@ static void states(uint32_t bits) {
 }
 
 static const char *const directions[] = {
-    [BHI_W2S] = "worker to supervisor",
-    [BHI_S2W] = "supervisor to worker",
-    [BHI_S2Z] = "supervisor to zygote",
-    [BHI_Z2S] = "zygote to supervisor",
+    [BHI_W2S] = "worker to supervisor", [BHI_S2W] = "supervisor to worker",
+    [BHI_S2Z] = "supervisor to zygote", [BHI_Z2S] = "zygote to supervisor",
+    [BHI_S2O] = "supervisor to opener", [BHI_O2S] = "opener to supervisor",
 };
 
 static void message_head(uint32_t type, size_t field_count) {
@@ -216,6 +218,8 @@ int main(void) {
     messages(BHI_S2W);
     messages(BHI_S2Z);
     messages(BHI_Z2S);
+    messages(BHI_S2O);
+    messages(BHI_O2S);
     lane();
     progress();
     statuses();

@@ -43,6 +43,8 @@ static const struct table tables[] = {
 #define S2W BHI_S2W
 #define S2Z BHI_S2Z
 #define Z2S BHI_Z2S
+#define S2O BHI_S2O
+#define O2S BHI_O2S
 #define BHI_MESSAGE(name, NAME, type, direction, states, fds, doc)                                 \
     {#name,                                                                                        \
      type,                                                                                         \
@@ -465,14 +467,15 @@ static void test_header(void **state) {
 
 static void test_direction_and_state(void **state) {
     (void)state;
-    static const enum bhi_direction directions[] = {BHI_W2S, BHI_S2W, BHI_S2Z, BHI_Z2S};
+    static const enum bhi_direction directions[] = {BHI_W2S, BHI_S2W, BHI_S2Z,
+                                                    BHI_Z2S, BHI_S2O, BHI_O2S};
     for (size_t i = 0; i < TABLES; i++) {
         const struct table *t = &tables[i];
         struct bytes b;
         struct bhi_message out;
         char why[200];
         compose(&b, t, NULL);
-        for (size_t d = 0; d < 4; d++) {
+        for (size_t d = 0; d < sizeof directions / sizeof directions[0]; d++) {
             int rc = decode_as(b.at, b.size, directions[d], BHI_WS_ANY, &out, why, sizeof why);
             assert_int_equal(rc, directions[d] == t->direction ? 0 : -EPROTO);
             if (rc)

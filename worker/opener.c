@@ -1,0 +1,274 @@
+#include "opener.h"
+#include "fdpass.h"
+#include "host.h"
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define START_TIMEOUT_MS 10000 /* for the host's first message */
+#define MOST_OPENING     64    /* threads that may hang in opening; more are refused */
+#define MOST_CLOSING     64    /* and in closing; what comes after them stays open */
+#define STACK            ((size_t)256 << 10)
+/* O_NONBLOCK: opening a FIFO must not wait for a writer before it is refused. */
+#define FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
+static _Atomic int opening, closing;
+
+static bool begin(_Atomic int *count, int most) {
+    if (atomic_fetch_add(count, 1) < most) {
+        return true;
+    }
+    atomic_fetch_sub(count, 1);
+    return false;
+}
+
+static bool start_thread(void *(*run)(void *), void *argument) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    if (pthread_attr_init(&attributes) != 0) {
+        return false;
+    }
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, STACK);
+    const int error = pthread_create(&thread, &attributes, run, argument);
+    pthread_attr_destroy(&attributes);
+    return error == 0;
+}
+
+/* -- a request, in a thread of its own -------------------------------------------------------- */
+
+struct request {
+    struct bhi_msg_open what;
+    int answer, from;
+};
+
+static void refuse(int answer, int error, const char *what) {
+    struct bhi_message message = {.type = BHI_MSG_OPEN_FAILED};
+    message.open_failed.error = error > 0 && error < 4096 ? error : EIO;
+    snprintf(message.open_failed.what, sizeof message.open_failed.what, "%s", what);
+    (void)bhi_fdpass_send_message(answer, &message, NULL, 0); /* or nobody waits any more */
+}
+
+/* The thread that asks may act for another user; a thread's own to set, like there. */
+static int become(uint32_t user, uint32_t group) {
+    (void)setfsgid((gid_t)group);
+    (void)setfsuid((uid_t)user);
+    const bool is = setfsuid((uid_t)-1) == (int)user && setfsgid((gid_t)-1) == (int)group;
+    return is ? 0 : -EPERM;
+}
+
+static int open_named(const struct request *request) {
+    char path[4096];
+    const uint32_t bytes = request->what.path_bytes;
+    if (bytes > 0 && recv(request->answer, path, sizeof path, MSG_DONTWAIT) != (ssize_t)bytes) {
+        return -EBADMSG;
+    }
+    path[bytes] = '\0';
+    if (strlen(path) != bytes) {
+        return -EINVAL;
+    }
+    const int fd = openat(request->from, path, FLAGS);
+    return fd < 0 ? -errno : fd;
+}
+
+/* A description of its own, that can only be read: a copy of the caller's could be able to write,
+ * and shares its position. */
+static int open_again(int from) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", from);
+    const int fd = open(path, FLAGS);
+    if (fd >= 0) {
+        return fd;
+    }
+    const int error = errno;
+    const int flags = fcntl(from, F_GETFL);
+    if (flags < 0) {
+        return -EBADF;
+    }
+    if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_PATH) != 0) {
+        return -error;
+    }
+    const int copy = fcntl(from, F_DUPFD_CLOEXEC, 0);
+    return copy < 0 ? -errno : copy;
+}
+
+static void describe(const struct stat *status, const struct statfs *system,
+                     struct bhi_msg_opened *out) {
+    *out = (struct bhi_msg_opened){
+        .mode = status->st_mode,
+        .device = status->st_dev,
+        .inode = status->st_ino,
+        .links = status->st_nlink,
+        .size = (uint64_t)status->st_size,
+        .modified_s = (uint64_t)status->st_mtim.tv_sec,
+        .modified_ns = (uint64_t)status->st_mtim.tv_nsec,
+        .changed_s = (uint64_t)status->st_ctim.tv_sec,
+        .changed_ns = (uint64_t)status->st_ctim.tv_nsec,
+        .system = (uint64_t)system->f_type,
+    };
+}
+
+/* Answers. Returns what was opened, to be closed, or -1. */
+static int answer(const struct request *request) {
+    int fd = become(request->what.user, request->what.group);
+    if (fd == 0) {
+        fd = request->what.named ? open_named(request) : open_again(request->from);
+    }
+    if (fd < 0) {
+        refuse(request->answer, -fd, "");
+        return -1;
+    }
+    struct stat status;
+    struct statfs system = {0};
+    if (fstat(fd, &status) != 0) {
+        refuse(request->answer, errno, "fstat");
+    } else if (S_ISREG(status.st_mode) && fstatfs(fd, &system) != 0) {
+        refuse(request->answer, errno, "fstatfs");
+    } else {
+        /* One packet: a file that has been told of is there, whatever becomes of us. */
+        struct bhi_message message = {.type = BHI_MSG_OPENED};
+        describe(&status, &system, &message.opened);
+        const int error = bhi_fdpass_send_message(request->answer, &message, &fd, 1);
+        if (error != 0) {
+            refuse(request->answer, -error, "what fstat says of it makes no sense");
+        }
+    }
+    return fd;
+}
+
+static void *serve(void *argument) {
+    struct request *request = argument;
+    const int fd = answer(request);
+    const int from = request->from;
+    close(request->answer);
+    free(request);
+    atomic_fetch_sub(&opening, 1);
+    if (begin(&closing, MOST_CLOSING)) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        close(from);
+        atomic_fetch_sub(&closing, 1);
+    }
+    return NULL;
+}
+
+/* -- closing ---------------------------------------------------------------------------------- */
+
+/* Takes the file out of its socket: whoever closes the socket last, perhaps the host, must not find
+ * it there. The last reference to a file can be as slow to drop as a close. */
+static void *let_go(void *argument) {
+    const int socket = (int)(intptr_t)argument;
+    char bytes[BHI_WIRE_MAX];
+    int fds[BHI_FDPASS_MAX];
+    for (;;) {
+        size_t count = BHI_FDPASS_MAX;
+        if (bhi_fdpass_recv(socket, bytes, sizeof bytes, fds, &count, MSG_DONTWAIT) <= 0) {
+            break;
+        }
+        while (count > 0) {
+            close(fds[--count]);
+        }
+    }
+    close(socket);
+    atomic_fetch_sub(&closing, 1);
+    return NULL;
+}
+
+/* -- the main thread -------------------------------------------------------------------------- */
+
+static void take_request(const struct bhi_msg_open *what, const int fds[2]) {
+    const struct bhi_message taken = {.type = BHI_MSG_TAKEN};
+    (void)bhi_fdpass_send_message(fds[0], &taken, NULL, 0);
+    struct request *request = malloc(sizeof *request);
+    if (request != NULL && begin(&opening, MOST_OPENING)) {
+        *request = (struct request){.what = *what, .answer = fds[0], .from = fds[1]};
+        if (start_thread(serve, request)) {
+            return;
+        }
+        atomic_fetch_sub(&opening, 1);
+    }
+    free(request);
+    refuse(fds[0], EAGAIN, "too many files are being opened");
+    close(fds[0]);
+    if (what->named) {
+        close(fds[1]); /* a folder, without any right: that cannot hang; a file stays open */
+    }
+}
+
+static void take_socket(int fd) {
+    if (!begin(&closing, MOST_CLOSING)) {
+        return; /* it stays open */
+    }
+    if (!start_thread(let_go, (void *)(intptr_t)fd)) {
+        atomic_fetch_sub(&closing, 1);
+    }
+}
+
+/* Returns false where there is nothing to go on with: the host is gone or broken, or so much has
+ * stayed open that there is no descriptor left. The host then starts another one. */
+static bool take(int *out_host) {
+    struct bhi_message message;
+    int fds[BHI_FDPASS_MAX];
+    const int r =
+        bhi_fdpass_recv_message(BHI_HOST_SOCKET, BHI_S2O, &message, fds, MSG_DONTWAIT, NULL, 0);
+    if (r <= 0) {
+        return r == -EAGAIN || r == -EINTR;
+    }
+    if ((message.type == BHI_MSG_WATCH) != (*out_host < 0)) {
+        return false;
+    }
+    if (message.type == BHI_MSG_OPEN) {
+        take_request(&message.open, fds);
+    } else if (message.type == BHI_MSG_LET_GO) {
+        take_socket(fds[0]);
+    } else {
+        *out_host = fds[0];
+    }
+    return true;
+}
+
+/* As many as may be: they are what files cost that cannot be closed. */
+static void raise_limit(void) {
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
+int bhi_opener_run(void) {
+    enum { SOCKET, HOST };
+    int host = -1;
+    if (!bhi_host_forget()) {
+        return BHI_EXIT_START_FAILED;
+    }
+    raise_limit();
+    struct pollfd fds[2] = {[SOCKET] = {.fd = BHI_HOST_SOCKET, .events = POLLIN},
+                            [HOST] = {.fd = -1, .events = POLLIN}};
+    for (;;) {
+        const int n = poll(fds, 2, host < 0 ? START_TIMEOUT_MS : -1);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0 || fds[HOST].revents != 0 || (fds[SOCKET].revents != 0 && !take(&host))) {
+            break;
+        }
+        fds[HOST].fd = host;
+    }
+    /* Not exit(): its threads may be anywhere. */
+    _exit(BHI_EXIT_OK);
+}
