@@ -119,22 +119,6 @@ static bh_verdict expect_failed(bh_buffer *buffer, bh_status status, const char 
     return verdict;
 }
 
-/* A process below us that is stopped: a loader at a fault point. */
-static pid_t stopped_loader(void) {
-    pid_t pids[64];
-    size_t count = bht_descendants(getpid(), pids, BHT_COUNT(pids));
-    for (size_t i = 0; i < count && i < BHT_COUNT(pids); i++)
-        if (bht_process_state(pids[i]) == 'T')
-            return pids[i];
-    return 0;
-}
-
-static pid_t await_stopped(void) {
-    pid_t pid = 0;
-    WAIT_UNTIL((pid = stopped_loader()) > 0, 20000);
-    return pid;
-}
-
 /* -- cases ------------------------------------------------------------------------------------ */
 
 static void case_35_bound_before_it_is_there(void) {
@@ -146,7 +130,7 @@ static void case_35_bound_before_it_is_there(void) {
     stage_open_with(&s, "*:load:1=stop", FX_SECONDS);
     bh_buffer *x = from_raw(s.context, in(&folder, "x"));
     bh_event *square = ev_square(&s, s.a, x, s.y, NULL, 0);
-    pid_t loader = await_stopped();
+    pid_t loader = fx_await_stopped();
     BHT_EQ(bh_event_wait(square, 100 * FX_MS), BH_TIMEOUT);
     BHT_EQ(bh_event_query(square), BH_EVENT_PENDING);
     fx_kill(loader, SIGCONT);
@@ -293,7 +277,7 @@ static void case_39_still_loading(void) {
     write_floats(in(&folder, "x"), FLOATS);
     stage_open_with(&s, "*:load:1=stop", FX_SECONDS);
     bh_buffer *x = from_raw(s.context, in(&folder, "x"));
-    pid_t loader = await_stopped();
+    pid_t loader = fx_await_stopped();
     bh_event *waits = ev_square(&s, s.a, x, s.y, NULL, 0);
     /* Who does not need it is not held up (E16): not on another stream, and not another load. */
     bh_event *free = ev_square(&s, s.b, s.x, s.z, NULL, 0);
@@ -481,7 +465,7 @@ static void change_at(const char *faults, void (*act)(const char *path), bool by
     bh_buffer *x = from(context, &source);
     if (by_descriptor)
         close(source.fd);
-    pid_t loader = await_stopped();
+    pid_t loader = fx_await_stopped();
     act(path);
     fx_kill(loader, SIGCONT);
     if (status == BH_OK)

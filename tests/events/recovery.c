@@ -243,13 +243,6 @@ static size_t folders_of(pid_t host) {
     return count;
 }
 
-/* What the host leaves behind becomes this process's child, and ends by itself. */
-static bool nobody_left(void) {
-    while (waitpid(-1, NULL, WNOHANG) > 0)
-        ;
-    return bht_count_children(getpid()) == 0;
-}
-
 /* Until the test lets go of its pipe. */
 static void outlive(int say, int held[2]) {
     char byte;
@@ -295,7 +288,7 @@ static void host_is_killed(bool keep_child) {
     WAIT_UNTIL(folders_of(host) == 0, BHT_SECOND_MS);
     close(held[0]);
     close(held[1]); /* the child goes now, and with it what it held for the host */
-    WAIT_UNTIL(nobody_left(), BHT_SECOND_MS);
+    WAIT_UNTIL(fx_nobody_left(), BHT_SECOND_MS);
     for (size_t i = 0; i < count; i++)
         BHT_EQ(bht_process_state(below[i]), 'X');
     WAIT_UNTIL(holders(&memfds) == 0, BHT_SECOND_MS);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* The contexts of this test that are open or being closed. Those of the process that made them
@@ -105,6 +106,31 @@ pid_t fx_ready(bh_stream *stream) {
     pid_t pid = bh_stream_worker_pid(stream);
     BHT_GT(pid, 0);
     return pid;
+}
+
+size_t fx_stopped(pid_t *out_pid) {
+    pid_t pids[64];
+    size_t stopped = 0, count = bht_descendants(getpid(), pids, BHT_COUNT(pids));
+    for (size_t i = 0; i < count && i < BHT_COUNT(pids); i++) {
+        if (bht_process_state(pids[i]) != 'T')
+            continue;
+        stopped++;
+        if (out_pid)
+            *out_pid = pids[i];
+    }
+    return stopped;
+}
+
+pid_t fx_await_stopped(void) {
+    pid_t pid = 0;
+    WAIT_UNTIL(fx_stopped(&pid) > 0, 20000);
+    return pid;
+}
+
+bool fx_nobody_left(void) {
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+    return bht_count_children(getpid()) == 0;
 }
 
 bh_kernel *fx_kernel(bh_context *context, const char *name) {

@@ -25,6 +25,12 @@ bh_stream *fx_stream(bh_context *context, const char *name, uint64_t deadline_ns
 void fx_describe(void);
 /* Waits until it is served, and returns the worker's pid. */
 pid_t fx_ready(bh_stream *stream);
+/* How many processes below this one are stopped, as at a fault point; *out_pid (or NULL) is one. */
+size_t fx_stopped(pid_t *out_pid);
+/* Waits until one is. */
+pid_t fx_await_stopped(void);
+/* Reaps what has ended: no child is left, also of those that others have left to this process. */
+bool fx_nobody_left(void);
 bh_kernel *fx_kernel(bh_context *context, const char *name);
 bh_kernel *fx_kernel_entry(bh_context *context, const char *name, const char *entry);
 bh_buffer *fx_buffer(bh_context *context, uint64_t size);

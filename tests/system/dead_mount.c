@@ -81,12 +81,6 @@ static size_t threads_of(pid_t pid) {
     return count;
 }
 
-static bool nobody_left(void) {
-    while (waitpid(-1, NULL, WNOHANG) > 0)
-        ;
-    return bht_count_children(getpid()) == 0;
-}
-
 /* What could not be ended ends with the mount; as a host's children they are the test's to reap. */
 static struct {
     pid_t pids[64];
@@ -100,7 +94,7 @@ static void remember_processes(void) {
 
 static void end_all(void) {
     dead_end();
-    WAIT_UNTIL(nobody_left(), 20000);
+    WAIT_UNTIL(fx_nobody_left(), 20000);
     for (size_t i = 0; i < before.count; i++)
         WAIT_UNTIL(strchr("XZ", bht_process_state(before.pids[i])), 20000);
 }

@@ -54,20 +54,12 @@ static void words_of_a_liar(void) {
 /* While its loader stands still. */
 static void *change_the_file(void *argument) {
     (void)argument;
-    pid_t pids[64], found = 0;
-    WAIT_UNTIL(({
-                   size_t count = bht_descendants(getpid(), pids, BHT_COUNT(pids));
-                   for (size_t i = 0; i < count && i < BHT_COUNT(pids); i++)
-                       if (bht_process_state(pids[i]) == 'T')
-                           found = pids[i];
-                   found != 0;
-               }),
-               20000);
+    pid_t loader = fx_await_stopped();
     int fd = open("t", O_WRONLY | O_CLOEXEC);
     BHT_GE(fd, 0);
     BHT_EQ(pwrite(fd, "x", 1, 8 + (off_t)sizeof HEADER), 1); /* of the data; the size is the same */
     close(fd);
-    BHT_EQ(kill(found, SIGCONT), 0);
+    BHT_EQ(kill(loader, SIGCONT), 0);
     return NULL;
 }
 

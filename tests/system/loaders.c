@@ -7,20 +7,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static pid_t await_stopped(void) {
-    pid_t found = 0;
-    pid_t pids[64];
-    WAIT_UNTIL(({
-                   size_t count = bht_descendants(getpid(), pids, BHT_COUNT(pids));
-                   for (size_t i = 0; i < count && i < BHT_COUNT(pids); i++)
-                       if (bht_process_state(pids[i]) == 'T')
-                           found = pids[i];
-                   found != 0;
-               }),
-               20000);
-    return found;
-}
-
 static void a_header_that_takes_too_long(void) {
     bh_context *context = fx_context("1:inspect:1=hang");
     enter_folder();
@@ -89,7 +75,7 @@ static void progress_is_told(void) {
     BHT_EQ(truncate("file", 8 << 20), 0);
     bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
     bh_buffer *buffer = load(context, &source);
-    pid_t loader = await_stopped();
+    pid_t loader = fx_await_stopped();
     uint64_t done = 0, total = 0;
     BHT_EQ(bh_buffer_load_progress(buffer, &done, &total), BH_OK);
     BHT_EQ(done, 8 << 20); /* all of it is read, but not yet known to be good */
@@ -116,7 +102,7 @@ static void closed_while_it_loads(void) {
     bh_buffer *queued[20];
     for (size_t i = 0; i < BHT_COUNT(queued); i++)
         queued[i] = load(context, &source);
-    await_stopped();
+    fx_await_stopped();
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     bh_context_destroy(context);
@@ -310,17 +296,10 @@ static void a_header_behind_slow_loads(void) {
     const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
     write_safetensors("t", sizeof header - 1, header, 8);
     bh_buffer *slow[4];
-    pid_t pids[64];
     for (size_t i = 0; i < BHT_COUNT(slow); i++) {
         bh_file_source source = source_of("slow", BH_FILE_RAW, NULL);
         slow[i] = load(context, &source);
-        WAIT_UNTIL(({
-                       size_t stopped = 0, count = bht_descendants(getpid(), pids, BHT_COUNT(pids));
-                       for (size_t j = 0; j < count && j < BHT_COUNT(pids); j++)
-                           stopped += bht_process_state(pids[j]) == 'T';
-                       stopped == i + 1;
-                   }),
-                   20000);
+        WAIT_UNTIL(fx_stopped(NULL) == i + 1, 20000);
     }
     bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
     source.header_timeout_ns = 5000 * FX_MS;
