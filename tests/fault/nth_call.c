@@ -49,7 +49,7 @@ static bh_status buffer_create(struct scene *scene, bh_detail *detail) {
 
 static bh_status large_buffer_create(struct scene *scene, bh_detail *detail) {
     bh_buffer *buffer;
-    bh_status status = bh_buffer_create(scene->context, 257ull << 20, &buffer, detail);
+    bh_status status = bh_buffer_create(scene->context, 33ull << 20, &buffer, detail);
     bh_buffer_release(buffer);
     return status;
 }

@@ -145,6 +145,8 @@ static bh_status meet(struct scene *scene, const struct row *row, bh_stream *str
 static void run(const struct row *rows, size_t count, bool served) {
     struct scene scene = begin();
     for (size_t i = 0; i < count; i++) {
+        if (!bht_mine(i))
+            continue;
         const struct row *row = &rows[i];
         snprintf(scene.what, sizeof scene.what, "%s: %s", row->point, row->action);
         pid_t neighbour = fx_ready(scene.neighbour), pid = 0;

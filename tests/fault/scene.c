@@ -10,6 +10,10 @@ unsigned bht_next(unsigned n, unsigned dense, unsigned part) {
     return n + 1 + n / part;
 }
 
+bool bht_mine(size_t i) {
+    return bht_nightly() || !(BHT_ASAN || BHT_TSAN) || i % 2 == (BHT_TSAN ? 1 : 0);
+}
+
 void bht_check_detail(bh_status status, const bh_detail *detail, const char *what) {
     if (status == BH_OK)
         return;

@@ -7,6 +7,9 @@
 
 /* The N after |n|: each of the first |dense|, then steps of n / |part| (nightly: each). */
 unsigned bht_next(unsigned n, unsigned dense, unsigned part);
+/* Whether this build runs row |i| of a table that takes long: an ordinary one runs all of them,
+ * those of the two sanitizers half each (nightly: all). */
+bool bht_mine(size_t i);
 
 /* A result that is not BH_OK must be typed and say something. |what| is for the failure's text. */
 void bht_check_detail(bh_status status, const bh_detail *detail, const char *what);
