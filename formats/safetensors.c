@@ -1,6 +1,7 @@
 #include "safetensors.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,6 +191,27 @@ static bool check_metadata(const json_t *metadata, struct bhi_complaint *complai
     return true;
 }
 
+/* Says which there are, as many as there is room for. */
+static bool refuse_unknown(json_t *root, const char *wanted, size_t count,
+                           struct bhi_complaint *complaint) {
+    char names[240] = "";
+    size_t used = 0;
+    bool all = true;
+    const char *name;
+    json_t *entry;
+    json_object_foreach(root, name, entry) {
+        const size_t length = strlen(name);
+        if (!strcmp(name, "__metadata__"))
+            continue;
+        all = used + length + sizeof ", " < sizeof names - sizeof ", ...";
+        if (!all)
+            break;
+        used += (size_t)sprintf(names + used, "%s%s", used ? ", " : ": ", name);
+    }
+    return bhi_refuse(complaint, "there is no tensor '%.200s' among its %zu%s%s", wanted, count,
+                      names, all || !used ? "" : ", ...");
+}
+
 static bool read_all(json_t *root, uint64_t data_bytes, const char *wanted,
                      struct bhi_tensor *out_tensor, struct bhi_complaint *complaint) {
     const char *name;
@@ -216,9 +238,7 @@ static bool read_all(json_t *root, uint64_t data_bytes, const char *wanted,
     }
     good = good && check_cover(extents, count, data_bytes, complaint);
     free(extents);
-    if (good && !found)
-        return bhi_refuse(complaint, "there is no tensor '%.200s' among its %zu", wanted, count);
-    return good;
+    return good && !found ? refuse_unknown(root, wanted, count, complaint) : good;
 }
 
 bool bhi_safetensors_find(const char *text, size_t length, uint64_t data_bytes, const char *name,

@@ -1,6 +1,7 @@
 /* What a buffer's bytes are, as the caller says: checked, kept, given back. */
 #include "buffer.h"
 #include "core/detail.h"
+#include "load.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -144,8 +145,56 @@ BH_API bh_status bh_buffer_describe(bh_buffer *buffer, const bh_description *des
     return BH_OK;
 }
 
+static void describe_bytes(uint64_t size, bh_description *out) {
+    bh_description_init(out);
+    out->kind = BH_NUMBER_UINT;
+    out->bits = 8;
+    out->rank = 1;
+    out->strided = true;
+    out->shape[0] = size;
+    out->strides[0] = 1;
+}
+
+/* What was loaded. False: bytes, or what no description can say. */
+static bool describe_array(const bh_array_info *array, bh_description *out) {
+    static const struct {
+        bh_number_kind kind;
+        uint32_t bits;
+    } numbers[] = {
+        [BH_DTYPE_F16] = {BH_NUMBER_FLOAT, 16},    [BH_DTYPE_F32] = {BH_NUMBER_FLOAT, 32},
+        [BH_DTYPE_F64] = {BH_NUMBER_FLOAT, 64},    [BH_DTYPE_I8] = {BH_NUMBER_INT, 8},
+        [BH_DTYPE_U8] = {BH_NUMBER_UINT, 8},       [BH_DTYPE_I16] = {BH_NUMBER_INT, 16},
+        [BH_DTYPE_U16] = {BH_NUMBER_UINT, 16},     [BH_DTYPE_I32] = {BH_NUMBER_INT, 32},
+        [BH_DTYPE_U32] = {BH_NUMBER_UINT, 32},     [BH_DTYPE_I64] = {BH_NUMBER_INT, 64},
+        [BH_DTYPE_U64] = {BH_NUMBER_UINT, 64},     [BH_DTYPE_BF16] = {BH_NUMBER_BFLOAT, 16},
+        [BH_DTYPE_BOOL] = {BH_NUMBER_BOOL, 8},     [BH_DTYPE_F8_E4M3] = {BH_NUMBER_FLOAT, 8},
+        [BH_DTYPE_F8_E5M2] = {BH_NUMBER_FLOAT, 8},
+    };
+    if (array->dtype == BH_DTYPE_NONE || array->dimensions > BH_MAX_RANK)
+        return false;
+    bh_description_init(out);
+    out->kind = numbers[array->dtype].kind;
+    out->bits = numbers[array->dtype].bits;
+    out->rank = array->dimensions;
+    out->strided = true;
+    int64_t stride = 1;
+    for (uint32_t i = out->rank; i-- > 0;) {
+        out->shape[i] = array->shape[i];
+        out->strides[i] = stride;
+        /* An empty one may have dimensions of any size. */
+        if (array->shape[i] && __builtin_mul_overflow(stride, array->shape[i], &stride))
+            return false;
+    }
+    return true;
+}
+
 BH_API bh_status bh_buffer_description(bh_buffer *buffer, bh_description *out_description,
                                        bh_detail *detail) {
+    if (out_description && out_description->struct_size != sizeof *out_description)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_buffer_description: struct_size is %zu, not %zu: call "
+                        "bh_description_init",
+                        out_description->struct_size, sizeof *out_description);
     if (!BHI_LIVE(buffer) || !out_description)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_description: %s",
                         BHI_LIVE(buffer) ? "out_description is NULL"
@@ -155,14 +204,8 @@ BH_API bh_status bh_buffer_description(bh_buffer *buffer, bh_description *out_de
     bhi_context_lock(buffer->context);
     if (buffer->description) {
         *out_description = *buffer->description;
-    } else {
-        bh_description_init(out_description);
-        out_description->kind = BH_NUMBER_UINT;
-        out_description->bits = 8;
-        out_description->rank = 1;
-        out_description->strided = true;
-        out_description->shape[0] = buffer->size;
-        out_description->strides[0] = 1;
+    } else if (!buffer->load || !describe_array(&buffer->load->array, out_description)) {
+        describe_bytes(buffer->size, out_description);
     }
     bhi_context_unlock(buffer->context);
     return BH_OK;

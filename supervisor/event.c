@@ -150,11 +150,16 @@ BH_API bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
 bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, const char *call,
                            const char *what) {
     const struct bh_verdict *verdict = &event->verdict;
-    /* Many a message names it already. */
+    /* Many a message names it already. A dependent's verdict has its origin's. */
     bool named = !verdict->kernel_name[0] || strstr(verdict->message, verdict->kernel_name);
+    const char *kernel = named ? "" : verdict->kernel_name;
+    if (verdict->hops)
+        return bhi_fail(detail, verdict->status, 0, "%s: %s %llu of stream %s: %.250s%s%s%s", call,
+                        what, (unsigned long long)event->id, verdict->stream_name, verdict->message,
+                        named ? "" : " (kernel ", kernel, named ? "" : ")");
     return bhi_fail(detail, verdict->status, 0, "%s: %s %llu of stream %s%s%s: %.250s", call, what,
                     (unsigned long long)event->id, verdict->stream_name, named ? "" : ", kernel ",
-                    named ? "" : verdict->kernel_name, verdict->message);
+                    kernel, verdict->message);
 }
 
 BH_API bh_status_class bh_verdict_classify(const bh_verdict *verdict) {

@@ -248,10 +248,23 @@ static bh_status check_source(const bh_file_source *source, bh_detail *detail) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": source.format %d is not a bh_file_format", source->format);
     if (!source->header_timeout_ns || !source->deadline_ns)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.%s is 0",
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": source.%s is 0; BH_FOREVER is for none",
                         source->deadline_ns ? "header_timeout_ns" : "deadline_ns");
+    if (source->path && !source->path[0])
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.path is empty");
+    if (source->path && source->fd >= 0)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": there are a source.path and a source.fd (%d); -1 is none",
+                        source->fd);
+    /* What would not be heeded was meant to be. */
+    if (source->format != BH_FILE_RAW && (source->offset || source->size != BH_WHOLE_SIZE))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": source.offset and source.size are for BH_FILE_RAW");
     if (source->format != BH_FILE_SAFETENSORS)
-        return BH_OK;
+        return source->tensor ? bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                                         CALL ": source.tensor is for BH_FILE_SAFETENSORS")
+                              : BH_OK;
     char clean[sizeof((struct bhi_msg_file_attach *)0)->tensor];
     if (!source->tensor || !source->tensor[0])
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.tensor is %s",

@@ -118,6 +118,12 @@ static bool resolve_bindings(struct bhi_recorder *r, const struct bhi_vk_kernel 
                           place->set, place->binding, place->name, BHI_KERNEL_LABEL(kernel));
             return false;
         }
+        if (place->access == BH_READ && given[i].access == BH_WRITE) {
+            bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+                          PLACE " was given to be overwritten, but the kernel declares it readonly",
+                          place->set, place->binding, place->name, BHI_KERNEL_LABEL(kernel));
+            return false;
+        }
         ranges[at] = (struct bhi_group_range){buffers[at], given[i].offset, given[i].size};
     }
     for (uint32_t i = 0; i < reflection->binding_count; i++) {

@@ -28,8 +28,9 @@
  *   on undisturbed.
  *   The library installs no signal handlers, changes no process-wide state, prints nothing. It has
  *   a few threads of its own per context, with all signals blocked. A context with streams has one
- *   child process, the warden: reap it or not, as you like, but a loop that waits until there are
- * no children at all ends only after bh_context_destroy.
+ *   child process, the warden, and one that has opened files another: reap them or not, as you
+ *   like, but a loop that waits until there are no children at all ends only after
+ *   bh_context_destroy.
  */
 #ifndef BULKHEAD_BULKHEAD_H
 #define BULKHEAD_BULKHEAD_H
@@ -219,8 +220,10 @@ typedef enum bh_map_intent {
 /* Makes a zero-filled buffer of |size| bytes (0 is legal): a sealed memfd, mapped here, imported
  * by workers without a copy (B1). Memory is reserved now, so that touching it cannot fault; more
  * than the machine has available is refused. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY,
- * BH_SYSTEM, BH_TOO_LARGE (over 1 TiB), BH_CLOSED. Fresh memory costs about 1 ms a MiB;
- * bh_buffer_create_with says how to come by used memory in a loop. */
+ * BH_SYSTEM, BH_TOO_LARGE (over 1 TiB), BH_CLOSED. Fresh memory costs about 1 ms a MiB.
+ * Once it has been bound, and while its worker lives, its memory can be used again only for that
+ * worker: a loop that makes, binds and releases buffers wants bh_buffer_create_with and its
+ * |stream|, or each round gets fresh memory. */
 BH_API BH_MUST_USE bh_status bh_buffer_create(bh_context *context, uint64_t size,
                                               bh_buffer **out_buffer, bh_detail *detail);
 
@@ -257,6 +260,8 @@ BH_API BH_MUST_USE bh_status bh_buffer_create_with(bh_context *context, uint64_t
                                                    bh_buffer **out_buffer, bh_detail *detail);
 /* Blocks as |intent| says, at most |timeout_ns|. *out_pointer is page aligned and valid until the
  * last reference to the buffer is gone; a zero-length buffer has a pointer too. There is no unmap.
+ * The pointer stays good, the content need not: a submission that comes after this call is not held
+ * off by it. Map again before touching what submissions have used since; that copies nothing.
  * Returns BH_OK, BH_TIMEOUT, or the verdict's code where the content is poisoned. */
 BH_API BH_MUST_USE bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent,
                                            uint64_t timeout_ns, void **out_pointer,
@@ -314,6 +319,7 @@ typedef struct bh_description {
     int64_t strides[BH_MAX_RANK]; /* in elements; may be 0 or negative */
 } bh_description;
 
+/* Sets struct_size and lanes; kind and bits are the caller's to say. */
 BH_API void bh_description_init(bh_description *description);
 /* Attaches a copy of |description| to the buffer, in place of the one before; NULL takes it away.
  * It has to make sense: each element lies in the buffer, and neither the number of elements nor
@@ -323,8 +329,10 @@ BH_API void bh_description_init(bh_description *description);
 BH_API BH_MUST_USE bh_status bh_buffer_describe(bh_buffer *buffer,
                                                 const bh_description *description,
                                                 bh_detail *detail);
-/* The description, with its strides filled in. Without one a buffer is so many bytes: UINT, 8 bits,
- * rank 1. Returns BH_OK or BH_INVALID_ARGUMENT. Does not block. */
+/* The description, with its strides filled in. Without one a buffer that was loaded is the array
+ * that bh_buffer_array tells of (both F8 are FLOAT, 8 bits), any other, and a loaded one of more
+ * than BH_MAX_RANK dimensions, so many bytes: UINT, 8 bits, rank 1. |out_description| must have
+ * been initialised. Returns BH_OK or BH_INVALID_ARGUMENT. Does not block. */
 BH_API BH_MUST_USE bh_status bh_buffer_description(bh_buffer *buffer,
                                                    bh_description *out_description,
                                                    bh_detail *detail);
@@ -362,13 +370,13 @@ typedef enum bh_dtype {
 
 typedef struct bh_file_source {
     size_t struct_size; /* set by bh_file_source_init */
-    const char *path;   /* opened for reading, links followed; NULL: |fd| is the file */
-    int fd;             /* read at offsets of its own, never moved; the caller's to close when the
-                           call has returned */
+    const char *path;   /* opened for reading, links followed; NULL (default): |fd| is the file */
+    int fd;             /* -1 (default): |path| is. Opened anew for reading, so it is never moved,
+                           and the caller's to close when the call has returned */
     bh_file_format format;
-    uint64_t offset, size;      /* RAW; size BH_WHOLE_SIZE is the rest of the file */
-    const char *tensor;         /* SAFETENSORS; at most 1023 bytes of UTF-8 */
-    uint64_t header_timeout_ns; /* for opening it and for its header; default 10 s */
+    uint64_t offset, size;      /* RAW only; size BH_WHOLE_SIZE (default) is the rest of it */
+    const char *tensor;         /* SAFETENSORS only; at most 1023 bytes of UTF-8 */
+    uint64_t header_timeout_ns; /* for opening it and for its header; default 10 s; never 0 */
     uint64_t deadline_ns; /* of the load, from its turn on; default 10 min; BH_FOREVER: none */
 } bh_file_source;
 
@@ -378,8 +386,10 @@ BH_API void bh_file_source_init(bh_file_source *source);
  * returns, and its content is PENDING until a loader, a sandboxed worker of its own that is given
  * the open file and nothing else, has read it. Binding it makes a submission wait for that; mapping
  * waits, too. A load that fails poisons the buffer and what depends on it with LOAD_FAILED: the
- * verdict says errno, path, tensor and offset. A loader that dies poisons it with its death. Once
- * the verdict can be seen nothing writes into the buffer any more.
+ * verdict says errno, path, tensor and, where a read failed, its offset in the file (what is said
+ * of a .safetensors header counts from the beginning of the data, as the header does). A loader
+ * that dies poisons it with its death. Once the verdict can be seen nothing writes into the buffer
+ * any more.
  *
  * The file has to be a regular one, not of /proc, /sys or the like, and has to stay as it is, and
  * where it is when it was given by its path, until the load has ended: one that is written to, cut,
@@ -389,13 +399,17 @@ BH_API void bh_file_source_init(bh_file_source *source);
  * Blocks while the file is opened and the memory is reserved, as bh_buffer_create does, and for a
  * header until the loader has parsed it. The file is opened by a process of its own, with the
  * rights, the root and the current folder of the calling thread: a mount that does not answer costs
- * time, up to header_timeout_ns, and nothing else. Returns BH_OK; BH_LOAD_FAILED  there will be no
- * such buffer: it cannot be opened, it is no regular file, its header is bad, there is no such
- * tensor, the range leaves the file. The detail has errno, where there is one, and names path,
- * tensor, offset BH_TIMEOUT      the file was not opened, or its header not parsed, in time a
- * verdict's code  the loader died of the header BH_UNAVAILABLE, BH_NO_DEVICE, …  there can be no
- * loader, or nobody to open the file or what bh_buffer_create returns. In a completion callback
- * only RAW can be had. */
+ * time, up to header_timeout_ns, and nothing else. Reserving takes about 1 ms a MiB: not a call for
+ * a thread that must not stand still. In a completion callback only RAW can be had.
+ * Returns BH_OK;
+ *   BH_LOAD_FAILED       there will be no such buffer: it cannot be opened, it is no regular file,
+ *                        its header is bad, there is no such tensor, the range leaves the file.
+ *                        The detail has errno, where there is one, and names path, tensor, offset
+ *   BH_TIMEOUT           the file was not opened, or its header not parsed, in time
+ *   BH_INVALID_ARGUMENT  a field that the format does not have, two sources, a time of 0
+ *   a verdict's code     the loader died of the header
+ *   BH_UNAVAILABLE, ...  there can be no loader, or nobody to open the file
+ * or what bh_buffer_create returns. */
 BH_API BH_MUST_USE bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
                                                  bh_buffer **out_buffer, bh_detail *detail);
 /* The event of the load, with a reference that is the caller's to release: to wait for, to cancel
@@ -504,7 +518,11 @@ BH_API BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *str
  * Dependencies and poison are of whole buffers (B5): two streams cannot write disjoint halves of
  * one at the same time, and a submission that ends poisoned poisons every buffer it was to write,
  * whole, also when it never ran. One command (or write by the host) that covers all of a buffer
- * without reading it cleans it; two halves do not. */
+ * without reading it cleans it; two halves do not: each is READY, and the buffer stays poisoned. A
+ * BH_WRITE that is not kept makes garbage CLEAN; on a binding that the module declares readonly it
+ * is BINDING_MISMATCH. Ranges of one buffer may overlap in a command: what it reads of what it
+ * writes is the kernel's affair. size 0 is for an empty buffer only, and BH_WHOLE_SIZE needs
+ * something left behind |offset|. */
 typedef struct bh_binding {
     uint32_t set, binding;
     bh_buffer *buffer;
@@ -590,7 +608,7 @@ typedef struct bh_verdict {
     /* CLOCK_MONOTONIC. started_ns is when its turn came on the worker, 0: never. Checks and
      * compiling count: what was refused there has one, and |executed| says no. */
     uint64_t submitted_ns, started_ns, ended_ns;
-    char kernel_name[64]; /* of that command; empty: none */
+    char kernel_name[64]; /* of that command (a dependent: the origin's); empty: none */
     uint8_t kernel_hash[32];
     char stream_name[64];
     char message[512]; /* one paragraph for a person */

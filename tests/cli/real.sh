@@ -148,7 +148,7 @@ head -c 1000 m.safetensors > cut.safetensors
 head -c 1000 x.npy > cut.npy
 mkfifo fifo
 out=(--groups 1 --out '1=new.npy:f32[100000]')
-for pair in "m.safetensors:v=there is no tensor 'v' among its 1 (LOAD_FAILED)" \
+for pair in "m.safetensors:v=there is no tensor 'v' among its 1: w (LOAD_FAILED)" \
     "cut.safetensors:w=its offsets 0..400000 do not lie in the file's" \
     "cut.npy=truncated: the shape wants 400000 bytes" "fifo=it is a FIFO, not a regular file" \
     ".=it is a directory" "/proc/self/maps=it is on a file system that makes its files up" \

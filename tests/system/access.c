@@ -152,12 +152,43 @@ static void narrowed_by_the_caller(void) {
     tear_down(&s);
 }
 
+/* A BH_WRITE that cannot be kept would make what is there CLEAN: here it is known. */
+static void overwriting_what_is_readonly(void) {
+    struct scene s = set_up();
+    bh_event *event = run(&s, s.square, BH_WRITE, BH_WRITE);
+    fx_expect(event, BH_BINDING_MISMATCH);
+    BHT_STR_HAS(fx_verdict(event).message,
+                "was given to be overwritten, but the kernel declares it readonly");
+    bh_event_release(event);
+    BHT_EQ(content(s.x), BH_BINDING_MISMATCH); /* it was to write it */
+    event = run(&s, s.square, BH_READ_WRITE, BH_WRITE);
+    fx_expect(event, BH_BINDING_MISMATCH); /* of what was poisoned before */
+    bh_event_release(event);
+    tear_down(&s);
+}
+
+/* What is said of a poisoned content does not call a dependent's kernel by its origin's name. */
+static void whose_kernel_it_was(void) {
+    struct scene s = set_up();
+    bh_detail detail;
+    void *pointer;
+    poison(&s, s.x);
+    bh_event *event = run(&s, s.square, BH_READ, BH_WRITE);
+    fx_expect(event, BH_WORKER_SIGNAL);
+    BHT_EQ(bh_buffer_map(s.x, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_WORKER_SIGNAL);
+    BHT_STR_HAS(detail.message, " of stream a, kernel gate: ");
+    BHT_EQ(bh_buffer_map(s.y, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_WORKER_SIGNAL);
+    BHT_STR_HAS(detail.message, " of stream a: depends on event ");
+    BHT_STR_HAS(detail.message, " (kernel gate)");
+    bh_event_release(event);
+    tear_down(&s);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
-        BHT_TEST(not_before_it_is_known),
-        BHT_TEST(what_is_only_read),
-        BHT_TEST(what_is_only_written),
-        BHT_TEST(narrowed_by_the_caller),
+        BHT_TEST(not_before_it_is_known),       BHT_TEST(what_is_only_read),
+        BHT_TEST(what_is_only_written),         BHT_TEST(narrowed_by_the_caller),
+        BHT_TEST(overwriting_what_is_readonly), BHT_TEST(whose_kernel_it_was),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

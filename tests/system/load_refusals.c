@@ -32,7 +32,6 @@ static void no_regular_file(void) {
         int error;
     } cases[] = {
         {"missing", "bh_buffer_from_file: missing: No such file or directory", ENOENT},
-        {"", ": No such file or directory", ENOENT},
         {"folder", "folder: it is a directory", 0},
         {"fifo", "fifo: it is a FIFO, not a regular file", 0},
         {"socket", "socket: ", 0},
@@ -54,7 +53,8 @@ static void no_regular_file(void) {
     BHT_EQ(bind(socket_fd, (const struct sockaddr *)&address, sizeof address), 0);
     for (bh_file_format format = BH_FILE_RAW; format <= BH_FILE_SAFETENSORS; format++) {
         for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-            bh_file_source source = source_of(cases[i].path, format, "t");
+            bh_file_source source =
+                source_of(cases[i].path, format, format == BH_FILE_SAFETENSORS ? "t" : NULL);
             bh_detail detail = refused(context, &source, BH_LOAD_FAILED, "bh_buffer_from_file: ");
             BHT_STR_HAS(detail.message,
                         format == BH_FILE_SAFETENSORS ? ", tensor 't': " : cases[i].words);
@@ -151,7 +151,7 @@ static void bad_safetensors(void) {
         size_t bytes;
         const char *words;
     } cases[] = {
-        {"{" TENSOR("b", "F32", "2", "0,8") "}", 8, "there is no tensor 't' among its 1"},
+        {"{" TENSOR("b", "F32", "2", "0,8") "}", 8, "there is no tensor 't' among its 1: b"},
         {"{" TENSOR("t", "F32", "2", "0,8") "," TENSOR("b", "F32", "2", "4,12") "}", 12,
          "tensors 't' and 'b' overlap at offset 4"},
         {"{" TENSOR("t", "F32", "2", "0,8") "," TENSOR("b", "F32", "2", "12,20") "}", 20,
@@ -311,6 +311,23 @@ static void arguments(void) {
     bad = source;
     bad.header_timeout_ns = 0;
     refused(context, &bad, BH_INVALID_ARGUMENT, "source.header_timeout_ns is 0");
+    bad = source;
+    bad.path = "";
+    refused(context, &bad, BH_INVALID_ARGUMENT, "source.path is empty");
+    bad = source;
+    bad.fd = 0;
+    refused(context, &bad, BH_INVALID_ARGUMENT, "there are a source.path and a source.fd (0)");
+    bad = source;
+    bad.tensor = "t";
+    refused(context, &bad, BH_INVALID_ARGUMENT, "source.tensor is for BH_FILE_SAFETENSORS");
+    bad = source_of("file", BH_FILE_NPY, NULL);
+    bad.offset = 4;
+    refused(context, &bad, BH_INVALID_ARGUMENT,
+            "source.offset and source.size are for BH_FILE_RAW");
+    bad.offset = 0;
+    bad.size = 4;
+    refused(context, &bad, BH_INVALID_ARGUMENT,
+            "source.offset and source.size are for BH_FILE_RAW");
     bad = source_of("file", BH_FILE_SAFETENSORS, NULL);
     refused(context, &bad, BH_INVALID_ARGUMENT, "source.tensor is NULL");
     bad.tensor = "";
@@ -452,16 +469,24 @@ static void every_dtype(void) {
     static const struct {
         const char *name;
         bh_dtype dtype;
+        bh_number_kind kind;
         unsigned bytes;
     } dtypes[] = {
-        {"F16", BH_DTYPE_F16, 2},         {"F32", BH_DTYPE_F32, 4},
-        {"F64", BH_DTYPE_F64, 8},         {"I8", BH_DTYPE_I8, 1},
-        {"U8", BH_DTYPE_U8, 1},           {"I16", BH_DTYPE_I16, 2},
-        {"U16", BH_DTYPE_U16, 2},         {"I32", BH_DTYPE_I32, 4},
-        {"U32", BH_DTYPE_U32, 4},         {"I64", BH_DTYPE_I64, 8},
-        {"U64", BH_DTYPE_U64, 8},         {"BF16", BH_DTYPE_BF16, 2},
-        {"BOOL", BH_DTYPE_BOOL, 1},       {"F8_E4M3", BH_DTYPE_F8_E4M3, 1},
-        {"F8_E5M2", BH_DTYPE_F8_E5M2, 1},
+        {"F16", BH_DTYPE_F16, BH_NUMBER_FLOAT, 2},
+        {"F32", BH_DTYPE_F32, BH_NUMBER_FLOAT, 4},
+        {"F64", BH_DTYPE_F64, BH_NUMBER_FLOAT, 8},
+        {"I8", BH_DTYPE_I8, BH_NUMBER_INT, 1},
+        {"U8", BH_DTYPE_U8, BH_NUMBER_UINT, 1},
+        {"I16", BH_DTYPE_I16, BH_NUMBER_INT, 2},
+        {"U16", BH_DTYPE_U16, BH_NUMBER_UINT, 2},
+        {"I32", BH_DTYPE_I32, BH_NUMBER_INT, 4},
+        {"U32", BH_DTYPE_U32, BH_NUMBER_UINT, 4},
+        {"I64", BH_DTYPE_I64, BH_NUMBER_INT, 8},
+        {"U64", BH_DTYPE_U64, BH_NUMBER_UINT, 8},
+        {"BF16", BH_DTYPE_BF16, BH_NUMBER_BFLOAT, 2},
+        {"BOOL", BH_DTYPE_BOOL, BH_NUMBER_BOOL, 1},
+        {"F8_E4M3", BH_DTYPE_F8_E4M3, BH_NUMBER_FLOAT, 1},
+        {"F8_E5M2", BH_DTYPE_F8_E5M2, BH_NUMBER_FLOAT, 1},
     };
     for (size_t i = 0; i < BHT_COUNT(dtypes); i++) {
         char header[256];
@@ -477,6 +502,15 @@ static void every_dtype(void) {
         BHT_EQ(info.dimensions, 2);
         BHT_EQ(info.shape[0], 2);
         BHT_EQ(info.shape[1], 3);
+        bh_description told;
+        bh_description_init(&told);
+        BHT_EQ(bh_buffer_description(buffer, &told, NULL), BH_OK);
+        BHT_EQ(told.bits, 8 * dtypes[i].bytes);
+        BHT_EQ(told.kind, dtypes[i].kind);
+        BHT_EQ(told.rank, 2);
+        BHT_EQ(told.shape[1], 3);
+        BHT_EQ(told.strides[0], 3);
+        BHT_EQ(bh_buffer_describe(buffer, &told, NULL), BH_OK); /* it makes sense */
         BHT_EQ(bh_buffer_size(buffer), 6 * dtypes[i].bytes);
         const uint8_t *bytes = mapped(buffer);
         for (unsigned b = 0; b < 6 * dtypes[i].bytes; b++)

@@ -299,6 +299,7 @@ static void described_and_told(void) {
     bh_context *context = fx_context(NULL);
     bh_buffer *buffer = fx_buffer(context, 96);
     bh_description told;
+    bh_description_init(&told);
     /* Bytes, as long as nobody says otherwise. */
     BHT_EQ(bh_buffer_description(buffer, &told, NULL), BH_OK);
     BHT_EQ(told.kind, BH_NUMBER_UINT);
