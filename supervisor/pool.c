@@ -131,25 +131,6 @@ static void unshelve(bh_context *context, struct bhi_block *block) {
 
 /* -- in and out ------------------------------------------------------------------------------- */
 
-/* One that is to die is not trusted with more. */
-static bool serves(const struct bhi_worker *worker) {
-    return worker->state == BHI_RUNNING && worker->crew.kill == BHI_KILL_NONE && !worker->crew.lied;
-}
-
-struct bhi_block *bhi_pool_take(bh_context *context, uint32_t size_class, struct bhi_worker *worker,
-                                bool *out_own) {
-    *out_own = worker && serves(worker) && !bhi_list_empty(&worker->pool.shelves[size_class]);
-    const struct bhi_list *shelf =
-        *out_own ? &worker->pool.shelves[size_class] : &context->pool.shelves[size_class];
-    if (bhi_list_empty(shelf))
-        return NULL;
-    /* The newest: it may still be in a cache. */
-    struct bhi_block *block = BHI_CONTAINER(shelf->prev, struct bhi_block, shelf);
-    unshelve(context, block);
-    context->pool.stats.hits++;
-    return block;
-}
-
 /* Workers unmap it; what they could do to it no longer matters, since nobody gets it any more. */
 void bhi_pool_discard(bh_context *context, struct bhi_block *block) {
     BHI_LIST_EACH_SAFE(node, &block->exposures) {
@@ -160,16 +141,58 @@ void bhi_pool_discard(bh_context *context, struct bhi_block *block) {
     bhi_context_doom(context, &block->doomed);
 }
 
-static void evict(bh_context *context) {
-    struct bhi_block *oldest = BHI_CONTAINER(context->pool.ages.next, struct bhi_block, age);
-    unshelve(context, oldest);
+static void evict(bh_context *context, struct bhi_block *block) {
+    unshelve(context, block);
     context->pool.stats.evictions++;
-    bhi_pool_discard(context, oldest);
+    bhi_pool_discard(context, block);
+}
+
+/* Who makes buffers for no stream, binds and releases them, gets none of them back while the
+ * workers live: each of his misses gives up the oldest such block of the class, unless it is the
+ * only one, or his loop would fill the pool with memory that nobody asks for. */
+static void make_room(bh_context *context, uint32_t size_class) {
+    struct bhi_block *first = NULL;
+    BHI_LIST_EACH(node, &context->pool.ages) {
+        struct bhi_block *block = BHI_CONTAINER(node, struct bhi_block, age);
+        if (block->size_class != size_class || bhi_list_empty(&block->exposures))
+            continue;
+        if (first) {
+            evict(context, first);
+            return;
+        }
+        first = block;
+    }
+}
+
+/* One that is to die is not trusted with more. */
+static bool serves(const struct bhi_worker *worker) {
+    return worker->state == BHI_RUNNING && worker->crew.kill == BHI_KILL_NONE && !worker->crew.lied;
+}
+
+struct bhi_block *bhi_pool_take(bh_context *context, uint32_t size_class, struct bhi_worker *worker,
+                                bool *out_own) {
+    *out_own = worker && serves(worker) && !bhi_list_empty(&worker->pool.shelves[size_class]);
+    const struct bhi_list *shelf =
+        *out_own ? &worker->pool.shelves[size_class] : &context->pool.shelves[size_class];
+    if (bhi_list_empty(shelf)) {
+        if (!worker)
+            make_room(context, size_class);
+        return NULL;
+    }
+    /* The newest: it may still be in a cache. */
+    struct bhi_block *block = BHI_CONTAINER(shelf->prev, struct bhi_block, shelf);
+    unshelve(context, block);
+    context->pool.stats.hits++;
+    return block;
+}
+
+static struct bhi_block *oldest(bh_context *context) {
+    return BHI_CONTAINER(context->pool.ages.next, struct bhi_block, age);
 }
 
 void bhi_pool_trim(bh_context *context, uint64_t bytes) {
     while (context->pool.stats.bytes > bytes)
-        evict(context);
+        evict(context, oldest(context));
 }
 
 void bhi_pool_give(bh_context *context, struct bhi_block *block) {
@@ -193,7 +216,7 @@ void bhi_pool_give(bh_context *context, struct bhi_block *block) {
     pool->stats.blocks++;
     shelve(context, block);
     while (pool->stats.bytes > pool->limit || pool->stats.blocks > pool->most)
-        evict(context);
+        evict(context, oldest(context));
 }
 
 void bhi_pool_close(bh_context *context) {

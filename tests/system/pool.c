@@ -389,6 +389,27 @@ static void what_nobody_can_use_goes_first(void) {
     tear_down(&s);
 }
 
+/* A loop that names no stream cannot have its memory back while the worker lives; at least it does
+ * not fill the pool with it. */
+static void a_loop_without_a_stream(void) {
+    struct scene s = set_up();
+    for (uint32_t i = 0; i < 20; i++) {
+        bh_buffer *buffers[2];
+        for (int j = 0; j < 2; j++) {
+            buffers[j] = make(s.context, 64 * KIB, NULL, 0);
+            fill(s.a, buffers[j], i);
+        }
+        for (int j = 0; j < 2; j++)
+            bh_buffer_release(buffers[j]);
+        BHT_LE(pool(s.context).blocks, 3);
+    }
+    BHT_EQ(pool(s.context).hits, 0);
+    bh_buffer *own = make(s.context, 64 * KIB, s.a, 0); /* what is left is of use to who names it */
+    BHT_EQ(pool(s.context).hits, 1);
+    bh_buffer_release(own);
+    tear_down(&s);
+}
+
 static void a_limit_of_nothing(void) {
     bh_context_options options = fx_options();
     BHT_GE(options.pool_limit, 16 * MIB);
@@ -700,6 +721,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_block_with_a_hole_is_not_used_again),
         BHT_TEST(the_oldest_go_first),
         BHT_TEST(what_nobody_can_use_goes_first),
+        BHT_TEST(a_loop_without_a_stream),
         BHT_TEST(a_limit_of_nothing),
         BHT_TEST(descriptors_are_bounded),
         BHT_TEST_WITH(sizes, 60, 0),
