@@ -191,6 +191,8 @@ int main(int argc, char **argv) {
             worker = argv[++i];
         } else {
             bool help = strcmp(argv[i], "--help") == 0;
+            if (!help)
+                fprintf(stderr, "bench-alloc: %s is no option, or lacks its value\n", argv[i]);
             fputs(usage, help ? stdout : stderr);
             return help ? 0 : 2;
         }

@@ -46,12 +46,22 @@ static const char *without_prefix(const char *message, const char *path, const c
     return strncmp(rest, ": ", 2) ? message : rest + 2;
 }
 
+/* FILE:TENSOR that was not taken for that. */
+static bool looks_like_tensor(const struct bhi_run_binding *binding) {
+    const char *safetensors = strstr(binding->text, ".safetensors:");
+    const char *colon = strrchr(binding->in_path, ':');
+    return safetensors || (colon && colon[1] && !strchr(colon, '/'));
+}
+
 /* Returns the exit status that it leads to. */
 static int complain(const struct bhi_run_binding *binding, bh_status status, const char *message) {
     char what[400];
     bh_detail detail = {.status = status};
-    const char *hint = strstr(message, "not a regular file") ? " (use - for a stream)" : "";
-    snprintf(detail.message, sizeof detail.message, "%.450s%s",
+    const char *hint = strstr(message, "not a regular file") ? " (use - for a stream)"
+                       : !binding->tensor && looks_like_tensor(binding)
+                           ? " (a tensor can be had with --in, of a name that ends in .safetensors)"
+                           : "";
+    snprintf(detail.message, sizeof detail.message, "%.420s%s",
              without_prefix(message, binding->in_path, binding->tensor), hint);
     snprintf(what, sizeof what, "--%s %.300s", binding->option, binding->text);
     return bhi_session_fail("run", what, status, &detail);

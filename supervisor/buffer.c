@@ -327,10 +327,15 @@ static bh_status acquire(struct bh_buffer *buffer, bool host_writes, bool discar
         bhi_event_ref(pending);
         bhi_context_unlock(context);
         bh_status status = bhi_event_await(pending, deadline_ns);
+        unsigned long long id = pending->id;
+        bool loads = buffer->load && pending == buffer->load->event;
         bhi_event_unref(pending);
         if (status != BH_OK)
-            return bhi_fail(detail, status, 0, "%s: the buffer is still in use by a submission",
-                            what);
+            return bhi_fail(detail, status, 0,
+                            loads
+                                ? "%s: the buffer is still being loaded (event %llu)"
+                                : "%s: the buffer is still in use by the submission of event %llu",
+                            what, id);
     }
 }
 

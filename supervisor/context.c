@@ -159,8 +159,9 @@ static bh_status check_kernel(bh_detail *detail) {
     _Atomic uint32_t word = 1;
     struct bhi_futex_wait wait = {&word, 0, false};
     if (bhi_futex_wait_any(&wait, 1, 0) == -ENOSYS)
-        return bhi_fail(detail, BH_UNSUPPORTED, 0,
-                        "bh_context_create: the kernel has no futex_waitv (Linux 5.16)");
+        return bhi_fail(
+            detail, BH_UNSUPPORTED, 0,
+            "bh_context_create: there is no futex_waitv (Linux 5.16; valgrind and gVisor lack it)");
     return BH_OK;
 }
 

@@ -147,7 +147,11 @@ static bh_status add_binding(struct builder *builder, const struct bh_kernel *ke
                       (unsigned long long)buffer->size);
     uint64_t rest = buffer->size - binding->offset;
     uint64_t size = binding->size == BH_WHOLE_SIZE ? rest : binding->size;
-    if (size > rest || (!size && buffer->size))
+    if (!size && buffer->size)
+        return REFUSE(builder, "set %u binding %u: %s offset %llu", binding->set, binding->binding,
+                      binding->size ? "nothing is left behind" : "size is 0, from",
+                      (unsigned long long)binding->offset);
+    if (size > rest)
         return REFUSE(
             builder,
             "set %u binding %u: offset %llu and size %llu do not fit the buffer of %llu bytes",
@@ -242,7 +246,12 @@ static bh_status check_range(struct builder *builder, const struct bh_buffer *bu
         return REFUSE(builder, "%s belongs to another context", what);
     if (*size == BH_WHOLE_SIZE && offset < buffer->size)
         *size = buffer->size - offset;
-    if (!*size || offset > buffer->size || *size > buffer->size - offset)
+    if (!*size)
+        return REFUSE(builder, "size is 0 (of %s)", what);
+    if (*size == BH_WHOLE_SIZE)
+        return REFUSE(builder, "nothing of %s of %llu bytes is left behind offset %llu", what,
+                      (unsigned long long)buffer->size, (unsigned long long)offset);
+    if (offset > buffer->size || *size > buffer->size - offset)
         return REFUSE(builder, "offset %llu and size %llu do not fit %s of %llu bytes",
                       (unsigned long long)offset, (unsigned long long)*size, what,
                       (unsigned long long)buffer->size);

@@ -151,6 +151,7 @@ out=(--groups 1 --out '1=new.npy:f32[100000]')
 for pair in "m.safetensors:v=there is no tensor 'v' among its 1: w (LOAD_FAILED)" \
     "cut.safetensors:w=its offsets 0..400000 do not lie in the file's" \
     "cut.npy=truncated: the shape wants 400000 bytes" "fifo=it is a FIFO, not a regular file" \
+    "x.npy:w=No such file or directory (a tensor can be had with --in, of a name that ends" \
     ".=it is a directory" "/proc/self/maps=it is on a file system that makes its files up" \
     "/dev/zero=it is a device" "missing=No such file or directory (LOAD_FAILED)"; do
     refuses "--in 0=${pair%%=*}: ${pair#*=}" run "$SHADERS/square.spv" "${out[@]}" --in "0=${pair%%=*}"
