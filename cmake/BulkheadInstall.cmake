@@ -60,5 +60,5 @@ install(FILES ${PROJECT_BINARY_DIR}/bulkhead.pc DESTINATION ${CMAKE_INSTALL_LIBD
 # As in the source tree: README.md and the header cite docs/….
 install(FILES LICENSE README.md ARCHITECTURE.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
-install(FILES examples/saxpy.c examples/poison.c examples/epoll.c
+install(FILES examples/saxpy.c examples/poison.c examples/epoll.c examples/load.c
     DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
