@@ -162,9 +162,9 @@ static bh_event *triple(bh_stream *stream, bh_kernel *mix, bh_buffer *data, bh_b
     return event;
 }
 
-/* A worker that lies may have run whatever it was given, before: none of that runs again, unless it
- * does no harm. Here both have run when it overwrites its progress page. */
-static void what_a_liar_may_have_run_does_not_run_twice(void) {
+/* Has a worker run one submission and lie about it, with another one behind it. Returns whether
+ * that has run, too: a busy machine's worker may not have merged them. */
+static bool lie(void) {
     bh_context *context = fx_context("1:before_record:61=garbage");
     bh_stream *stream = fx_stream(context, "liar", FX_SECONDS);
     bh_kernel *mix = fx_kernel(context, "mix");
@@ -184,7 +184,8 @@ static void what_a_liar_may_have_run_does_not_run_twice(void) {
     fx_kill(pid, SIGCONT);
     fx_expect(first, BH_PROTOCOL);
     bh_status status = fx_verdict(second).status;
-    BHT_EQ(words[0], 4); /* it has run, and once */
+    const bool ran = words[0] == 4;
+    BHT_TRUE(ran || words[0] == 1); /* once at most */
     BHT_EQ(status, BH_WORKER_LOST);
     BHT_EQ(fx_verdict(second).origin, bh_event_id(first));
     BHT_EQ(fx_verdict(second).executed, BH_EXECUTED_UNKNOWN);
@@ -197,6 +198,16 @@ static void what_a_liar_may_have_run_does_not_run_twice(void) {
     bh_kernel_release(mix);
     bh_stream_release(stream);
     bh_context_destroy(context);
+    return ran;
+}
+
+/* A worker that lies may have run whatever it was given, before: none of that runs again, unless it
+ * does no harm. Here both have run when it overwrites its progress page. */
+static void what_a_liar_may_have_run_does_not_run_twice(void) {
+    for (int tries = 0; tries < 30; tries++)
+        if (lie())
+            return;
+    BHT_FAIL("they were not merged");
 }
 
 int main(int argc, char **argv) {
