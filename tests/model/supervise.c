@@ -144,7 +144,7 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
     /* The device says that it has done one when it begins the next. */
     uint64_t running = worker->merged ? worker->current : 0;
     if (running && worker->phase == PHASE_BEFORE)
-        running = running > worker->batch_first ? running - 1 : 0;
+        running = worker->marked >= worker->batch_first ? worker->marked : 0;
     bool lost = false;
     for (uint64_t seq = crew->harvested + 1; seq <= worker->published; seq++) {
         int work = worker->records[seq].work;

@@ -24,6 +24,7 @@ static uint64_t read_inputs(const struct world *world, int number) {
 
 /* The device's own word, where several are merged: it begins this one, and has done the others. */
 static void mark(struct worker *worker) {
+    worker->marked = worker->current;
     worker->marker_started = (uint32_t)worker->current;
     worker->marker_completed = (uint32_t)worker->current - 1;
 }
@@ -275,8 +276,8 @@ uint64_t worker_turn(const struct worker *worker) {
             return worker->batch_last;
         if (worker->phase != PHASE_BEFORE)
             return worker->current;
-        if (worker->current > worker->batch_first)
-            return worker->current - 1;
+        if (worker->marked >= worker->batch_first)
+            return worker->marked;
     }
     while (seq <= worker->published && worker->records[seq].certain)
         seq++;

@@ -42,6 +42,7 @@ struct worker {
     uint64_t published, started, taken, completed, computed;
     uint64_t current; /* 0: idle */
     uint64_t batch_first, batch_last;
+    uint64_t marked; /* the last one that the device has said to begin: not one that was skipped */
     bool merged;
     enum phase phase;
     uint64_t seen; /* hash of what the current one has read at its beginning */
