@@ -67,6 +67,7 @@ static enum bhi_publish release(struct bhi_crew *crew, struct bhi_submission *su
     if (result != BHI_PUBLISHED)
         return result;
     bool first = bhi_list_empty(&crew->inflight);
+    bool second = !first && crew->inflight.next == crew->inflight.prev;
     bhi_list_remove(&submission->link);
     bhi_list_append(&crew->inflight, &submission->link);
     submission->state = BHI_RELEASED;
@@ -78,10 +79,12 @@ static enum bhi_publish release(struct bhi_crew *crew, struct bhi_submission *su
         crew->marker_seen = crew->harvested;
         crew->shortest_ns = BH_FOREVER;
     }
-    if (submission->deadline_ns < crew->shortest_ns) {
+    bool shorter = submission->deadline_ns < crew->shortest_ns;
+    if (shorter)
         crew->shortest_ns = submission->deadline_ns;
+    /* While there was one alone nobody had to look whether the next has begun. */
+    if (shorter || (second && crew->shortest_ns != BH_FOREVER))
         core->ports->arm(core, look_ns(crew, head_of(crew), submission->released_ns));
-    }
     core->ports->turned(submission->event);
     return BHI_PUBLISHED;
 }
@@ -121,8 +124,10 @@ bool bhi_crew_withdraw(struct bhi_crew *crew, struct bhi_submission *submission)
         return false;
     bhi_idset_add(&crew->withdrawn, submission->seq);
     /* The turn of the next one comes only now: the time of this one is not its. */
-    if (submission == head_of(crew))
+    if (submission == head_of(crew)) {
         crew->running_since_ns = crew->core->ports->now_ns(crew->core);
+        crew->core->ports->arm(crew->core, 0); /* for its deadline, which nobody waited for */
+    }
     return true;
 }
 

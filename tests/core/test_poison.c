@@ -12,6 +12,7 @@ static struct {
     uint64_t now_ns;
     bool late; /* a worker has always come to what is to be withdrawn */
     int kills, ended, withdrawn, unrefs;
+    uint64_t armed_ns; /* the earliest look that was asked for */
     uint64_t next_id;
 } fake;
 
@@ -40,7 +41,9 @@ static void notify(struct bhi_crew *crew) {
     (void)crew;
 }
 static void arm(struct bhi_core *core, uint64_t when_ns) {
-    (void)core, (void)when_ns;
+    (void)core;
+    if (when_ns < fake.armed_ns)
+        fake.armed_ns = when_ns;
 }
 static void turned(struct bh_event *event) {
     (void)event;
@@ -123,6 +126,8 @@ static void tear_down(struct stage *s) {
     close_line(&s->c);
 }
 
+static uint64_t next_deadline_ns = BH_FOREVER;
+
 /* Submits to a line, waiting for up to two events. */
 static struct bh_event *submit(struct stage *s, struct line *line, struct bh_event *first,
                                struct bh_event *second) {
@@ -131,7 +136,7 @@ static struct bh_event *submit(struct stage *s, struct line *line, struct bh_eve
     bhi_event_init(event, &s->core);
     event->id = ++fake.next_id;
     bhi_submission_init(submission, &line->stream, event);
-    submission->deadline_ns = BH_FOREVER;
+    submission->deadline_ns = next_deadline_ns;
     bhi_event_ref(event);
     struct bh_event *waits[] = {first, second};
     assert_true(bhi_submission_depend(submission, waits, !first ? 0 : !second ? 1 : 2));
@@ -312,6 +317,49 @@ static void test_skipping(void **state) {
     tear_down(&s);
 }
 
+/* |deadline_ns| is the next one's; NULL waits for nothing. */
+static struct bh_event *submit_for(struct stage *s, struct line *line, uint64_t deadline_ns) {
+    next_deadline_ns = deadline_ns;
+    struct bh_event *event = submit(s, line, NULL, NULL);
+    next_deadline_ns = BH_FOREVER;
+    return event;
+}
+
+/* E9: one without a deadline is alone in a lane that had deadlines, so nobody looks. What comes
+ * behind it has to be looked for: it may begin unnoticed, merged with the other; and when the other
+ * is withdrawn its time begins. */
+static void test_looked_for_behind_one_without_a_deadline(void **state) {
+    (void)state;
+    struct stage s;
+    set_up(&s);
+    struct bh_event *short_one = submit_for(&s, &s.a, 10000000);
+    struct bh_event *endless = submit_for(&s, &s.a, BH_FOREVER);
+    fake.armed_ns = BH_FOREVER;
+    result(&s, &s.a, BH_OK);
+    assert_true(fake.armed_ns == BH_FOREVER);
+    struct bh_event *behind = submit_for(&s, &s.a, 21000000);
+    assert_true(fake.armed_ns < BH_FOREVER);
+    fake.armed_ns = BH_FOREVER;
+    bhi_submission_cancel(endless->submission);
+    assert_true(fake.armed_ns < BH_FOREVER);
+    assert_int_equal(endless->verdict.status, BH_CANCELLED);
+    uint64_t due_ns = bhi_crew_deadline(&s.a.crew, ++fake.now_ns, 1, 1);
+    assert_true(due_ns <= fake.now_ns + 21000000);
+    assert_int_equal(fake.kills, 0);
+    assert_true(bhi_crew_deadline(&s.a.crew, due_ns, 1, 1) == BH_FOREVER);
+    assert_int_equal(fake.kills, 1);
+    assert_int_equal(s.a.crew.kill_event, behind->id);
+    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .started = 1, .marker = 1};
+    death.outcome.status = BH_DEADLINE;
+    death.outcome.message = "its deadline passed";
+    bhi_crew_died(&s.a.crew, &death);
+    assert_int_equal(behind->verdict.status, BH_DEADLINE);
+    bhi_event_unref(short_one);
+    bhi_event_unref(endless);
+    bhi_event_unref(behind);
+    tear_down(&s);
+}
+
 /* Two are cancelled that can no longer be withdrawn, and the worker is killed for the first of
  * them: whether that one's record comes in before the death or not, the other is CANCELLED too, for
  * its caller asked for that, and what nobody cancelled is a victim (E14). */
@@ -360,6 +408,7 @@ int main(void) {
         cmocka_unit_test(test_reset_before_the_end),
         cmocka_unit_test(test_skipping),
         cmocka_unit_test(test_cancelled_together),
+        cmocka_unit_test(test_looked_for_behind_one_without_a_deadline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
