@@ -1,4 +1,5 @@
 #include "interrupt.h"
+#include "exit_status.h"
 
 #include <signal.h>
 #include <string.h>
@@ -28,4 +29,8 @@ void bhi_interrupt_watch(void) {
 
 int bhi_interrupt_signal(void) {
     return asked;
+}
+
+int bhi_interrupt_exit_status(void) {
+    return BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
 }

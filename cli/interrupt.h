@@ -11,5 +11,7 @@
 void bhi_interrupt_watch(void);
 /* The signal that asked for the end; 0: none so far. */
 int bhi_interrupt_signal(void);
+/* The exit status that it leads to; bhi_run_main says why at the end. */
+int bhi_interrupt_exit_status(void);
 
 #endif

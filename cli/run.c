@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "args.h"
+#include "clock.h"
 #include "device_list.h"
 #include "exit_status.h"
 #include "interrupt.h"
@@ -40,20 +40,9 @@ struct run {
     struct bhi_outcome outcome;
 };
 
-static uint64_t now_ns(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-/* bhi_run_main says so at the end. */
-static int interrupted(void) {
-    return BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
-}
-
 static int refused(const struct bhi_complaint *complaint) {
     if (bhi_interrupt_signal())
-        return interrupted();
+        return bhi_interrupt_exit_status();
     bhi_complain("run", "%s", complaint->text);
     return BHI_EXIT_USAGE;
 }
@@ -79,11 +68,11 @@ static bh_status make_stream(struct run *run, const char *device, bh_detail *det
 }
 
 static bh_status wait_ready(struct run *run, bh_detail *detail) {
-    uint64_t end = now_ns() + start_limit_ns;
+    uint64_t end = bhi_clock_ns() + start_limit_ns;
     bh_status status;
     do
         status = bh_stream_wait_ready(run->stream, slice_ns, detail);
-    while (status == BH_TIMEOUT && !bhi_interrupt_signal() && now_ns() < end);
+    while (status == BH_TIMEOUT && !bhi_interrupt_signal() && bhi_clock_ns() < end);
     return status;
 }
 
@@ -140,7 +129,7 @@ static int await_worker(struct run *run) {
         status = wait_ready(run, &detail);
     }
     if (bhi_interrupt_signal())
-        return interrupted();
+        return bhi_interrupt_exit_status();
     return status == BH_OK ? BHI_EXIT_READY : bhi_session_fail("run", NULL, status, &detail);
 }
 
@@ -187,17 +176,17 @@ static int conclude(struct run *run) {
         bhi_session_fail("run", groups ? "--groups" : run->request.kernel_path, verdict->status,
                          &detail);
     }
-    return bhi_interrupt_signal() ? interrupted() : exit_status;
+    return bhi_interrupt_signal() ? bhi_interrupt_exit_status() : exit_status;
 }
 
 /* Waits for the end of one submission; a signal cancels it. */
 static bh_status await_event(bh_event *event) {
     bh_status status;
     uint64_t give_up = UINT64_MAX;
-    while ((status = bh_event_wait(event, slice_ns)) == BH_TIMEOUT && now_ns() < give_up) {
+    while ((status = bh_event_wait(event, slice_ns)) == BH_TIMEOUT && bhi_clock_ns() < give_up) {
         if (give_up == UINT64_MAX && bhi_interrupt_signal()) {
             (void)!bh_event_cancel(event);
-            give_up = now_ns() + cancel_limit_ns;
+            give_up = bhi_clock_ns() + cancel_limit_ns;
         }
     }
     return status;
@@ -215,7 +204,7 @@ static int compile(struct run *run) {
         status = bh_event_verdict(event, &run->outcome.verdict);
     bh_event_release(event);
     if (status != BH_OK || bhi_interrupt_signal()) /* only after a signal */
-        return interrupted();
+        return bhi_interrupt_exit_status();
     name_kernel(run);
     return run->outcome.verdict.status == BH_OK ? BHI_EXIT_READY : conclude(run);
 }
@@ -259,24 +248,24 @@ static void measure(struct bhi_outcome *outcome, uint64_t *times) {
 static int submit_one(struct run *run, const bh_submit_info *info, uint64_t *out_ns) {
     bh_event *event = NULL;
     bh_detail detail = {0};
-    uint64_t begin = now_ns();
+    uint64_t begin = bhi_clock_ns();
 
     bh_status status = bh_submit(run->stream, info, &event, &detail);
     if (status != BH_OK)
         return bhi_session_fail("run", run->request.kernel_path, status, &detail);
     run->outcome.submissions++;
     status = await_event(event);
-    *out_ns = now_ns() - begin;
+    *out_ns = bhi_clock_ns() - begin;
     if (status != BH_TIMEOUT)
         status = bh_event_verdict(event, &run->outcome.verdict);
     bh_event_release(event);
     if (status != BH_OK) /* only after a signal: the cancelled submission does not end */
-        return interrupted();
+        return bhi_interrupt_exit_status();
     name_kernel(run);
     if (run->outcome.verdict.status != BH_OK)
         return conclude(run);
     run->outcome.ready++;
-    return bhi_interrupt_signal() ? interrupted() : BHI_EXIT_READY;
+    return bhi_interrupt_signal() ? bhi_interrupt_exit_status() : BHI_EXIT_READY;
 }
 
 static int submit_all(struct run *run) {

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "exit_status.h"
 #include "interrupt.h"
 #include "session.h"
@@ -16,16 +17,6 @@ enum { BAR = 40 };
 static const uint64_t slice_ns = 50000000;
 static const uint64_t patience_ns = 1000000000; /* until the bar is shown */
 static const uint64_t cancel_limit_ns = 10000000000u;
-
-static uint64_t now_ns(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static int interrupted(void) {
-    return BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
-}
 
 /* -- making them --------------------------------------------------------------------------------
  */
@@ -155,7 +146,7 @@ static int load(struct bhi_run_request *request, struct bhi_run_binding *binding
         return complain(binding, BH_NO_MEMORY, bh_status_text(BH_NO_MEMORY));
     if (!await_opening(opening)) {
         request->opening = opening;
-        return interrupted();
+        return bhi_interrupt_exit_status();
     }
     binding->buffer = opening->buffer;
     const bh_status status = opening->status;
@@ -175,7 +166,7 @@ int bhi_run_load_inputs(struct bhi_run_request *request, bh_context *context) {
         if (binding->in_path && !bhi_run_is_stdin(binding))
             exit_status = load(request, binding, context);
         if (bhi_interrupt_signal())
-            exit_status = interrupted();
+            exit_status = bhi_interrupt_exit_status();
     }
     return exit_status;
 }
@@ -191,7 +182,7 @@ struct bar {
 
 static void draw(struct bar *bar, const struct bhi_run_request *request) {
     uint64_t done = 0, total = 0;
-    if (!bar->wanted || now_ns() - bar->began_ns < patience_ns)
+    if (!bar->wanted || bhi_clock_ns() - bar->began_ns < patience_ns)
         return;
     for (uint32_t i = 0; i < request->binding_count; i++) {
         const struct bhi_run_binding *binding = &request->bindings[i];
@@ -225,10 +216,10 @@ static int await(struct bhi_run_binding *binding, const struct bhi_run_request *
     if (bh_buffer_load_event(binding->buffer, &event, NULL) != BH_OK)
         return BHI_EXIT_READY; /* it is not from a file */
     bh_status status;
-    while ((status = bh_event_wait(event, slice_ns)) == BH_TIMEOUT && now_ns() < give_up) {
+    while ((status = bh_event_wait(event, slice_ns)) == BH_TIMEOUT && bhi_clock_ns() < give_up) {
         if (give_up == UINT64_MAX && bhi_interrupt_signal()) {
             (void)!bh_event_cancel(event);
-            give_up = now_ns() + cancel_limit_ns;
+            give_up = bhi_clock_ns() + cancel_limit_ns;
         }
         draw(bar, request);
     }
@@ -239,14 +230,14 @@ static int await(struct bhi_run_binding *binding, const struct bhi_run_request *
         return BHI_EXIT_READY;
     erase(bar);
     if (bhi_interrupt_signal())
-        return interrupted();
+        return bhi_interrupt_exit_status();
     if (bhi_verdict_exit_status(out_verdict->status) == BHI_EXIT_POISONED)
         return BHI_EXIT_POISONED;
     return complain(binding, out_verdict->status, out_verdict->message);
 }
 
 int bhi_run_await_inputs(struct bhi_run_request *request, bh_verdict *out_verdict) {
-    struct bar bar = {.wanted = isatty(STDERR_FILENO) == 1, .began_ns = now_ns()};
+    struct bar bar = {.wanted = isatty(STDERR_FILENO) == 1, .began_ns = bhi_clock_ns()};
     int exit_status = BHI_EXIT_READY;
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
         if (request->bindings[i].buffer)

@@ -55,14 +55,13 @@ static void extend(struct bhi_vk_buffer *buffer) {
 }
 
 static void fill(struct bhi_vk_buffer *buffer) {
-    if (buffer->constant && buffer->staged_end > 0) {
-        extend(buffer);
-    } else {
+    if (!buffer->constant) {
         copy(buffer, buffer->stage_begin, buffer->stage_end);
-    }
-    if (buffer->constant && buffer->staged_end == 0) {
-        buffer->staged_begin = buffer->stage_begin;
-        buffer->staged_end = buffer->stage_end;
+    } else {
+        if (buffer->staged_end == 0) { /* there is nothing of it yet */
+            buffer->staged_begin = buffer->staged_end = buffer->stage_begin;
+        }
+        extend(buffer);
     }
     buffer->stage_begin = buffer->stage_end = 0;
 }
