@@ -39,7 +39,7 @@ static const struct bhi_section run_sections[] = {
      "  code         what happened: \"OK\", \"WORKER_SIGNAL\", \"DEADLINE\", ...\n"
      "  signal       number of the signal that killed the worker, or null\n"
      "  kernel       name of the kernel: its file's\n"
-     "  kernel_hash  64 hexadecimal digits: code, entry point and constants\n"
+     "  kernel_hash  64 hexadecimal digits: code, entry point, constants, --trusted\n"
      "  executed     \"no\", \"unknown\" (it was running) or \"yes\"\n"
      "  event        number of the event\n"
      "  origin       number of the event where the poison began\n"

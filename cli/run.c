@@ -146,6 +146,7 @@ static int make_kernel(struct run *run) {
     options.entry = request->entry;
     options.specializations = request->specs;
     options.specialization_count = request->spec_count;
+    options.trusted = request->trusted;
     bh_status status = bh_kernel_create_spirv(run->context, run->code, run->code_size, &options,
                                               &run->kernel, &detail);
     if (status != BH_OK)

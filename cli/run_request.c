@@ -120,6 +120,9 @@ static bool parse_item(struct bhi_run_request *request, const struct bhi_arg *it
         return bhi_parse_push(value, &request->push, complaint);
     case BHI_RUN_SPEC:
         return parse_spec(request, value, complaint);
+    case BHI_RUN_TRUSTED:
+        request->trusted = true;
+        return true;
     case BHI_RUN_DEADLINE:
         return bhi_parse_duration(value, &request->deadline_ns, complaint);
     case BHI_RUN_REPEAT:

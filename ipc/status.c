@@ -69,6 +69,7 @@ bool bhi_status_from_worker(uint32_t code) {
     case BH_COMPILE_FAILED:
     case BH_BINDING_MISMATCH:
     case BH_LIMIT_EXCEEDED:
+    case BH_LOOP_LIMIT:
     case BH_CANCELLED: /* skipped, as the lane said */
         return true;
     default:

@@ -86,13 +86,15 @@ static bh_status check_options(const void *code, size_t code_size, const bh_kern
     return BH_OK;
 }
 
-/* Identity (K1): module, entry point, constants. Each part is preceded by its length, so that no
+/* Identity (K1): options, module, entry point, constants. Each part is preceded by its length, so that no
  * two different kernels hash the same bytes. */
 static void hash_kernel(struct bh_kernel *kernel, const void *code) {
     crypto_generichash_state state;
     crypto_generichash_init(&state, NULL, 0, sizeof kernel->hash);
-    static const unsigned char domain[] = "bulkhead kernel 1";
+    static const unsigned char domain[] = "bulkhead kernel 2";
     crypto_generichash_update(&state, domain, sizeof domain);
+    const unsigned char trusted = kernel->trusted;
+    crypto_generichash_update(&state, &trusted, sizeof trusted);
     uint64_t length = kernel->code_size;
     crypto_generichash_update(&state, (const unsigned char *)&length, sizeof length);
     crypto_generichash_update(&state, code, kernel->code_size);
@@ -158,6 +160,7 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
     kernel->context = context;
     bhi_context_retain(context);
     kernel->code_size = code_size;
+    kernel->trusted = options && options->trusted;
     const char *entry = options && options->entry ? options->entry : "main";
     const char *name = options && options->name ? options->name : entry;
     strcpy(kernel->entry, entry);

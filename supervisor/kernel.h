@@ -19,6 +19,7 @@ struct bh_kernel {
     uint64_t code_size;
     bh_specialization *specializations;
     uint32_t specialization_count;
+    bool trusted;
     bh_kernel_info *declared; /* lock; owned; NULL: nobody has asked what it binds */
 };
 

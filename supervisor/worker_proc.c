@@ -278,6 +278,7 @@ static bool introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *
     message->kernel = kernel->id;
     message->code_bytes = kernel->code_size;
     message->spec_count = kernel->specialization_count;
+    message->trusted = kernel->trusted;
     memcpy(message->hash, kernel->hash, sizeof message->hash);
     strcpy(message->entry, kernel->entry);
     strcpy(message->name, kernel->name);

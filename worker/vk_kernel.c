@@ -15,6 +15,7 @@ struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info
         return NULL;
     }
     k->id = info->kernel;
+    k->trusted = info->trusted;
     memcpy(k->entry, info->entry, sizeof k->entry);
     memcpy(k->name, info->name, sizeof k->name);
     k->code = BHI_FAULT_FAILS("kernel_create") ? NULL : malloc(info->code_bytes);

@@ -447,6 +447,8 @@ typedef struct bh_kernel_options {
     const char *entry;  /* entry point; NULL: "main" */
     const bh_specialization *specializations;
     uint32_t specialization_count; /* at most 256, ids distinct */
+    bool trusted; /* the driver gets the module as it is, once it is valid: no guard (K4). Default
+                     false. Part of the identity */
 } bh_kernel_options;
 
 BH_API void bh_kernel_options_init(bh_kernel_options *options);

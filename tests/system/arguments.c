@@ -359,22 +359,28 @@ static void kernels(void) {
     BHT_EQ(bh_kernel_reflect(kernel, stream, FX_SECONDS, &info, &detail), BH_INVALID_KERNEL);
     BHT_EQ(bh_status_classify(BH_INVALID_KERNEL), BH_CLASS_INPUT);
     BHT_EQ(bh_stream_worker_pid(stream), pid);
-    /* K1: the same kernel has the same hash, another constant another one. */
-    bh_kernel *again = NULL, *other = NULL;
-    uint8_t h1[32], h2[32], h3[32];
+    /* K1: the same kernel has the same hash, another constant another one, another guard, too. */
+    bh_kernel *again = NULL, *other = NULL, *trusted = NULL;
+    uint8_t h1[32], h2[32], h3[32], h4[32];
     BHT_EQ(bh_kernel_create_spirv(context, module, 64, NULL, &again, &detail), BH_OK);
     bh_kernel_options_init(&options);
     options.specializations = twice;
     options.specialization_count = 1;
     BHT_EQ(bh_kernel_create_spirv(context, module, 64, &options, &other, &detail), BH_OK);
+    bh_kernel_options_init(&options);
+    options.trusted = true;
+    BHT_EQ(bh_kernel_create_spirv(context, module, 64, &options, &trusted, &detail), BH_OK);
     bh_kernel_hash(kernel, h1);
     bh_kernel_hash(again, h2);
     bh_kernel_hash(other, h3);
+    bh_kernel_hash(trusted, h4);
     BHT_MEM_EQ(h1, h2, 32);
     BHT_TRUE(memcmp(h1, h3, 32) != 0);
+    BHT_TRUE(memcmp(h1, h4, 32) != 0);
     bh_kernel_release(kernel);
     bh_kernel_release(again);
     bh_kernel_release(other);
+    bh_kernel_release(trusted);
     close_all();
 }
 
