@@ -86,8 +86,8 @@ static bh_status check_options(const void *code, size_t code_size, const bh_kern
     return BH_OK;
 }
 
-/* Identity (K1): options, module, entry point, constants. Each part is preceded by its length, so that no
- * two different kernels hash the same bytes. */
+/* Identity (K1): options, module, entry point, constants. Each part is preceded by its length, so
+ * that no two different kernels hash the same bytes. */
 static void hash_kernel(struct bh_kernel *kernel, const void *code) {
     crypto_generichash_state state;
     crypto_generichash_init(&state, NULL, 0, sizeof kernel->hash);

@@ -22,7 +22,7 @@ struct bhi_vk_kernel {
     size_t words;
     struct bhi_spec_constant *constants;
     uint32_t constant_count;
-    bool trusted; /* not guarded */
+    bool trusted;                         /* not guarded */
     struct bhi_reflection *reflection;    /* from REFLECTED on */
     struct bhi_vk_kernel *next_reflected; /* queue of those not yet reported */
     VkDescriptorSetLayout set_layouts[BHI_MAX_SETS];
