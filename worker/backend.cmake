@@ -9,6 +9,15 @@ endforeach()
 
 set(backend_sources
     closer.c
+    guard.c
+    guard_cfg.c
+    guard_edit.c
+    guard_entry.c
+    guard_globals.c
+    guard_ir.c
+    guard_loops.c
+    guard_poll.c
+    guard_words.c
     loader.c
     loader_header.c
     loader_reads.c

@@ -1,8 +1,8 @@
 #include "validate.h"
 
+#include "spirv_tools.h"
 #include "vk_fault.h"
 
-#include <spirv-tools/libspirv.h>
 #include <stdio.h>
 #include <string.h>
 

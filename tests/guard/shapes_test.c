@@ -1,0 +1,153 @@
+/* Each shape of loop: what the guard makes of it is valid, in every version of SPIR-V. */
+#include "stand.h"
+
+#include <bulkhead/bulkhead.h>
+#include <string.h>
+
+/* A loop of one block, with phis that depend on it. */
+static const char single_block[] = "OpBranch %h\n"
+                                   "%h = OpLabel\n"
+                                   "%i = OpPhi %uint %u_0 %start %i2 %h\n"
+                                   "%i2 = OpIAdd %uint %i %u_1\n"
+                                   "%p = OpAccessChain %p_uint %out %u_0 %i\n"
+                                   "OpStore %p %i2\n"
+                                   "%v = OpLoad %uint %p\n"
+                                   "%c = OpULessThan %bool %i2 %v\n"
+                                   "OpLoopMerge %m %h None\n"
+                                   "OpBranchConditional %c %h %m\n"
+                                   "%m = OpLabel\n"
+                                   "%last = OpPhi %uint %i2 %h\n"
+                                   "%p2 = OpAccessChain %p_uint %out %u_0 %u_0\n"
+                                   "OpStore %p2 %last\n"
+                                   "OpReturn\n";
+
+/* The header chooses between two blocks of the loop, and is itself the exit of nothing. */
+static const char header_selects[] = "OpBranch %h\n"
+                                     "%h = OpLabel\n"
+                                     "%i = OpPhi %uint %u_0 %start %i2 %k\n"
+                                     "%p = OpAccessChain %p_uint %out %u_0 %i\n"
+                                     "%v = OpLoad %uint %p\n"
+                                     "%odd = OpINotEqual %bool %v %u_0\n"
+                                     "OpLoopMerge %m %k None\n"
+                                     "OpBranchConditional %odd %a %b\n"
+                                     "%a = OpLabel\n"
+                                     "OpStore %p %u_1\n"
+                                     "OpBranch %k\n"
+                                     "%b = OpLabel\n"
+                                     "%stop = OpUGreaterThan %bool %i %v\n"
+                                     "OpBranchConditional %stop %m %k\n"
+                                     "%k = OpLabel\n"
+                                     "%x = OpPhi %uint %u_1 %a %u_2 %b\n"
+                                     "%i2 = OpIAdd %uint %i %x\n"
+                                     "OpBranch %h\n"
+                                     "%m = OpLabel\n"
+                                     "OpReturn\n";
+
+/* A function that returns a value out of its loop, called from another loop. */
+static const char calls[] = "OpBranch %h\n"
+                            "%h = OpLabel\n"
+                            "%i = OpPhi %uint %u_0 %start %i2 %k\n"
+                            "%p = OpAccessChain %p_uint %out %u_0 %i\n"
+                            "%v = OpLoad %uint %p\n"
+                            "%c = OpULessThan %bool %i %v\n"
+                            "OpLoopMerge %m %k Unroll\n"
+                            "OpBranchConditional %c %b %m\n"
+                            "%b = OpLabel\n"
+                            "%r = OpFunctionCall %uint %count %v\n"
+                            "OpStore %p %r\n"
+                            "OpBranch %k\n"
+                            "%k = OpLabel\n"
+                            "%i2 = OpIAdd %uint %i %u_1\n"
+                            "OpBranch %h\n"
+                            "%m = OpLabel\n"
+                            "OpReturn\n";
+static const char counts[] = "%count = OpFunction %uint None %to_uint\n"
+                             "%n = OpFunctionParameter %uint\n"
+                             "%cs = OpLabel\n"
+                             "OpBranch %ch\n"
+                             "%ch = OpLabel\n"
+                             "%ci = OpPhi %uint %u_0 %cs %ci2 %ck\n"
+                             "OpLoopMerge %cm %ck None\n"
+                             "OpBranch %cb\n"
+                             "%cb = OpLabel\n"
+                             "%cc = OpULessThan %bool %ci %n\n"
+                             "OpBranchConditional %cc %ck %cm\n"
+                             "%ck = OpLabel\n"
+                             "%ci2 = OpIAdd %uint %ci %u_1\n"
+                             "OpBranch %ch\n"
+                             "%cm = OpLabel\n"
+                             "OpReturnValue %ci\n"
+                             "OpFunctionEnd\n";
+
+static void each_version(const char *globals, const char *body, const char *functions,
+                         uint32_t loops) {
+    for (unsigned minor = 0; minor <= 6; minor++) {
+        struct stand_module module = stand_compute(globals, body, functions, minor);
+        struct bhi_guarded guarded = stand_guard(&module);
+        assert_int_equal(guarded.loops, loops);
+        assert_int_equal(guarded.set, 1);
+        assert_true(guarded.words > module.words);
+        bhi_guarded_fini(&guarded);
+        stand_free(&module);
+    }
+}
+
+static void test_no_loop(void **state) {
+    (void)state;
+    each_version("", "OpReturn\n", "", 0);
+}
+
+static void test_single_block(void **state) {
+    (void)state;
+    each_version("", single_block, "", 1);
+}
+
+static void test_header_selects(void **state) {
+    (void)state;
+    each_version("", header_selects, "", 1);
+}
+
+static void test_calls(void **state) {
+    (void)state;
+    each_version("%to_uint = OpTypeFunction %uint %uint\n", calls, counts, 2);
+}
+
+/* The entry block's terminator moves: phis of where it leads must follow. */
+static void test_phi_of_the_entry_block(void **state) {
+    (void)state;
+    each_version("",
+                 "%p = OpAccessChain %p_uint %out %u_0 %u_0\n"
+                 "%v = OpLoad %uint %p\n"
+                 "%c = OpINotEqual %bool %v %u_0\n"
+                 "OpSelectionMerge %m None\n"
+                 "OpBranchConditional %c %a %m\n"
+                 "%a = OpLabel\n"
+                 "OpBranch %m\n"
+                 "%m = OpLabel\n"
+                 "%x = OpPhi %uint %u_1 %start %u_2 %a\n"
+                 "OpStore %p %x\n"
+                 "OpReturn\n",
+                 "", 0);
+}
+
+/* Without a descriptor set to have, there is no guard. */
+static void test_no_set_free(void **state) {
+    (void)state;
+    struct stand_module module = stand_compute("", "OpReturn\n", "", 3);
+    const struct bhi_guard_options options = {.entry = "main", .max_sets = 1};
+    struct bhi_guarded guarded;
+    struct bhi_fault fault;
+    assert_false(bhi_guard(module.code, module.words, &options, &guarded, &fault));
+    assert_int_equal(fault.status, BH_LIMIT_EXCEEDED);
+    assert_non_null(strstr(fault.text, "maxBoundDescriptorSets"));
+    stand_free(&module);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_loop),        cmocka_unit_test(test_single_block),
+        cmocka_unit_test(test_header_selects), cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_no_set_free),    cmocka_unit_test(test_phi_of_the_entry_block),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

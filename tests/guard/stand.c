@@ -1,0 +1,168 @@
+#include "stand.h"
+
+#include "spirv_tools.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static SpvCapability everything[7000];
+struct bhi_spirv_target stand_device = {
+    .api_version = VK_API_VERSION_1_3,
+    .capabilities = everything,
+    .capability_count = 7000,
+    .scalar_block_layout = true,
+    .uniform_standard_layout = true,
+    .workgroup_scalar_layout = true,
+    .local_size_id = true,
+};
+
+__attribute__((constructor)) static void list_everything(void) {
+    for (int i = 0; i < 7000; i++) {
+        everything[i] = (SpvCapability)i;
+    }
+}
+
+struct stand_module stand_assemble(const char *text, unsigned minor) {
+    static const spv_target_env environments[] = {
+        SPV_ENV_UNIVERSAL_1_0, SPV_ENV_UNIVERSAL_1_1, SPV_ENV_UNIVERSAL_1_2, SPV_ENV_UNIVERSAL_1_3,
+        SPV_ENV_UNIVERSAL_1_4, SPV_ENV_UNIVERSAL_1_5, SPV_ENV_UNIVERSAL_1_6};
+    spv_context context = spvContextCreate(environments[minor]);
+    spv_binary binary = NULL;
+    spv_diagnostic diagnostic = NULL;
+    spv_result_t result = spvTextToBinary(context, text, strlen(text), &binary, &diagnostic);
+    if (result != SPV_SUCCESS) {
+        fail_msg("line %zu: %s", diagnostic->position.line + 1, diagnostic->error);
+    }
+    struct stand_module module = {malloc(binary->wordCount * 4), binary->wordCount};
+    assert_non_null(module.code);
+    memcpy(module.code, binary->code, binary->wordCount * 4);
+    spvDiagnosticDestroy(diagnostic);
+    spvBinaryDestroy(binary);
+    spvContextDestroy(context);
+    return module;
+}
+
+struct stand_module stand_compute(const char *globals, const char *body, const char *functions,
+                                  unsigned minor) {
+    static const char format[] = "OpCapability Shader\n"
+                                 "%s"
+                                 "OpMemoryModel Logical GLSL450\n"
+                                 "OpEntryPoint GLCompute %%main \"main\" %s\n"
+                                 "OpExecutionMode %%main LocalSize 1 1 1\n"
+                                 "OpDecorate %%array ArrayStride 4\n"
+                                 "OpMemberDecorate %%block 0 Offset 0\n"
+                                 "OpDecorate %%block Block\n"
+                                 "OpDecorate %%out DescriptorSet 0\n"
+                                 "OpDecorate %%out Binding 0\n"
+                                 "%%void = OpTypeVoid\n"
+                                 "%%bool = OpTypeBool\n"
+                                 "%%int = OpTypeInt 32 1\n"
+                                 "%%uint = OpTypeInt 32 0\n"
+                                 "%%float = OpTypeFloat 32\n"
+                                 "%%nothing = OpTypeFunction %%void\n"
+                                 "%%true = OpConstantTrue %%bool\n"
+                                 "%%false = OpConstantFalse %%bool\n"
+                                 "%%u_0 = OpConstant %%uint 0\n"
+                                 "%%u_1 = OpConstant %%uint 1\n"
+                                 "%%u_2 = OpConstant %%uint 2\n"
+                                 "%%u_8 = OpConstant %%uint 8\n"
+                                 "%%u_10 = OpConstant %%uint 10\n"
+                                 "%%u_100 = OpConstant %%uint 100\n"
+                                 "%%u_5000 = OpConstant %%uint 5000\n"
+                                 "%%i_0 = OpConstant %%int 0\n"
+                                 "%%i_1 = OpConstant %%int 1\n"
+                                 "%%i_10 = OpConstant %%int 10\n"
+                                 "%%i_m1 = OpConstant %%int -1\n"
+                                 "%%array = OpTypeRuntimeArray %%uint\n"
+                                 "%%block = OpTypeStruct %%array\n"
+                                 "%%p_block = OpTypePointer StorageBuffer %%block\n"
+                                 "%%p_uint = OpTypePointer StorageBuffer %%uint\n"
+                                 "%%out = OpVariable %%p_block StorageBuffer\n"
+                                 "%s\n"
+                                 "%%main = OpFunction %%void None %%nothing\n"
+                                 "%%start = OpLabel\n"
+                                 "%s\n"
+                                 "OpFunctionEnd\n"
+                                 "%s\n";
+    char text[16384];
+    const int length =
+        snprintf(text, sizeof text, format,
+                 minor < 3 ? "OpExtension \"SPV_KHR_storage_buffer_storage_class\"\n" : "",
+                 minor >= 4 ? "%out" : "", globals, body, functions);
+    assert_true(length > 0 && (size_t)length < sizeof text);
+    return stand_assemble(text, minor);
+}
+
+void stand_free(struct stand_module *module) {
+    free(module->code);
+    module->code = NULL;
+}
+
+static void assert_valid(const uint32_t *code, size_t words, const char *when) {
+    struct bhi_fault fault;
+    if (!bhi_validate(&stand_device, code, words, "main", &fault)) {
+        char *text = stand_text(code, words);
+        fprintf(stderr, "%s\n", text);
+        free(text);
+        fail_msg("not valid %s: %s", when, fault.text);
+    }
+}
+
+static const struct bhi_guard_options plain = {.entry = "main", .max_sets = 8};
+
+struct bhi_guarded stand_guard_with(const struct stand_module *module,
+                                    const struct bhi_guard_options *options) {
+    assert_valid(module->code, module->words, "before");
+    struct bhi_guarded guarded;
+    struct bhi_fault fault;
+    if (!bhi_guard(module->code, module->words, options, &guarded, &fault)) {
+        fail_msg("refused: %s", fault.text);
+    }
+    assert_valid(guarded.code, guarded.words, "after");
+    assert_int_equal(guarded.loops,
+                     guarded.left_alone + guarded.covered + guarded.lowered + guarded.polled);
+    return guarded;
+}
+
+struct bhi_guarded stand_guard(const struct stand_module *module) {
+    return stand_guard_with(module, &plain);
+}
+
+void stand_refuses(const struct stand_module *module, bh_status status, const char *text) {
+    assert_valid(module->code, module->words, "before");
+    struct bhi_guarded guarded;
+    struct bhi_fault fault;
+    if (bhi_guard(module->code, module->words, &plain, &guarded, &fault)) {
+        bhi_guarded_fini(&guarded);
+        fail_msg("not refused; expected \"%s\"", text);
+    }
+    if (fault.status != status || strstr(fault.text, text) == NULL) {
+        fail_msg("expected %d \"%s\"; got %d \"%s\"", (int)status, text, (int)fault.status,
+                 fault.text);
+    }
+}
+
+char *stand_text(const uint32_t *code, size_t words) {
+    spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_6);
+    spv_text text = NULL;
+    assert_int_equal(
+        spvBinaryToText(context, code, words,
+                        SPV_BINARY_TO_TEXT_OPTION_INDENT | SPV_BINARY_TO_TEXT_OPTION_NO_HEADER,
+                        &text, NULL),
+        SPV_SUCCESS);
+    char *copy = strdup(text->str);
+    assert_non_null(copy);
+    spvTextDestroy(text);
+    spvContextDestroy(context);
+    return copy;
+}
+
+unsigned stand_count(const uint32_t *code, size_t words, SpvOp opcode) {
+    unsigned count = 0;
+    for (size_t i = 5; i < words; i += code[i] >> SpvWordCountShift) {
+        count += (code[i] & SpvOpCodeMask) == (uint32_t)opcode;
+    }
+    return count;
+}

@@ -1,0 +1,48 @@
+/* Modules for the guard's tests: assembled from text, guarded, and seen by the validator before and
+ * after. No device. */
+#ifndef GUARD_STAND_H
+#define GUARD_STAND_H
+
+/* cmocka.h wants the others first. */
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include "guard.h"
+#include "validate.h"
+
+/* Advertises everything. */
+extern struct bhi_spirv_target stand_device;
+
+struct stand_module {
+    uint32_t *code;
+    size_t words;
+};
+
+/* |minor| of the SPIR-V version, 0 to 6. Fails the test where the text is not assembly. */
+struct stand_module stand_assemble(const char *text, unsigned minor);
+/* A compute module for SPIR-V 1.|minor| whose entry point "main" has |body| behind its OpLabel. The
+ * text may use %void %bool %int %uint %float %true %false, the constants %u_N and %i_N (0, 1, 2, 8,
+ * 10, 100, 5000, -1 as m1), and the storage buffer %out of uints, to which %u_0 %u_0 is the first
+ * element (pointer type %p_uint). |globals| stands before the functions, |functions| behind them.
+ */
+struct stand_module stand_compute(const char *globals, const char *body, const char *functions,
+                                  unsigned minor);
+void stand_free(struct stand_module *module);
+
+/* Valid before, guarded, valid after; the caller calls bhi_guarded_fini(). */
+struct bhi_guarded stand_guard(const struct stand_module *module);
+struct bhi_guarded stand_guard_with(const struct stand_module *module,
+                                    const struct bhi_guard_options *options);
+/* The guard must refuse it with |status| and a text that has |text| in it. */
+void stand_refuses(const struct stand_module *module, bh_status status, const char *text);
+/* Disassembly, for messages and for tests that look for an instruction; the caller frees it. */
+char *stand_text(const uint32_t *code, size_t words);
+/* How often |opcode| occurs. */
+unsigned stand_count(const uint32_t *code, size_t words, SpvOp opcode);
+
+#endif

@@ -1,0 +1,57 @@
+#include "guard.h"
+
+#include "guard_internal.h"
+#include "vk_fault.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void find_entry(struct bhi_guard *g) {
+    uint32_t id = 0;
+    for (const struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins != NULL;
+         ins = ins->next) {
+        if (ins->words[1] == SpvExecutionModelGLCompute &&
+            strcmp((const char *)&ins->words[3], g->options->entry) == 0) {
+            id = ins->words[2];
+        }
+    }
+    for (g->entry = g->ir.first; g->entry != NULL && g->entry->id != id;) {
+        g->entry = g->entry->next;
+    }
+    if (g->entry == NULL || g->entry->first == NULL) {
+        bhi_ir_refuse(&g->ir, BH_INVALID_KERNEL, "there is no entry point \"%s\" for compute",
+                      g->options->entry);
+    }
+}
+
+bool bhi_guard(const uint32_t *code, size_t words, const struct bhi_guard_options *options,
+               struct bhi_guarded *out, struct bhi_fault *fault) {
+    memset(out, 0, sizeof *out);
+    struct bhi_guard *g = calloc(1, sizeof *g);
+    if (g == NULL) {
+        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while guarding the kernel");
+        return false;
+    }
+    g->ir.fault = fault;
+    g->options = options;
+    g->out = out;
+    volatile bool ok = false;
+    if (setjmp(g->ir.escape) == 0) {
+        bhi_ir_parse(&g->ir, code, words);
+        find_entry(g);
+        bhi_guard_add_words(g);
+        bhi_guard_loops(g);
+        bhi_guard_entry_check(g);
+        out->code = bhi_ir_words(&g->ir, &out->words);
+        ok = true;
+    }
+    bhi_ir_fini(&g->ir);
+    free(g);
+    return ok;
+}
+
+void bhi_guarded_fini(struct bhi_guarded *guarded) {
+    free(guarded->code);
+    memset(guarded, 0, sizeof *guarded);
+}

@@ -1,0 +1,198 @@
+#include "guard_cfg.h"
+
+#include <bulkhead/bulkhead.h>
+#include <string.h>
+
+/* Numbers the reachable blocks in reverse post-order. No recursion: nesting is the caller's. */
+static void number_blocks(struct bhi_ir *ir, struct bhi_function *f, uint32_t count) {
+    struct frame {
+        struct bhi_block *block;
+        const uint32_t *labels;
+        uint32_t left;
+    } *stack = bhi_ir_alloc(ir, count * sizeof *stack);
+    struct bhi_block **post = bhi_ir_alloc(ir, count * sizeof *post);
+    uint32_t depth = 0, done = 0;
+    struct bhi_block *next = f->first;
+    for (;;) {
+        if (next != NULL) {
+            next->order = 1; /* seen */
+            stack[depth].block = next;
+            stack[depth].left = bhi_block_successors(ir, next, &stack[depth].labels);
+            depth++;
+        }
+        struct frame *top = &stack[depth - 1];
+        next = NULL;
+        while (top->left > 0 && next == NULL) {
+            /* Last first, so that the first successor comes first in the reversed order. */
+            struct bhi_block *to = bhi_ir_block(ir, top->labels[--top->left]);
+            next = to != NULL && to->order == 0 ? to : NULL;
+        }
+        if (next == NULL) {
+            post[done++] = top->block;
+            if (--depth == 0) {
+                break;
+            }
+        }
+    }
+    f->reachable = done;
+    f->rpo = bhi_ir_alloc(ir, done * sizeof *f->rpo);
+    for (uint32_t i = 0; i < done; i++) {
+        f->rpo[i] = post[done - 1 - i];
+        f->rpo[i]->order = i + 1;
+    }
+}
+
+static void find_preds(struct bhi_ir *ir, struct bhi_function *f) {
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < f->reachable; i++) {
+            const uint32_t *labels;
+            const uint32_t count = bhi_block_successors(ir, f->rpo[i], &labels);
+            for (uint32_t k = 0; k < count; k++) {
+                struct bhi_block *to = bhi_ir_block(ir, labels[k]);
+                if (to == NULL || to->order == 0) {
+                    continue;
+                }
+                if (pass == 1) {
+                    to->preds[to->pred_count] = f->rpo[i];
+                }
+                to->pred_count++;
+            }
+        }
+        for (uint32_t i = 0; pass == 0 && i < f->reachable; i++) {
+            f->rpo[i]->preds =
+                bhi_ir_alloc(ir, (f->rpo[i]->pred_count + 1) * sizeof *f->rpo[i]->preds);
+            f->rpo[i]->pred_count = 0;
+        }
+    }
+}
+
+static struct bhi_block *common(struct bhi_block *a, struct bhi_block *b) {
+    while (a != b) {
+        while (a->order > b->order) {
+            a = a->dominator;
+        }
+        while (b->order > a->order) {
+            b = b->dominator;
+        }
+    }
+    return a;
+}
+
+/* Cooper, Harvey, Kennedy: A Simple, Fast Dominance Algorithm. */
+static void find_dominators(struct bhi_function *f) {
+    f->rpo[0]->dominator = f->rpo[0];
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = 1; i < f->reachable; i++) {
+            struct bhi_block *block = f->rpo[i], *dominator = NULL;
+            for (uint32_t k = 0; k < block->pred_count; k++) {
+                struct bhi_block *pred = block->preds[k];
+                if (pred->dominator != NULL) {
+                    dominator = dominator == NULL ? pred : common(pred, dominator);
+                }
+            }
+            changed |= block->dominator != dominator;
+            block->dominator = dominator;
+        }
+    }
+}
+
+/* Enter and leave numbers of the tree of dominators, from the sizes of its subtrees. */
+static void number_dominators(struct bhi_ir *ir, struct bhi_function *f) {
+    uint32_t *size = bhi_ir_alloc(ir, (f->reachable + 1) * sizeof *size);
+    for (uint32_t i = f->reachable; i-- > 0;) {
+        struct bhi_block *block = f->rpo[i];
+        size[block->order]++;
+        if (i > 0) {
+            size[block->dominator->order] += size[block->order];
+        }
+    }
+    /* A block stands behind its dominator in the order; siblings take what is left of its range. */
+    uint32_t *next = bhi_ir_alloc(ir, (f->reachable + 1) * sizeof *next);
+    for (uint32_t i = 0; i < f->reachable; i++) {
+        struct bhi_block *block = f->rpo[i];
+        uint32_t *from = i > 0 ? &next[block->dominator->order] : &next[0];
+        block->enters = *from;
+        block->leaves = block->enters + size[block->order];
+        *from += size[block->order];
+        next[block->order] = block->enters + 1;
+        block->leaves--;
+    }
+    f->rpo[0]->dominator = NULL;
+}
+
+/* The block that jumps back to |header|; NULL: none. */
+static struct bhi_block *find_latch(struct bhi_ir *ir, const struct bhi_block *header) {
+    struct bhi_block *latch = NULL;
+    for (uint32_t i = 0; i < header->pred_count; i++) {
+        if (header->preds[i]->order < header->order) {
+            continue;
+        }
+        const struct bhi_ins *merge = bhi_block_merge(header);
+        if (merge == NULL || bhi_ins_op(merge) != SpvOpLoopMerge ||
+            !bhi_dominates(header, header->preds[i]) ||
+            (latch != NULL && latch != header->preds[i])) {
+            bhi_ir_refuse(
+                ir, BH_INVALID_KERNEL,
+                "%s is jumped back to and is not the header of a structured loop; compile "
+                "the kernel with structured control flow",
+                bhi_ir_describe(ir, SpvOpLabel, header->label));
+        }
+        latch = header->preds[i];
+    }
+    return latch;
+}
+
+static void find_loops(struct bhi_ir *ir, struct bhi_function *f) {
+    f->loops = bhi_ir_alloc(ir, (f->reachable + 1) * sizeof *f->loops);
+    f->loop_count = 0;
+    for (uint32_t i = 0; i < f->reachable; i++) {
+        struct bhi_block *block = f->rpo[i];
+        struct bhi_loop *outer = block->dominator != NULL ? block->dominator->loop : NULL;
+        while (outer != NULL && bhi_dominates(outer->merge, block)) {
+            outer = outer->parent;
+        }
+        block->loop = outer;
+        struct bhi_block *latch = find_latch(ir, block);
+        if (latch == NULL) {
+            continue;
+        }
+        const struct bhi_ins *merge = bhi_block_merge(block);
+        struct bhi_loop *loop = bhi_ir_alloc(ir, sizeof *loop);
+        loop->header = block;
+        loop->latch = latch;
+        loop->parent = outer;
+        loop->merge = bhi_ir_block(ir, merge->words[1]);
+        loop->cont = bhi_ir_block(ir, merge->words[2]);
+        loop->in_continue =
+            outer != NULL && (outer->in_continue || bhi_loop_continues(outer, block));
+        if (loop->merge == NULL || loop->cont == NULL || !bhi_dominates(loop->cont, latch)) {
+            bhi_ir_refuse(ir, BH_INVALID_KERNEL,
+                          "the continue target of the loop at %s does not lead to its back edge; "
+                          "compile the kernel with structured control flow",
+                          bhi_ir_describe(ir, SpvOpLabel, block->label));
+        }
+        block->loop = loop;
+        f->loops[f->loop_count++] = loop;
+    }
+}
+
+void bhi_cfg_build(struct bhi_ir *ir, struct bhi_function *f) {
+    uint32_t count = 0;
+    for (struct bhi_block *block = f->first; block != NULL; block = block->next, count++) {
+        block->order = 0;
+        block->dominator = NULL;
+        block->preds = NULL;
+        block->pred_count = 0;
+        block->loop = NULL;
+    }
+    f->reachable = f->loop_count = 0;
+    if (f->first == NULL) {
+        return; /* a declaration */
+    }
+    number_blocks(ir, f, count);
+    find_preds(ir, f);
+    find_dominators(f);
+    number_dominators(ir, f);
+    find_loops(ir, f);
+}

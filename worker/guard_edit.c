@@ -1,0 +1,211 @@
+/* Editing a module: instructions, blocks, edges. */
+#include "guard_ir.h"
+
+#include <string.h>
+
+uint32_t bhi_ir_id(struct bhi_ir *ir) {
+    if (ir->bound == ir->capacity) {
+        const uint32_t capacity = ir->capacity + ir->capacity / 2;
+        struct bhi_ins **definitions = bhi_ir_alloc(ir, capacity * sizeof *definitions);
+        struct bhi_block **blocks = bhi_ir_alloc(ir, capacity * sizeof *blocks);
+        memcpy(definitions, ir->definitions, ir->bound * sizeof *definitions);
+        memcpy(blocks, ir->blocks, ir->bound * sizeof *blocks);
+        ir->definitions = definitions;
+        ir->blocks = blocks;
+        ir->capacity = capacity;
+    }
+    return ir->bound++;
+}
+
+struct bhi_ins *bhi_ins_new(struct bhi_ir *ir, SpvOp op, uint32_t type, uint32_t result,
+                            const uint32_t *operands, size_t count) {
+    const size_t first = 1u + (type != 0) + (result != 0);
+    struct bhi_ins *ins = bhi_ir_alloc(ir, sizeof *ins);
+    ins->type = type;
+    ins->result = result;
+    ins->words = bhi_ir_alloc(ir, (first + count) * sizeof *ins->words);
+    ins->words[0] = (uint32_t)(first + count) << SpvWordCountShift | (uint32_t)op;
+    if (type != 0) {
+        ins->words[1] = type;
+    }
+    if (result != 0) {
+        ins->words[first - 1] = result;
+        ir->definitions[result] = ins;
+    }
+    if (count > 0) {
+        memcpy(&ins->words[first], operands, count * sizeof *operands);
+    }
+    return ins;
+}
+
+struct bhi_ins *bhi_ins_copy(struct bhi_ir *ir, const struct bhi_ins *ins) {
+    const size_t first = 1u + (ins->type != 0) + (ins->result != 0);
+    struct bhi_ins *copy =
+        bhi_ins_new(ir, bhi_ins_op(ins), ins->type, ins->result != 0 ? bhi_ir_id(ir) : 0,
+                    &ins->words[first], bhi_ins_length(ins) - first);
+    copy->ids = ins->ids;
+    return copy;
+}
+
+void bhi_ins_set(struct bhi_ir *ir, struct bhi_ins *ins, const uint32_t *operands, size_t count) {
+    const size_t first = 1u + (ins->type != 0) + (ins->result != 0);
+    uint32_t *words = bhi_ir_alloc(ir, (first + count) * sizeof *words);
+    memcpy(words, ins->words, first * sizeof *words);
+    if (count > 0) {
+        memcpy(&words[first], operands, count * sizeof *operands);
+    }
+    words[0] = (uint32_t)(first + count) << SpvWordCountShift | (uint32_t)bhi_ins_op(ins);
+    ins->words = words;
+}
+
+void bhi_list_insert(struct bhi_ins_list *list, struct bhi_ins *at, struct bhi_ins *ins) {
+    ins->next = at;
+    ins->prev = at != NULL ? at->prev : list->last;
+    *(ins->prev != NULL ? &ins->prev->next : &list->first) = ins;
+    *(at != NULL ? &at->prev : &list->last) = ins;
+}
+
+void bhi_list_append(struct bhi_ins_list *list, struct bhi_ins *ins) {
+    bhi_list_insert(list, NULL, ins);
+}
+
+void bhi_list_remove(struct bhi_ins_list *list, struct bhi_ins *ins) {
+    *(ins->prev != NULL ? &ins->prev->next : &list->first) = ins->next;
+    *(ins->next != NULL ? &ins->next->prev : &list->last) = ins->prev;
+    ins->prev = ins->next = NULL;
+    ins->block = NULL;
+}
+
+void bhi_block_do_before(struct bhi_ir *ir, struct bhi_block *block, struct bhi_ins *at, SpvOp op,
+                         const uint32_t *operands, size_t count) {
+    struct bhi_ins *ins = bhi_ins_new(ir, op, 0, 0, operands, count);
+    ins->block = block;
+    bhi_list_insert(&block->body, at, ins);
+}
+
+uint32_t bhi_block_value_before(struct bhi_ir *ir, struct bhi_block *block, struct bhi_ins *at,
+                                SpvOp op, uint32_t type, const uint32_t *operands, size_t count) {
+    struct bhi_ins *ins = bhi_ins_new(ir, op, type, bhi_ir_id(ir), operands, count);
+    ins->block = block;
+    bhi_list_insert(&block->body, at, ins);
+    return ins->result;
+}
+
+void bhi_block_do(struct bhi_ir *ir, struct bhi_block *block, SpvOp op, const uint32_t *operands,
+                  size_t count) {
+    bhi_block_do_before(ir, block, NULL, op, operands, count);
+}
+
+uint32_t bhi_block_value(struct bhi_ir *ir, struct bhi_block *block, SpvOp op, uint32_t type,
+                         const uint32_t *operands, size_t count) {
+    return bhi_block_value_before(ir, block, NULL, op, type, operands, count);
+}
+
+struct bhi_block *bhi_block_new(struct bhi_ir *ir, struct bhi_block *at) {
+    struct bhi_block *block = bhi_ir_alloc(ir, sizeof *block);
+    block->label = bhi_ir_id(ir);
+    block->function = at->function;
+    ir->blocks[block->label] = block;
+    block->prev = at;
+    block->next = at->next;
+    at->next = block;
+    *(block->next != NULL ? &block->next->prev : &block->function->last) = block;
+    return block;
+}
+
+void bhi_block_move_tail(struct bhi_block *block, struct bhi_ins *from, struct bhi_block *to) {
+    while (from != NULL) {
+        struct bhi_ins *next = from->next;
+        bhi_list_remove(&block->body, from);
+        from->block = to;
+        bhi_list_append(&to->body, from);
+        from = next;
+    }
+}
+
+struct bhi_ins *bhi_block_merge(const struct bhi_block *block) {
+    /* Second to last; a line may stand between. */
+    for (struct bhi_ins *ins = block->body.last; ins != NULL; ins = ins->prev) {
+        const SpvOp op = bhi_ins_op(ins);
+        if (op == SpvOpLoopMerge || op == SpvOpSelectionMerge) {
+            return ins;
+        }
+        if (ins != block->body.last && op != SpvOpLine && op != SpvOpNoLine) {
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+struct bhi_ins *bhi_block_after_phis(const struct bhi_block *block) {
+    struct bhi_ins *after = block->body.first;
+    for (struct bhi_ins *ins = after; ins != NULL; ins = ins->next) {
+        const SpvOp op = bhi_ins_op(ins);
+        if (op == SpvOpPhi) {
+            after = ins->next;
+        } else if (op != SpvOpLine && op != SpvOpNoLine) {
+            break;
+        }
+    }
+    return after;
+}
+
+/* 32-bit words of a literal in an OpSwitch. */
+static uint32_t literal_words(const struct bhi_ir *ir, uint32_t selector) {
+    const struct bhi_ins *value = bhi_ir_definition(ir, selector);
+    const struct bhi_ins *type = value != NULL ? bhi_ir_definition(ir, value->type) : NULL;
+    return type != NULL && bhi_ins_op(type) == SpvOpTypeInt && type->words[2] > 32 ? 2 : 1;
+}
+
+uint32_t bhi_block_successors(struct bhi_ir *ir, const struct bhi_block *block,
+                              const uint32_t **out_labels) {
+    const struct bhi_ins *last = bhi_block_terminator(block);
+    const uint32_t length = bhi_ins_length(last);
+    switch (bhi_ins_op(last)) {
+    case SpvOpBranch:
+        *out_labels = &last->words[1];
+        return 1;
+    case SpvOpBranchConditional:
+        *out_labels = &last->words[2];
+        return 2;
+    case SpvOpSwitch: {
+        const uint32_t step = literal_words(ir, last->words[1]) + 1;
+        uint32_t *labels = bhi_ir_alloc(ir, length * sizeof *labels), count = 0;
+        labels[count++] = last->words[2];
+        for (uint32_t i = 3; i + step <= length; i += step) {
+            labels[count++] = last->words[i + step - 1];
+        }
+        *out_labels = labels;
+        return count;
+    }
+    default:
+        *out_labels = NULL;
+        return 0;
+    }
+}
+
+void bhi_block_rename_pred(struct bhi_block *block, uint32_t from, uint32_t to) {
+    for (struct bhi_ins *ins = block->body.first; ins != NULL; ins = ins->next) {
+        const SpvOp op = bhi_ins_op(ins);
+        if (op == SpvOpPhi) {
+            for (uint32_t i = 4; i < bhi_ins_length(ins); i += 2) {
+                if (ins->words[i] == from) {
+                    ins->words[i] = to;
+                }
+            }
+        } else if (op != SpvOpLine && op != SpvOpNoLine) {
+            break;
+        }
+    }
+}
+
+void bhi_block_took_over(struct bhi_ir *ir, struct bhi_block *block, uint32_t from) {
+    const uint32_t *labels;
+    const uint32_t count = bhi_block_successors(ir, block, &labels);
+    for (uint32_t i = 0; i < count; i++) {
+        struct bhi_block *successor = bhi_ir_block(ir, labels[i]);
+        if (successor != NULL) {
+            bhi_block_rename_pred(successor, from, block->label);
+        }
+    }
+}

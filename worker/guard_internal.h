@@ -1,0 +1,44 @@
+/* The guard's parts, in the order in which guard.c calls them. */
+#ifndef BHI_GUARD_INTERNAL_H
+#define BHI_GUARD_INTERNAL_H
+
+#include "guard.h"
+#include "guard_cfg.h"
+#include "guard_ir.h"
+
+/* Increments of the counter between two looks at the word. */
+#define BHI_GUARD_LIMIT 4096u
+
+struct bhi_guard {
+    struct bhi_ir ir;
+    const struct bhi_guard_options *options;
+    struct bhi_guarded *out;
+    struct bhi_function *entry;
+    /* Ids of what was added. */
+    uint32_t type_uint, type_bool;
+    uint32_t buffer;       /* the storage buffer's variable */
+    uint32_t word_pointer; /* type of a pointer into it */
+    uint32_t counter;      /* uint, Private: iterations since the last look */
+    uint32_t zero, limit;  /* constants */
+};
+
+/* guard_words.c: the buffer, the counter, and the code that looks at them. */
+void bhi_guard_add_words(struct bhi_guard *g);
+/* Appends to |block|: is the word set? Returns the id of a bool. */
+uint32_t bhi_guard_load_abort(struct bhi_guard *g, struct bhi_block *block);
+/* Makes |block|, of |function|, one that returns. */
+void bhi_guard_return(struct bhi_guard *g, const struct bhi_function *function,
+                      struct bhi_block *block);
+/* Appends to |block|: counter += |amount| (an id). Returns the id of a bool: time to look. */
+uint32_t bhi_guard_count(struct bhi_guard *g, struct bhi_block *block, uint32_t amount);
+
+/* guard_entry.c: returns at once when the word is set. */
+void bhi_guard_entry_check(struct bhi_guard *g);
+
+/* guard_poll.c: a poll in the loop's header. */
+void bhi_guard_poll(struct bhi_guard *g, struct bhi_loop *loop);
+
+/* guard_loops.c: decides for each loop, and does it. */
+void bhi_guard_loops(struct bhi_guard *g);
+
+#endif

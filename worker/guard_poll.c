@@ -1,0 +1,92 @@
+#include "guard_internal.h"
+
+#include <bulkhead/bulkhead.h>
+
+/* A loop of one block is its own continue construct, where nothing may return: gives it another
+ * block for that. */
+static void split_latch(struct bhi_guard *g, struct bhi_loop *loop) {
+    struct bhi_ir *ir = &g->ir;
+    struct bhi_block *header = loop->header;
+    struct bhi_block *cont = bhi_block_new(ir, header);
+    bhi_block_do(ir, cont, SpvOpBranch, BHI_OPERANDS(header->label));
+    bhi_block_merge(header)->words[2] = cont->label;
+    struct bhi_ins *last = bhi_block_terminator(header);
+    const uint32_t first = bhi_ins_op(last) == SpvOpBranch ? 1 : 2;
+    for (uint32_t i = first; i < bhi_ins_length(last) && i < first + 2; i++) {
+        if (last->words[i] == header->label) {
+            last->words[i] = cont->label;
+        }
+    }
+    bhi_block_rename_pred(header, header->label, cont->label);
+    loop->cont = loop->latch = cont;
+}
+
+/* |rest| has the terminator that stood behind OpLoopMerge. Where it chooses between two blocks of
+ * the loop it is a selection of its own now. */
+static void make_selection(struct bhi_guard *g, const struct bhi_loop *loop,
+                           struct bhi_block *rest) {
+    struct bhi_ir *ir = &g->ir;
+    struct bhi_ins *last = bhi_block_terminator(rest);
+    const uint32_t merge = loop->merge->label, cont = loop->cont->label;
+    if (bhi_ins_op(last) != SpvOpBranchConditional || last->words[2] == last->words[3] ||
+        last->words[2] == merge || last->words[3] == merge || last->words[2] == cont ||
+        last->words[3] == cont) {
+        return;
+    }
+    struct bhi_block *never = bhi_block_new(ir, rest);
+    bhi_block_do(ir, never, SpvOpUnreachable, NULL, 0);
+    bhi_block_do_before(ir, rest, last, SpvOpSelectionMerge,
+                        BHI_OPERANDS(never->label, SpvSelectionControlMaskNone));
+}
+
+/*   H: phis; OpLoopMerge; Branch P
+ *   P: counter += weight; counter >= LIMIT? ──▶ Q: the word set? ──▶ A: return
+ *       │                                            └──▶ Y: counter = 0 ─┐
+ *       └──▶ R: the rest of H, its terminator ◀──────────────────────────┘
+ * The counter is reset only where the word is not set: once it is, every later poll fires at once,
+ * and callers run into their own. */
+void bhi_guard_poll(struct bhi_guard *g, struct bhi_loop *loop) {
+    struct bhi_ir *ir = &g->ir;
+    struct bhi_block *header = loop->header;
+    if (loop->cont == header) {
+        if (loop->latch != header) {
+            bhi_ir_refuse(ir, BH_INVALID_KERNEL,
+                          "the loop at %s is its own continue construct, from which the guard "
+                          "cannot return; give it a continue target of its own, or mark the kernel "
+                          "trusted",
+                          bhi_ir_describe(ir, SpvOpLabel, header->label));
+        }
+        split_latch(g, loop);
+    }
+    struct bhi_block *poll = bhi_block_new(ir, header);
+    struct bhi_block *look = bhi_block_new(ir, poll);
+    struct bhi_block *aborted = bhi_block_new(ir, look);
+    struct bhi_block *reset = bhi_block_new(ir, aborted);
+    struct bhi_block *rest = bhi_block_new(ir, reset);
+
+    bhi_block_move_tail(header, bhi_block_after_phis(header), rest);
+    bhi_block_took_over(ir, rest, header->label);
+    struct bhi_ins *merge = bhi_block_merge(rest);
+    bhi_list_remove(&rest->body, merge);
+    merge->block = header;
+    bhi_list_append(&header->body, merge);
+    bhi_block_do(ir, header, SpvOpBranch, BHI_OPERANDS(poll->label));
+    make_selection(g, loop, rest);
+
+    const uint32_t weight =
+        bhi_ir_constant(ir, g->type_uint,
+                        loop->weight < BHI_GUARD_LIMIT ? (uint32_t)loop->weight : BHI_GUARD_LIMIT);
+    const uint32_t due = bhi_guard_count(g, poll, weight);
+    bhi_block_do(ir, poll, SpvOpSelectionMerge,
+                 BHI_OPERANDS(rest->label, SpvSelectionControlMaskNone));
+    bhi_block_do(ir, poll, SpvOpBranchConditional, BHI_OPERANDS(due, look->label, rest->label));
+    const uint32_t set = bhi_guard_load_abort(g, look);
+    bhi_block_do(ir, look, SpvOpSelectionMerge,
+                 BHI_OPERANDS(reset->label, SpvSelectionControlMaskNone));
+    bhi_block_do(ir, look, SpvOpBranchConditional, BHI_OPERANDS(set, aborted->label, reset->label));
+    bhi_guard_return(g, loop->header->function, aborted);
+    bhi_block_do(ir, reset, SpvOpStore, BHI_OPERANDS(g->counter, g->zero));
+    bhi_block_do(ir, reset, SpvOpBranch, BHI_OPERANDS(rest->label));
+    bhi_ir_set_name(ir, poll->label, "bulkhead_poll");
+    loop->fate = BHI_LOOP_POLLED;
+}

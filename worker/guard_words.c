@@ -1,0 +1,110 @@
+#include "guard_internal.h"
+
+#include <bulkhead/bulkhead.h>
+#include <string.h>
+
+#define SPIRV_1_3 0x00010300u
+#define SPIRV_1_4 0x00010400u
+
+/* The first descriptor set that no variable of the module has. */
+static uint32_t free_set(struct bhi_guard *g) {
+    struct bhi_ir *ir = &g->ir;
+    const uint32_t count = g->options->max_sets;
+    uint8_t *taken = bhi_ir_alloc(ir, count + 1);
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
+         ins = ins->next) {
+        if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationDescriptorSet &&
+            ins->words[3] < count) {
+            taken[ins->words[3]] = 1;
+        }
+    }
+    for (uint32_t set = 0; set < count; set++) {
+        if (!taken[set]) {
+            return set;
+        }
+    }
+    bhi_ir_refuse(ir, BH_LIMIT_EXCEEDED,
+                  "the kernel uses all %u descriptor sets of the device (maxBoundDescriptorSets); "
+                  "the guard needs one: put bindings into fewer sets, or mark the kernel trusted",
+                  count);
+}
+
+/* From SPIR-V 1.4 on an entry point lists every global variable that it uses. */
+static void add_to_interfaces(struct bhi_guard *g, uint32_t variable) {
+    struct bhi_ir *ir = &g->ir;
+    for (struct bhi_ins *ins = ir->sections[BHI_IR_ENTRY_POINTS].first; ins != NULL;
+         ins = ins->next) {
+        const uint32_t length = bhi_ins_length(ins);
+        uint32_t *operands = bhi_ir_alloc(ir, length * sizeof *operands);
+        memcpy(operands, &ins->words[1], (length - 1) * sizeof *operands);
+        operands[length - 1] = variable;
+        bhi_ins_set(ir, ins, operands, length);
+    }
+}
+
+void bhi_guard_add_words(struct bhi_guard *g) {
+    struct bhi_ir *ir = &g->ir;
+    g->out->set = free_set(g);
+    g->type_uint = bhi_ir_type_uint(ir);
+    g->type_bool = bhi_ir_type_bool(ir);
+    g->zero = bhi_ir_constant(ir, g->type_uint, 0);
+    g->limit = bhi_ir_constant(ir, g->type_uint, BHI_GUARD_LIMIT);
+    if (ir->version < SPIRV_1_3) {
+        bhi_ir_extension(ir, "SPV_KHR_storage_buffer_storage_class");
+    }
+    /* Not one that the module has: its decorations are its own. */
+    const uint32_t block =
+        bhi_ir_global(ir, SpvOpTypeStruct, 0, BHI_OPERANDS(g->type_uint, g->type_uint));
+    const uint32_t pointer = bhi_ir_type_pointer(ir, SpvStorageClassStorageBuffer, block);
+    g->word_pointer = bhi_ir_type_pointer(ir, SpvStorageClassStorageBuffer, g->type_uint);
+    g->buffer =
+        bhi_ir_global(ir, SpvOpVariable, pointer, BHI_OPERANDS(SpvStorageClassStorageBuffer));
+    g->counter = bhi_ir_global(ir, SpvOpVariable,
+                               bhi_ir_type_pointer(ir, SpvStorageClassPrivate, g->type_uint),
+                               BHI_OPERANDS(SpvStorageClassPrivate, g->zero));
+    bhi_ir_decorate(ir, SpvOpDecorate, BHI_OPERANDS(block, SpvDecorationBlock));
+    bhi_ir_decorate(ir, SpvOpMemberDecorate, BHI_OPERANDS(block, 0, SpvDecorationOffset, 0));
+    bhi_ir_decorate(ir, SpvOpMemberDecorate, BHI_OPERANDS(block, 1, SpvDecorationOffset, 4));
+    bhi_ir_decorate(ir, SpvOpDecorate,
+                    BHI_OPERANDS(g->buffer, SpvDecorationDescriptorSet, g->out->set));
+    bhi_ir_decorate(ir, SpvOpDecorate, BHI_OPERANDS(g->buffer, SpvDecorationBinding, 0));
+    if (ir->version >= SPIRV_1_4) {
+        add_to_interfaces(g, g->buffer);
+        add_to_interfaces(g, g->counter);
+    }
+    bhi_ir_set_name(ir, block, "bulkhead_words");
+    bhi_ir_set_name(ir, g->buffer, "bulkhead_guard");
+    bhi_ir_set_name(ir, g->counter, "bulkhead_counter");
+}
+
+uint32_t bhi_guard_load_abort(struct bhi_guard *g, struct bhi_block *block) {
+    struct bhi_ir *ir = &g->ir;
+    const uint32_t pointer = bhi_block_value(ir, block, SpvOpAccessChain, g->word_pointer,
+                                             BHI_OPERANDS(g->buffer, g->zero));
+    /* Volatile, not atomic: Mesa 25 merges a relaxed atomic load with that of the entry check. */
+    const uint32_t word = bhi_block_value(ir, block, SpvOpLoad, g->type_uint,
+                                          BHI_OPERANDS(pointer, SpvMemoryAccessVolatileMask));
+    return bhi_block_value(ir, block, SpvOpINotEqual, g->type_bool, BHI_OPERANDS(word, g->zero));
+}
+
+void bhi_guard_return(struct bhi_guard *g, const struct bhi_function *function,
+                      struct bhi_block *block) {
+    struct bhi_ir *ir = &g->ir;
+    const uint32_t type = bhi_ir_definition(ir, function->id)->type;
+    if (bhi_ins_op(bhi_ir_definition(ir, type)) == SpvOpTypeVoid) {
+        bhi_block_do(ir, block, SpvOpReturn, NULL, 0);
+    } else {
+        bhi_block_do(ir, block, SpvOpReturnValue, BHI_OPERANDS(bhi_ir_null(ir, type)));
+    }
+}
+
+uint32_t bhi_guard_count(struct bhi_guard *g, struct bhi_block *block, uint32_t amount) {
+    struct bhi_ir *ir = &g->ir;
+    const uint32_t before =
+        bhi_block_value(ir, block, SpvOpLoad, g->type_uint, BHI_OPERANDS(g->counter));
+    const uint32_t after =
+        bhi_block_value(ir, block, SpvOpIAdd, g->type_uint, BHI_OPERANDS(before, amount));
+    bhi_block_do(ir, block, SpvOpStore, BHI_OPERANDS(g->counter, after));
+    return bhi_block_value(ir, block, SpvOpUGreaterThanEqual, g->type_bool,
+                           BHI_OPERANDS(after, g->limit));
+}
