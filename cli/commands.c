@@ -18,7 +18,8 @@ static const struct bhi_section run_sections[] = {
     {"Bindings",
      "B is a binding of descriptor set 0, or SET.BINDING. Every binding that the kernel declares "
      "must be given exactly once. DTYPE and TYPE are one of f16 f32 f64 i8 u8 i16 u16 i32 u32 i64 "
-     "u64. Bulkhead does not know what the kernel takes the bytes for: give it the types that it "
+     "u64 bool (true or false: a byte in an array, a word among constants). Bulkhead does not know "
+     "what the kernel takes the bytes for: give it the types that it "
      "was written for.\n\n"
      "Input is read as .npy, formats 1.0 to 3.0, little endian, C order, or as .safetensors. An "
      "input FILE is a regular file, which a sandboxed loader parses and reads and which must not "

@@ -167,12 +167,13 @@ static int check_memory(const struct bhi_run_request *request) {
     }
     if (total <= available)
         return BHI_EXIT_READY;
-    bhi_complain("run", "the arrays need %.1f GiB of memory, %.1f GiB are available",
+    bhi_complain(request->command, "the arrays need %.1f GiB of memory, %.1f GiB are available",
                  (double)total / 0x1p30, (double)available / 0x1p30);
     return BHI_EXIT_ENVIRON;
 }
 
-static int fill_buffer(struct bhi_run_binding *binding, bh_context *context) {
+static int fill_buffer(const struct bhi_run_request *request, struct bhi_run_binding *binding,
+                       bh_context *context) {
     struct bhi_complaint complaint;
     bh_detail detail = {0};
     void *bytes;
@@ -182,19 +183,19 @@ static int fill_buffer(struct bhi_run_binding *binding, bh_context *context) {
         return BHI_EXIT_READY; /* from a file */
     snprintf(what, sizeof what, "--%s %.300s", binding->option, binding->text);
     if (binding->in_path && !bhi_npy_file_spool(&binding->in, trusted_claim, &complaint)) {
-        bhi_complain("run", "%s: %s", what, complaint.text);
+        bhi_complain(request->command, "%s: %s", what, complaint.text);
         return BHI_EXIT_USAGE;
     }
     bh_status status = bh_buffer_create(context, binding->array.bytes, &binding->buffer, &detail);
     if (status != BH_OK)
-        return bhi_session_fail("run", what, status, &detail);
+        return bhi_session_fail(request->command, what, status, &detail);
     if (!binding->in_path)
         return BHI_EXIT_READY;
     status = bh_buffer_map(binding->buffer, BH_MAP_DISCARD, map_limit_ns, &bytes, &detail);
     if (status != BH_OK)
-        return bhi_session_fail("run", what, status, &detail);
+        return bhi_session_fail(request->command, what, status, &detail);
     if (!bhi_npy_file_read(&binding->in, bytes, &complaint)) {
-        bhi_complain("run", "%s: %s", what, complaint.text);
+        bhi_complain(request->command, "%s: %s", what, complaint.text);
         return BHI_EXIT_USAGE;
     }
     bhi_npy_file_close(&binding->in);
@@ -204,7 +205,7 @@ static int fill_buffer(struct bhi_run_binding *binding, bh_context *context) {
 int bhi_run_fill_buffers(struct bhi_run_request *request, bh_context *context) {
     int exit_status = check_memory(request);
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
-        exit_status = fill_buffer(&request->bindings[i], context);
+        exit_status = fill_buffer(request, &request->bindings[i], context);
         if (bhi_interrupt_signal())
             exit_status = BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
     }
@@ -214,25 +215,25 @@ int bhi_run_fill_buffers(struct bhi_run_request *request, bh_context *context) {
 /* -- after it -----------------------------------------------------------------------------------
  */
 
-static int fail_output(const struct bhi_run_binding *binding,
+static int fail_output(const struct bhi_run_request *request, const struct bhi_run_binding *binding,
                        const struct bhi_complaint *complaint) {
-    bhi_complain("run", "--%s %s: %s", binding->option, binding->text, complaint->text);
+    bhi_complain(request->command, "--%s %s: %s", binding->option, binding->text, complaint->text);
     if (bhi_interrupt_signal())
         return BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
     return BHI_EXIT_ENVIRON;
 }
 
-static int write_output(struct bhi_run_binding *binding) {
+static int write_output(const struct bhi_run_request *request, struct bhi_run_binding *binding) {
     struct bhi_complaint complaint;
     bh_detail detail = {0};
     void *bytes;
     bh_status status = bh_buffer_map(binding->buffer, BH_MAP_READ, map_limit_ns, &bytes, &detail);
     if (status != BH_OK)
-        return bhi_session_fail("run", binding->text, status, &detail);
+        return bhi_session_fail(request->command, binding->text, status, &detail);
     if (!bhi_outfile_write(&binding->out, binding->header, binding->header_size, bytes,
                            binding->array.bytes, &complaint) ||
         !bhi_outfile_seal(&binding->out, &complaint))
-        return fail_output(binding, &complaint);
+        return fail_output(request, binding, &complaint);
     return BHI_EXIT_READY;
 }
 
@@ -241,12 +242,12 @@ int bhi_run_write_outputs(struct bhi_run_request *request) {
     int exit_status = BHI_EXIT_READY;
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
         if (request->bindings[i].out_path)
-            exit_status = write_output(&request->bindings[i]);
+            exit_status = write_output(request, &request->bindings[i]);
     }
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
         if (binding->out_path && !bhi_outfile_commit(&binding->out, &complaint))
-            exit_status = fail_output(binding, &complaint);
+            exit_status = fail_output(request, binding, &complaint);
     }
     return exit_status;
 }

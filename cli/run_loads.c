@@ -45,7 +45,8 @@ static bool looks_like_tensor(const struct bhi_run_binding *binding) {
 }
 
 /* Returns the exit status that it leads to. */
-static int complain(const struct bhi_run_binding *binding, bh_status status, const char *message) {
+static int complain(const struct bhi_run_request *request, const struct bhi_run_binding *binding,
+                    bh_status status, const char *message) {
     char what[400];
     bh_detail detail = {.status = status};
     const char *hint = strstr(message, "not a regular file") ? " (use - for a stream)"
@@ -55,7 +56,7 @@ static int complain(const struct bhi_run_binding *binding, bh_status status, con
     snprintf(detail.message, sizeof detail.message, "%.420s%s",
              without_prefix(message, binding->in_path, binding->tensor), hint);
     snprintf(what, sizeof what, "--%s %.300s", binding->option, binding->text);
-    return bhi_session_fail("run", what, status, &detail);
+    return bhi_session_fail(request->command, what, status, &detail);
 }
 
 /* What --inout saves has the input's type and shape. */
@@ -67,14 +68,18 @@ static bool take_array(struct bhi_run_binding *binding, struct bhi_complaint *co
     array->bytes = bh_buffer_size(binding->buffer);
     if (binding->tensor)
         return true; /* it is only read, whatever its elements are */
-    if (info.dtype < BH_DTYPE_F16 || info.dtype > BH_DTYPE_U64)
+    if (info.dtype == BH_DTYPE_BOOL)
+        array->dtype = BHI_DTYPE_bool;
+    else if (info.dtype >= BH_DTYPE_F16 && info.dtype <= BH_DTYPE_U64)
+        array->dtype = (enum bhi_dtype)(info.dtype - BH_DTYPE_F16);
+    else
         return bhi_refuse(complaint, "its dtype is not one of %s", BHI_DTYPE_NAMES);
-    array->dtype = (enum bhi_dtype)(info.dtype - BH_DTYPE_F16);
     array->dimensions = info.dimensions;
     memcpy(array->shape, info.shape, info.dimensions * sizeof info.shape[0]);
     return true;
 }
-_Static_assert(BH_DTYPE_U64 - BH_DTYPE_F16 + 1 == BHI_DTYPE_COUNT, "the same order");
+_Static_assert(BH_DTYPE_U64 - BH_DTYPE_F16 == BHI_DTYPE_u64 && BHI_DTYPE_COUNT == BHI_DTYPE_u64 + 2,
+               "the same order, and bool");
 
 /* bh_buffer_from_file waits for the file's header. On a thread of its own, so that a signal need
  * not wait with it. */
@@ -143,7 +148,7 @@ static int load(struct bhi_run_request *request, struct bhi_run_binding *binding
     struct bhi_complaint complaint;
     struct bhi_opening *opening = start_opening(binding, context);
     if (!opening)
-        return complain(binding, BH_NO_MEMORY, bh_status_text(BH_NO_MEMORY));
+        return complain(request, binding, BH_NO_MEMORY, bh_status_text(BH_NO_MEMORY));
     if (!await_opening(opening)) {
         request->opening = opening;
         return bhi_interrupt_exit_status();
@@ -153,10 +158,11 @@ static int load(struct bhi_run_request *request, struct bhi_run_binding *binding
     const bh_detail detail = opening->detail;
     free(opening);
     if (status != BH_OK)
-        return complain(binding, status,
+        return complain(request, binding, status,
                         detail.message[0] ? detail.message : bh_status_text(status));
-    return take_array(binding, &complaint) ? BHI_EXIT_READY
-                                           : complain(binding, BH_LOAD_FAILED, complaint.text);
+    return take_array(binding, &complaint)
+               ? BHI_EXIT_READY
+               : complain(request, binding, BH_LOAD_FAILED, complaint.text);
 }
 
 int bhi_run_load_inputs(struct bhi_run_request *request, bh_context *context) {
@@ -233,7 +239,7 @@ static int await(struct bhi_run_binding *binding, const struct bhi_run_request *
         return bhi_interrupt_exit_status();
     if (bhi_verdict_exit_status(out_verdict->status) == BHI_EXIT_POISONED)
         return BHI_EXIT_POISONED;
-    return complain(binding, out_verdict->status, out_verdict->message);
+    return complain(request, binding, out_verdict->status, out_verdict->message);
 }
 
 int bhi_run_await_inputs(struct bhi_run_request *request, bh_verdict *out_verdict) {

@@ -187,6 +187,7 @@ bool bhi_run_request_parse(const struct bhi_args *args, struct bhi_run_request *
     struct bhi_run_request *request = out_request;
 
     memset(request, 0, sizeof *request);
+    request->command = "run";
     request->repeat = 1;
     request->kernel_path = args->operands[0];
     name_kernel(request);

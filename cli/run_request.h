@@ -30,6 +30,7 @@ struct bhi_run_binding {
 };
 
 struct bhi_run_request {
+    const char *command; /* "run": whose complaints they are */
     const char *kernel_path;
     char kernel_name[64];
     const char *entry; /* NULL: the default */

@@ -187,6 +187,11 @@ static char *split_type(char *item, const char **out_type) {
     return colon + 1;
 }
 
+/* A bool is a word there. */
+static uint32_t size_in_block(enum bhi_dtype dtype) {
+    return dtype == BHI_DTYPE_bool ? 4 : bhi_dtype_size(dtype);
+}
+
 bool bhi_parse_push(const char *text, struct bhi_push *out_push, struct bhi_complaint *complaint) {
     enum bhi_dtype dtype = BHI_DTYPE_COUNT;
     uint32_t used = 0;
@@ -212,7 +217,7 @@ bool bhi_parse_push(const char *text, struct bhi_push *out_push, struct bhi_comp
                               value);
         if (!bhi_dtype_parse(dtype, value, &bits, complaint))
             return false;
-        uint32_t size = bhi_dtype_size(dtype);
+        uint32_t size = size_in_block(dtype);
         used = (used + size - 1) / size * size;
         if (used + size > BHI_MAX_PUSH)
             return bhi_refuse(complaint, "more than %d bytes of push constants", BHI_MAX_PUSH);
@@ -242,17 +247,8 @@ bool bhi_parse_spec(const char *text, bh_specialization *out_spec,
         return bhi_refuse(complaint, "'%s' has no type: write %llu=u32:%s, for example", text,
                           (unsigned long long)id, value);
     *out_spec = (bh_specialization){.constant_id = (uint32_t)id};
-    if (!strcmp(type, "bool")) {
-        bool truth = !strcmp(value, "true") || !strcmp(value, "1");
-        if (!truth && strcmp(value, "false") != 0 && strcmp(value, "0") != 0)
-            return bhi_refuse(complaint, "'%s' is not a bool: write true or false", value);
-        out_spec->size = 4;
-        out_spec->bits = truth;
-        return true;
-    }
     if (!bhi_dtype_find(type, strlen(type), &dtype))
-        return bhi_refuse(complaint, "'%s' is not a type; it is bool or one of %s", type,
-                          BHI_DTYPE_NAMES);
-    out_spec->size = bhi_dtype_size(dtype);
+        return bhi_refuse(complaint, "'%s' is not a type; it is one of %s", type, BHI_DTYPE_NAMES);
+    out_spec->size = size_in_block(dtype);
     return bhi_dtype_parse(dtype, value, &out_spec->bits, complaint);
 }

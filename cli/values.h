@@ -41,9 +41,9 @@ bool bhi_parse_slot(const char *text, size_t length, struct bhi_slot *out_slot,
 bool bhi_parse_array(const char *text, struct bhi_array *out_array,
                      struct bhi_complaint *complaint);
 /* "TYPE:VALUE,…": a value without a type has the type of the one before. Each is aligned to its
- * own size; the end is padded to 4. */
+ * own size, a bool is a word; the end is padded to 4. */
 bool bhi_parse_push(const char *text, struct bhi_push *out_push, struct bhi_complaint *complaint);
-/* "ID=TYPE:VALUE"; TYPE may be bool (true, false, 1, 0). */
+/* "ID=TYPE:VALUE". */
 bool bhi_parse_spec(const char *text, bh_specialization *out_spec, struct bhi_complaint *complaint);
 
 #endif

@@ -83,11 +83,11 @@ static void print_line(const char *label, const char *text) {
     fprintf(stderr, "%s\n", at);
 }
 
-void bhi_verdict_print(const bh_verdict *verdict) {
+void bhi_verdict_print(const char *command, const bh_verdict *verdict) {
     char line[256], hash[65];
     const char *kernel = verdict->kernel_name[0] ? verdict->kernel_name : "the submission";
 
-    bhi_complain("run", "%s is poisoned: %s (%s)", kernel, bh_status_text(verdict->status),
+    bhi_complain(command, "%s is poisoned: %s (%s)", kernel, bh_status_text(verdict->status),
                  bh_status_name(verdict->status));
     if (verdict->message[0])
         print_line("what", verdict->message);

@@ -15,8 +15,8 @@ struct bhi_outcome {
 /* The exit status that a status of the library leads to. */
 int bhi_verdict_exit_status(bh_status status);
 
-/* A paragraph: what happened, to which kernel, whether it executed, what to do. */
-void bhi_verdict_print(const bh_verdict *verdict);
+/* A paragraph: what happened in |command|, to which kernel, whether it executed, what to do. */
+void bhi_verdict_print(const char *command, const bh_verdict *verdict);
 /* One JSON object on stdout, and a line end. */
 void bhi_verdict_print_json(const struct bhi_outcome *outcome);
 

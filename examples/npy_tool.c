@@ -78,6 +78,7 @@ static double get(const struct array *array, uint64_t index) {
     case BHI_DTYPE_i8:
         return *(const int8_t *)at;
     case BHI_DTYPE_u8:
+    case BHI_DTYPE_bool:
         return *(const uint8_t *)at;
     case BHI_DTYPE_i16:
         return *(const int16_t *)at;

@@ -136,8 +136,17 @@ static bool parse_float(enum bhi_dtype dtype, const char *text, uint64_t *out_bi
     return true;
 }
 
+static bool parse_bool(const char *text, uint64_t *out_bits, struct bhi_complaint *complaint) {
+    *out_bits = !strcmp(text, "true") || !strcmp(text, "1");
+    if (!*out_bits && strcmp(text, "false") != 0 && strcmp(text, "0") != 0)
+        return bhi_refuse(complaint, "'%s' is not a bool: write true or false", text);
+    return true;
+}
+
 bool bhi_dtype_parse(enum bhi_dtype dtype, const char *text, uint64_t *out_bits,
                      struct bhi_complaint *complaint) {
+    if (dtypes[dtype].kind == 'b')
+        return parse_bool(text, out_bits, complaint);
     if (dtypes[dtype].kind == 'f')
         return parse_float(dtype, text, out_bits, complaint);
     return parse_integer(dtype, text, out_bits, complaint);

@@ -20,9 +20,10 @@
     BHI_DTYPE(i32, 4, 'i', "i4")                                                                   \
     BHI_DTYPE(u32, 4, 'u', "u4")                                                                   \
     BHI_DTYPE(i64, 8, 'i', "i8")                                                                   \
-    BHI_DTYPE(u64, 8, 'u', "u8")
+    BHI_DTYPE(u64, 8, 'u', "u8")                                                                   \
+    BHI_DTYPE(bool, 1, 'b', "b1")
 
-#define BHI_DTYPE_NAMES "f16 f32 f64 i8 u8 i16 u16 i32 u32 i64 u64"
+#define BHI_DTYPE_NAMES "f16 f32 f64 i8 u8 i16 u16 i32 u32 i64 u64 bool"
 
 enum bhi_dtype {
 #define BHI_DTYPE(name, bytes, kind, code) BHI_DTYPE_##name,
@@ -40,9 +41,9 @@ bool bhi_dtype_find(const char *name, size_t length, enum bhi_dtype *out_dtype);
 /* By kind and size in a .npy: ('f', 4). */
 bool bhi_dtype_find_npy(char kind, uint64_t bytes, enum bhi_dtype *out_dtype);
 
-/* Parses one value: an integer (decimal, or hexadecimal after 0x) or a floating-point number as
- * strtod reads it, inf and nan too. Out of the type's range is refused. *out_bits holds the
- * value's bytes in little endian, zero-extended. */
+/* Parses one value: an integer (decimal, or hexadecimal after 0x), true, false, 1 or 0 of a bool,
+ * or a floating-point number as strtod reads it, inf and nan too. Out of the type's range is
+ * refused. *out_bits holds the value's bytes in little endian, zero-extended. */
 bool bhi_dtype_parse(enum bhi_dtype dtype, const char *text, uint64_t *out_bits,
                      struct bhi_complaint *complaint);
 

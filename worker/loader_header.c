@@ -11,7 +11,7 @@
 /* Of each bhi_dtype, in its order. */
 static const bh_dtype public_dtypes[] = {
     BH_DTYPE_F16, BH_DTYPE_F32, BH_DTYPE_F64, BH_DTYPE_I8,  BH_DTYPE_U8,  BH_DTYPE_I16,
-    BH_DTYPE_U16, BH_DTYPE_I32, BH_DTYPE_U32, BH_DTYPE_I64, BH_DTYPE_U64,
+    BH_DTYPE_U16, BH_DTYPE_I32, BH_DTYPE_U32, BH_DTYPE_I64, BH_DTYPE_U64, BH_DTYPE_BOOL,
 };
 _Static_assert(sizeof public_dtypes / sizeof public_dtypes[0] == BHI_DTYPE_COUNT, "one for each");
 

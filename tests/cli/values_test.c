@@ -88,6 +88,9 @@ static void test_numbers(void **state) {
         {BHI_DTYPE_f16, "-inf", true, 0xFC00},
         {BHI_DTYPE_f64, "0.1", true, UINT64_C(0x3FB999999999999A)},
         {BHI_DTYPE_f64, "1e400", false, 0},
+        {BHI_DTYPE_bool, "true", true, 1},
+        {BHI_DTYPE_bool, "0", true, 0},
+        {BHI_DTYPE_bool, "2", false, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

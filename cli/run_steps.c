@@ -1,0 +1,316 @@
+#include "run_steps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "device_list.h"
+#include "exit_status.h"
+#include "interrupt.h"
+#include "run_files.h"
+#include "run_loads.h"
+#include "session.h"
+
+/* How long a wait in the library lasts before signals are looked at. A wait ends at once when
+ * what it waits for happens. */
+static const uint64_t slice_ns = 50000000;
+static const uint64_t start_limit_ns = 60000000000u;  /* for a worker to be ready */
+static const uint64_t cancel_limit_ns = 10000000000u; /* for a cancelled submission to end */
+
+int bhi_run_refused(const struct bhi_run *run, const struct bhi_complaint *complaint) {
+    if (bhi_interrupt_signal())
+        return bhi_interrupt_exit_status();
+    bhi_complain(run->request.command, "%s", complaint->text);
+    return BHI_EXIT_USAGE;
+}
+
+int bhi_run_out_of_memory(const struct bhi_run *run) {
+    bhi_complain(run->request.command, "out of memory");
+    return BHI_EXIT_ENVIRON;
+}
+
+/* -- the stream ---------------------------------------------------------------------------------
+ */
+
+static bh_status make_stream(struct bhi_run *run, const char *device, bh_detail *detail) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.name = run->request.command;
+    options.device = device;
+    if (run->request.deadline_ns)
+        options.deadline_ns = run->request.deadline_ns;
+    if (run->request.limits_memory)
+        options.memory_limit = run->request.memory_limit;
+    return bh_stream_create(run->context, &options, &run->stream, detail);
+}
+
+static bh_status wait_ready(struct bhi_run *run, bh_detail *detail) {
+    uint64_t end = bhi_clock_ns() + start_limit_ns;
+    bh_status status;
+    do
+        status = bh_stream_wait_ready(run->stream, slice_ns, detail);
+    while (status == BH_TIMEOUT && !bhi_interrupt_signal() && bhi_clock_ns() < end);
+    return status;
+}
+
+/* The argument that a refusal to make the stream is about, unless it is the device. */
+static const char *refused_option(const struct bhi_run *run, bh_status status,
+                                  const char *otherwise) {
+    return status == BH_INVALID_ARGUMENT && run->request.limits_memory ? "--memory-limit"
+                                                                       : otherwise;
+}
+
+/* The selector was no selector: takes it for a part of a device's name. */
+static int resolve_device(struct bhi_run *run, bh_detail *detail) {
+    const bh_device_info *device;
+    struct bhi_complaint complaint;
+    struct bhi_device_list list;
+
+    bh_stream_release(run->stream);
+    run->stream = NULL;
+    bh_status status = bhi_device_list_fetch(run->context, &list, detail);
+    if (status != BH_OK)
+        return bhi_session_fail(run->request.command, "--device", status, detail);
+    if (!bhi_device_list_find(&list, run->request.device, &device, &complaint)) {
+        bhi_device_list_free(&list);
+        bhi_complain(run->request.command, "--device: %s; see bulkhead devices", complaint.text);
+        return BHI_EXIT_USAGE;
+    }
+    status = make_stream(run, device->selector, detail);
+    bhi_device_list_free(&list);
+    if (status == BH_OK)
+        return BHI_EXIT_READY;
+    return bhi_session_fail(run->request.command, refused_option(run, status, "--device"), status,
+                            detail);
+}
+
+static bool no_such_selector(bh_status status) {
+    return status == BH_NO_DEVICE || status == BH_INVALID_ARGUMENT;
+}
+
+int bhi_run_start_worker(struct bhi_run *run) {
+    bh_detail detail = {0};
+    bh_status status = make_stream(run, run->request.device, &detail);
+    if (status == BH_OK)
+        return BHI_EXIT_READY;
+    if (run->request.device && no_such_selector(status))
+        return resolve_device(run, &detail);
+    return bhi_session_fail(run->request.command, refused_option(run, status, NULL), status,
+                            &detail);
+}
+
+int bhi_run_await_worker(struct bhi_run *run) {
+    bh_detail detail = {0};
+    bh_status status = wait_ready(run, &detail);
+    if (run->request.device && no_such_selector(status)) {
+        int exit_status = resolve_device(run, &detail);
+        if (exit_status != BHI_EXIT_READY)
+            return exit_status;
+        status = wait_ready(run, &detail);
+    }
+    if (bhi_interrupt_signal())
+        return bhi_interrupt_exit_status();
+    return status == BH_OK ? BHI_EXIT_READY
+                           : bhi_session_fail(run->request.command, NULL, status, &detail);
+}
+
+/* -- the kernel ---------------------------------------------------------------------------------
+ */
+
+/* A verdict may name no kernel; here there is only one that it can be about. */
+static void name_kernel(struct bhi_run *run) {
+    bh_verdict *verdict = &run->outcome.verdict;
+    snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s", run->request.kernel_name);
+    bh_kernel_hash(run->kernel, verdict->kernel_hash);
+}
+
+/* Prints what ended it and returns the exit status that it leads to. */
+static int conclude(struct bhi_run *run) {
+    const bh_verdict *verdict = &run->outcome.verdict;
+    int exit_status = bhi_verdict_exit_status(verdict->status);
+    if (exit_status == BHI_EXIT_POISONED) {
+        if (run->request.json)
+            bhi_verdict_print_json(&run->outcome);
+        bhi_verdict_print(run->request.command, verdict);
+    } else {
+        bh_detail detail = {.status = verdict->status};
+        snprintf(detail.message, sizeof detail.message, "%s", verdict->message);
+        /* The device's limit on workgroups is about this argument, not about the file. */
+        bool groups = verdict->status == BH_LIMIT_EXCEEDED && strstr(detail.message, "workgroups");
+        bhi_session_fail(run->request.command, groups ? "--groups" : run->request.kernel_path,
+                         verdict->status, &detail);
+    }
+    return bhi_interrupt_signal() ? bhi_interrupt_exit_status() : exit_status;
+}
+
+/* Waits for the end of one submission; a signal cancels it. */
+static bh_status await_event(bh_event *event) {
+    bh_status status;
+    uint64_t give_up = UINT64_MAX;
+    while ((status = bh_event_wait(event, slice_ns)) == BH_TIMEOUT && bhi_clock_ns() < give_up) {
+        if (give_up == UINT64_MAX && bhi_interrupt_signal()) {
+            (void)!bh_event_cancel(event);
+            give_up = bhi_clock_ns() + cancel_limit_ns;
+        }
+    }
+    return status;
+}
+
+/* What the compile ended with is in run->outcome.verdict. */
+int bhi_run_compile(struct bhi_run *run) {
+    bh_event *event = NULL;
+    bh_detail detail = {0};
+    bh_status status = bh_kernel_prepare(run->kernel, run->stream, &event, &detail);
+    if (status != BH_OK)
+        return bhi_session_fail(run->request.command, run->request.kernel_path, status, &detail);
+    status = await_event(event);
+    if (status != BH_TIMEOUT)
+        status = bh_event_verdict(event, &run->outcome.verdict);
+    bh_event_release(event);
+    if (status != BH_OK || bhi_interrupt_signal()) /* only after a signal */
+        return bhi_interrupt_exit_status();
+    name_kernel(run);
+    return run->outcome.verdict.status == BH_OK ? BHI_EXIT_READY : conclude(run);
+}
+
+/* -- the submissions ----------------------------------------------------------------------------
+ */
+
+static int compare_times(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void measure(struct bhi_outcome *outcome, uint64_t *times) {
+    uint64_t n = outcome->ready;
+    if (n == 0)
+        return;
+    qsort(times, n, sizeof *times, compare_times);
+    outcome->min_ns = times[0];
+    outcome->median_ns = n % 2 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
+}
+
+static int submit_one(struct bhi_run *run, const bh_submit_info *info, uint64_t *out_ns) {
+    bh_event *event = NULL;
+    bh_detail detail = {0};
+    uint64_t begin = bhi_clock_ns();
+
+    bh_status status = bh_submit(run->stream, info, &event, &detail);
+    if (status != BH_OK)
+        return bhi_session_fail(run->request.command, run->request.kernel_path, status, &detail);
+    run->outcome.submissions++;
+    status = await_event(event);
+    *out_ns = bhi_clock_ns() - begin;
+    if (status != BH_TIMEOUT)
+        status = bh_event_verdict(event, &run->outcome.verdict);
+    bh_event_release(event);
+    if (status != BH_OK) /* only after a signal: the cancelled submission does not end */
+        return bhi_interrupt_exit_status();
+    name_kernel(run);
+    if (run->outcome.verdict.status != BH_OK)
+        return conclude(run);
+    run->outcome.ready++;
+    return bhi_interrupt_signal() ? bhi_interrupt_exit_status() : BHI_EXIT_READY;
+}
+
+int bhi_run_submit_all(struct bhi_run *run) {
+    const struct bhi_run_request *request = &run->request;
+    bh_binding bindings[BHI_MAX_BINDINGS];
+    int exit_status = BHI_EXIT_READY;
+
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        const struct bhi_run_binding *given = &request->bindings[i];
+        bindings[i] = (bh_binding){.set = given->slot.set,
+                                   .binding = given->slot.binding,
+                                   .buffer = given->buffer,
+                                   .size = BH_WHOLE_SIZE,
+                                   .access = given->access};
+    }
+    bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .kernel = run->kernel,
+        .groups = {request->groups[0], request->groups[1], request->groups[2]},
+        .bindings = bindings,
+        .binding_count = request->binding_count,
+        .push = request->push.bytes,
+        .push_size = request->push.size,
+    };
+    bh_submit_info info = {
+        .commands = &command, .command_count = 1, .deadline_ns = request->deadline_ns};
+
+    uint64_t *times = calloc(request->repeat, sizeof *times);
+    if (!times)
+        return bhi_run_out_of_memory(run);
+    for (uint64_t i = 0; i < request->repeat && exit_status == BHI_EXIT_READY; i++)
+        exit_status = submit_one(run, &info, &times[i]);
+    measure(&run->outcome, times);
+    free(times);
+    return exit_status;
+}
+
+/* -- the whole ----------------------------------------------------------------------------------
+ */
+
+int bhi_run_load_all(struct bhi_run *run) {
+    return bhi_run_load_inputs(&run->request, run->context);
+}
+
+int bhi_run_open_all(struct bhi_run *run) {
+    struct bhi_complaint complaint;
+    return bhi_run_open_outputs(&run->request, &complaint) ? BHI_EXIT_READY
+                                                           : bhi_run_refused(run, &complaint);
+}
+
+int bhi_run_await_all(struct bhi_run *run) {
+    int exit_status = bhi_run_await_inputs(&run->request, &run->outcome.verdict);
+    return exit_status == BHI_EXIT_POISONED ? conclude(run) : exit_status;
+}
+
+int bhi_run_open_context(struct bhi_run *run) {
+    int exit_status = BHI_EXIT_READY;
+    run->context = bhi_session_open(run->request.command, run->request.verbose, &exit_status);
+    return exit_status;
+}
+
+int bhi_run_fill_all(struct bhi_run *run) {
+    return bhi_run_fill_buffers(&run->request, run->context);
+}
+
+int bhi_run_write_all(struct bhi_run *run) {
+    return bhi_run_write_outputs(&run->request);
+}
+
+static void print_success(const struct bhi_run *run) {
+    const struct bhi_outcome *outcome = &run->outcome;
+    FILE *stream = stdout;
+    if (run->request.json) {
+        bhi_verdict_print_json(outcome);
+        return;
+    }
+    if (run->request.repeat == 1)
+        return; /* no news is good news */
+    for (uint32_t i = 0; i < run->request.binding_count; i++) {
+        if (run->request.bindings[i].out.is_stdout)
+            stream = stderr; /* standard output carries data */
+    }
+    fprintf(stream, "%llu submissions: least %.3f ms, median %.3f ms\n",
+            (unsigned long long)outcome->submissions, (double)outcome->min_ns / 1e6,
+            (double)outcome->median_ns / 1e6);
+}
+
+int bhi_run_end(struct bhi_run *run, int exit_status) {
+    if (exit_status == BHI_EXIT_READY)
+        print_success(run);
+    else if (exit_status > BHI_EXIT_SIGNALLED)
+        bhi_complain(run->request.command, "cancelled by SIG%s",
+                     sigabbrev_np(bhi_interrupt_signal()));
+    bh_kernel_release(run->kernel);
+    bh_stream_release(run->stream);
+    bh_context_destroy(run->context);
+    bhi_run_end_loads(&run->request);
+    bhi_run_request_free(&run->request);
+    free(run->code);
+    free(run);
+    return exit_status;
+}
