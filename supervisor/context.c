@@ -3,6 +3,7 @@
 #include "core/detail.h"
 #include "drain.h"
 #include "futex.h"
+#include "kernel_body.h"
 #include "launch.h"
 #include "loaders.h"
 #include "opener.h"
@@ -23,8 +24,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define GUARD           0x62756c6bu
-#define SPIN_PROCESSORS 4
+#define GUARD                0x62756c6bu
+#define DEFAULT_KERNELS      1024u
+#define DEFAULT_KERNEL_BYTES (64ull << 20)
+#define SPIN_PROCESSORS      4
 
 BH_API void bh_context_options_init(bh_context_options *options) {
     if (options)
@@ -35,6 +38,8 @@ BH_API void bh_context_options_init(bh_context_options *options) {
             .restart_window_ns = 60ull * 1000000000,
             .start_timeout_ns = 30ull * 1000000000,
             .pool_limit = bhi_pool_default_limit(),
+            .kernel_limit = DEFAULT_KERNELS,
+            .kernel_limit_bytes = DEFAULT_KERNEL_BYTES,
         };
 }
 
@@ -88,6 +93,7 @@ void bhi_context_unref(bh_context *context) {
     pthread_mutex_destroy(&context->lock);
     pthread_mutex_destroy(&context->opener_lock);
     munmap((void *)context->fork_guard, (size_t)sysconf(_SC_PAGESIZE));
+    bhi_kernel_table_fini(&context->kernels);
     free(context->settings.worker_path);
     free(context->settings.runtime_parent);
     bhi_slab_give(&slab, context);
@@ -185,6 +191,9 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
     if (options->spares > 64)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_context_create: options.spares is %u, over 64", options->spares);
+    if (!options->kernel_limit)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_context_create: options.kernel_limit is 0");
     bh_status status = check_kernel(detail);
     if (status != BH_OK)
         return status;
@@ -209,6 +218,8 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
         .restart_budget = options->restart_budget,
         .restart_window_ns = options->restart_window_ns,
         .start_timeout_ns = options->start_timeout_ns,
+        .kernel_limit = options->kernel_limit,
+        .kernel_limit_bytes = options->kernel_limit_bytes,
         .log = options->log,
         .log_user = options->log_user,
     };
@@ -216,7 +227,9 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
     context->may_spin = sched_getaffinity(0, sizeof processors, &processors) == 0 &&
                         CPU_COUNT(&processors) >= SPIN_PROCESSORS;
     context->fork_guard = make_guard();
-    if (!context->fork_guard) {
+    if (!context->fork_guard || !bhi_kernel_table_init(&context->kernels)) {
+        if (context->fork_guard)
+            munmap((void *)context->fork_guard, (size_t)sysconf(_SC_PAGESIZE));
         bhi_slab_give(&slab, context);
         return bhi_fail(detail, BH_NO_MEMORY, errno, "bh_context_create");
     }

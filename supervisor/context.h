@@ -28,11 +28,22 @@ struct bhi_context_settings {
     uint32_t restart_budget;
     uint64_t restart_window_ns;
     uint64_t start_timeout_ns;
+    uint32_t kernel_limit; /* how many kernels a worker knows, and bytes of their code */
+    uint64_t kernel_limit_bytes;
     void (*log)(void *user, int level, const char *line);
     void *log_user;
 };
 
 #define BHI_LOADERS 4
+
+/* kernel_body.h: all bodies, by their hash. */
+struct bhi_kernel_table {
+    struct bhi_list *buckets;
+    uint64_t count, bytes;
+    uint64_t shared;     /* how often what was to be made was there */
+    uint64_t introduced; /* how often a worker was told of one */
+    uint64_t evicted;    /* how often a worker was told to forget one that is still there */
+};
 
 struct bh_context {
     struct bhi_handle handle; /* dead once it is destroyed */
@@ -62,6 +73,7 @@ struct bh_context {
     struct bh_event *inherited_failure; /* referenced: the earliest of streams that are gone */
     struct bhi_callbacks callbacks;
     struct bhi_pool pool; /* memory of buffers that are gone */
+    struct bhi_kernel_table kernels;
 
     struct bhi_reactor *reactor;
 

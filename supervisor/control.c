@@ -172,7 +172,7 @@ static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kerne
     reflection->info.local_size[2] = info->local_z;
     bhi_context_lock(worker->context);
     /* Of a kernel that it was not given, or told before: nothing to keep. */
-    if (bhi_idset_has(&worker->kernels, info->kernel) &&
+    if (bhi_known_has(&worker->kernels, info->kernel) &&
         !bhi_worker_reflection(worker, info->kernel)) {
         bhi_list_append(&worker->reflections, &reflection->link);
         reflection = NULL;

@@ -79,7 +79,7 @@ static struct bh_kernel *kernel_of(const struct bhi_request *request, uint32_t c
     else if (command->type == BHI_CMD_PREPARE)
         id = ((const struct bhi_cmd_prepare *)(const void *)command)->kernel;
     for (uint32_t i = 0; i < request->kernel_count; i++)
-        if (request->kernels[i]->id == id)
+        if (request->kernels[i]->body->id == id)
             return request->kernels[i];
     return NULL;
 }
@@ -96,7 +96,7 @@ static void name_kernel(const struct bhi_submission *submission, uint32_t comman
     if (!kernel)
         return;
     memcpy(verdict->kernel_name, kernel->name, sizeof verdict->kernel_name);
-    memcpy(verdict->kernel_hash, kernel->hash, sizeof verdict->kernel_hash);
+    memcpy(verdict->kernel_hash, kernel->body->hash, sizeof verdict->kernel_hash);
 }
 
 static void free_submission(struct bhi_submission *submission) {

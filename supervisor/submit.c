@@ -211,7 +211,7 @@ static bh_status add_dispatch(struct builder *builder, const bh_command *command
         return no_memory(builder);
     struct bhi_cmd_dispatch *dispatch = (struct bhi_cmd_dispatch *)(void *)at;
     dispatch->header = (struct bhi_cmd_header){.type = BHI_CMD_DISPATCH, .size = (uint32_t)size};
-    dispatch->kernel = command->kernel->id;
+    dispatch->kernel = command->kernel->body->id;
     dispatch->groups_x = command->groups[0];
     dispatch->groups_y = command->groups[1];
     dispatch->groups_z = command->groups[2];
@@ -316,7 +316,7 @@ static bh_status add_prepare(struct builder *builder, struct bh_kernel *kernel) 
         return no_memory(builder);
     *prepare = (struct bhi_cmd_prepare){
         .header = {.type = BHI_CMD_PREPARE, .size = sizeof *prepare},
-        .kernel = kernel->id,
+        .kernel = kernel->body->id,
     };
     return BH_OK;
 }
@@ -473,7 +473,7 @@ BH_API bh_status bh_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t 
 static bool find_reflection(bh_stream *stream, const bh_kernel *kernel, bh_kernel_info *out_info) {
     bhi_context_lock(stream->context);
     struct bhi_worker *worker = bhi_stream_worker(stream);
-    struct bhi_reflection *found = worker ? bhi_worker_reflection(worker, kernel->id) : NULL;
+    struct bhi_reflection *found = worker ? bhi_worker_reflection(worker, kernel->body->id) : NULL;
     if (found)
         *out_info = found->info;
     bhi_context_unlock(stream->context);
@@ -485,10 +485,11 @@ static bool find_reflection(bh_stream *stream, const bh_kernel *kernel, bh_kerne
 static bool knows(bh_stream *stream, const bh_kernel *kernel, bool *out_lost) {
     bhi_context_lock(stream->context);
     struct bhi_worker *worker = bhi_stream_worker(stream);
-    *out_lost = worker && worker->reflection_lost && !bhi_worker_reflection(worker, kernel->id);
+    *out_lost =
+        worker && worker->reflection_lost && !bhi_worker_reflection(worker, kernel->body->id);
     if (*out_lost)
-        bhi_worker_forget_kernel(worker, kernel->id);
-    bool known = worker && bhi_idset_has(&worker->kernels, kernel->id);
+        bhi_worker_forget_kernel(worker, kernel->body->id);
+    bool known = worker && bhi_known_has(&worker->kernels, kernel->body->id);
     bhi_context_unlock(stream->context);
     return known;
 }

@@ -61,7 +61,7 @@ void bhi_worker_release(struct bhi_worker *worker) {
     bhi_idset_fini(&worker->buffers);
     bhi_idset_fini(&worker->written);
     bhi_idset_fini(&worker->constants);
-    bhi_idset_fini(&worker->kernels);
+    bhi_known_fini(&worker->kernels);
     bhi_idset_fini(&worker->files);
     bhi_crew_fini(&worker->crew);
     bhi_lane_destroy(&worker->lane);
@@ -148,6 +148,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     bhi_list_init(&worker->outbox);
     bhi_list_init(&worker->reflections);
     bhi_pool_user_init(&worker->pool);
+    bhi_known_init(&worker->kernels);
     worker->pidfd_source = (struct bhi_source){BHI_SOURCE_WORKER_PIDFD, worker};
     worker->doorbell_source = (struct bhi_source){BHI_SOURCE_WORKER_DOORBELL, worker};
     worker->channel_source = (struct bhi_source){BHI_SOURCE_WORKER_CHANNEL, worker};
@@ -242,52 +243,68 @@ static bool introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer
     return true;
 }
 
-static bool introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *kernel) {
-    if (bhi_idset_has(&worker->kernels, kernel->id))
+/* |seq|: of the submission that uses it. */
+static bool introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *kernel,
+                             uint64_t seq) {
+    const struct bhi_kernel_body *body = kernel->body;
+    if (bhi_known_use(&worker->kernels, body->id, seq))
         return true;
     if (bhi_retention_off() && !bhi_handle_live(&kernel->handle))
         return true;
     struct bhi_list messages;
     bhi_list_init(&messages);
-    bool ok = bhi_idset_reserve(&worker->kernels, 1);
-    for (uint32_t i = 0; ok && i < kernel->specialization_count; i++) {
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < body->specialization_count; i++) {
         struct bhi_outgoing *spec = new_outgoing(BHI_MSG_KERNEL_SPEC);
         ok = spec != NULL;
         if (ok) {
             spec->message.kernel_spec = (struct bhi_msg_kernel_spec){
-                .kernel = kernel->id,
+                .kernel = body->id,
                 .index = i,
-                .constant_id = kernel->specializations[i].constant_id,
-                .size = kernel->specializations[i].size,
-                .bits = kernel->specializations[i].bits,
+                .constant_id = body->specializations[i].constant_id,
+                .size = body->specializations[i].size,
+                .bits = body->specializations[i].bits,
             };
             bhi_list_append(&messages, &spec->link);
         }
     }
     struct bhi_outgoing *create = ok ? new_outgoing(BHI_MSG_KERNEL_CREATE) : NULL;
     if (create) {
-        create->fd = fcntl(kernel->fd, F_DUPFD_CLOEXEC, 0);
+        create->fd = bhi_kernel_body_descriptor(body);
         bhi_list_append(&messages, &create->link);
     }
-    if (!create || create->fd < 0) {
+    if (!create || create->fd < 0 ||
+        !bhi_known_add(&worker->kernels, body->id, body->code_size, seq)) {
+        if (create)
+            close_fd(&create->fd);
         BHI_LIST_EACH_SAFE(node, &messages)
         free(BHI_CONTAINER(node, struct bhi_outgoing, link));
         return false;
     }
     struct bhi_msg_kernel_create *message = &create->message.kernel_create;
-    message->kernel = kernel->id;
-    message->code_bytes = kernel->code_size;
-    message->spec_count = kernel->specialization_count;
-    message->trusted = kernel->trusted;
-    memcpy(message->hash, kernel->hash, sizeof message->hash);
-    strcpy(message->entry, kernel->entry);
+    message->kernel = body->id;
+    message->code_bytes = body->code_size;
+    message->spec_count = body->specialization_count;
+    message->trusted = body->trusted;
+    memcpy(message->hash, body->hash, sizeof message->hash);
+    strcpy(message->entry, body->entry);
     strcpy(message->name, kernel->name);
-    bhi_idset_add(&worker->kernels, kernel->id);
+    worker->context->kernels.introduced++;
     BHI_LIST_EACH_SAFE(node, &messages) {
         bhi_list_remove(node);
         queue_outgoing(worker, BHI_CONTAINER(node, struct bhi_outgoing, link));
     }
     return true;
+}
+
+/* Down to what a worker may know; not what it still needs for its lane. */
+static void forget_unused_kernels(struct bhi_worker *worker) {
+    bh_context *context = worker->context;
+    for (uint64_t id;
+         (id = bhi_known_victim(&worker->kernels, context->settings.kernel_limit,
+                                context->settings.kernel_limit_bytes, worker->crew.harvested)) &&
+         bhi_worker_forget_kernel(worker, id);)
+        context->kernels.evicted++;
 }
 
 static bool introduce_file(struct bhi_worker *worker, const struct bhi_file *file) {
@@ -329,11 +346,11 @@ void bhi_worker_forget_file(struct bhi_worker *worker, uint64_t id) {
     queue_outgoing(worker, outgoing);
 }
 
-void bhi_worker_forget_kernel(struct bhi_worker *worker, uint64_t id) {
+bool bhi_worker_forget_kernel(struct bhi_worker *worker, uint64_t id) {
     struct bhi_outgoing *outgoing;
-    if (!bhi_idset_has(&worker->kernels, id) || !(outgoing = new_outgoing(BHI_MSG_KERNEL_DESTROY)))
-        return;
-    bhi_idset_remove(&worker->kernels, id);
+    if (!bhi_known_has(&worker->kernels, id) || !(outgoing = new_outgoing(BHI_MSG_KERNEL_DESTROY)))
+        return false;
+    bhi_known_remove(&worker->kernels, id);
     outgoing->message.kernel_destroy.kernel = id;
     queue_outgoing(worker, outgoing);
     struct bhi_reflection *reflection = bhi_worker_reflection(worker, id);
@@ -341,6 +358,7 @@ void bhi_worker_forget_kernel(struct bhi_worker *worker, uint64_t id) {
         bhi_list_remove(&reflection->link);
         free(reflection);
     }
+    return true;
 }
 
 struct bhi_reflection *bhi_worker_reflection(struct bhi_worker *worker, uint64_t kernel) {
@@ -386,8 +404,9 @@ enum bhi_publish bhi_worker_publish(struct bhi_worker *worker, struct bhi_reques
         return BHI_LANE_FULL;
     const struct bhi_submission *submission = &request->submission;
     for (uint32_t i = 0; i < request->kernel_count; i++)
-        if (!introduce_kernel(worker, request->kernels[i]))
+        if (!introduce_kernel(worker, request->kernels[i], seq))
             return BHI_PUBLISH_NO_MEMORY;
+    forget_unused_kernels(worker);
     for (uint32_t i = 0; i < submission->use_count; i++)
         if (!introduce_buffer(worker,
                               BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content),

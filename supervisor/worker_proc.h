@@ -17,6 +17,7 @@
 #include "core/idset.h"
 #include "core/list.h"
 #include "futex.h"
+#include "known.h"
 #include "lane.h"
 #include "progress.h"
 #include "request.h"
@@ -94,7 +95,7 @@ struct bhi_worker {
     struct bhi_idset written;   /* of them, those that it may write */
     struct bhi_idset constants; /* of them, those whose content it may rely on */
     struct bhi_pool_user pool;
-    struct bhi_idset kernels; /* created */
+    struct bhi_known kernels; /* created */
     struct bhi_idset files;   /* attached */
     struct bhi_list outbox;   /* bhi_outgoing.link */
     uint32_t control_sent;    /* queued so far, modulo 2^32 */
@@ -131,7 +132,8 @@ void bhi_worker_harvest(struct bhi_worker *worker);
 void bhi_worker_notify(struct bhi_worker *worker);
 void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id);
 void bhi_worker_forget_file(struct bhi_worker *worker, uint64_t id);
-void bhi_worker_forget_kernel(struct bhi_worker *worker, uint64_t id);
+/* False: it did not know it, or there is no memory to tell it. */
+bool bhi_worker_forget_kernel(struct bhi_worker *worker, uint64_t id);
 struct bhi_reflection *bhi_worker_reflection(struct bhi_worker *worker, uint64_t kernel);
 /* A line for the host's log. */
 struct bhi_obituary {

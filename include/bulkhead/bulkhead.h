@@ -85,6 +85,10 @@ typedef struct bh_context_options {
     uint64_t pool_limit; /* bytes of memory of released buffers that are kept for new ones, besides
                             what is in use; default a 16th of the machine's memory, 1 GiB at most;
                             0: none is kept */
+    uint32_t kernel_limit; /* how many kernels a worker keeps at a time, at least 1; default 1024.
+                              The longest unused ones are forgotten, and introduced again when they
+                              are used again; what is in flight always stays (docs/kernels.md) */
+    uint64_t kernel_limit_bytes; /* and how many bytes of SPIR-V; default 64 MiB */
     /* Called for each line that a worker or the library logs (a death, a failed
      * start, a stream that can have no worker, a worker that is ready), from a thread which
      * serves the whole context: it should return soon. What it may call is what a completion
@@ -456,7 +460,9 @@ BH_API void bh_kernel_options_init(bh_kernel_options *options);
 /* Makes a kernel from a SPIR-V module (copied). Only its length (a multiple of 4, 20 bytes to
  * 64 MiB) and magic number are looked at here: a worker validates and compiles it at first use,
  * and a bad one poisons the submissions that use it with INVALID_KERNEL or COMPILE_FAILED.
- * Identity is a cryptographic hash of all of it, never the name (K1). */
+ * Identity is a cryptographic hash of all of it, never the name (K1): kernels that are the same
+ * share their code, are introduced to a worker once and compiled there once, also where many
+ * threads create and launch them at the same time; each keeps its name. */
 BH_API BH_MUST_USE bh_status bh_kernel_create_spirv(bh_context *context, const void *code,
                                                     size_t code_size,
                                                     const bh_kernel_options *options,
@@ -726,6 +732,8 @@ typedef struct bh_check {
  * Returns BH_OK when it could look, whatever it saw. */
 BH_API BH_MUST_USE bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t capacity,
                                        size_t *out_count, bh_detail *detail);
+
+#include <bulkhead/kernel_stats.h>
 
 #ifdef __cplusplus
 }

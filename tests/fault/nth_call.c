@@ -178,6 +178,16 @@ static bh_status kernel_create(struct scene *scene, bh_detail *detail) {
     return status;
 }
 
+/* One that is kept in a memfd from the start. */
+static bh_status large_kernel_create(struct scene *scene, bh_detail *detail) {
+    static uint32_t code[50000] = {0x07230203u, 0x00010000u, 0, 1, 0};
+    bh_kernel *kernel;
+    bh_status status =
+        bh_kernel_create_spirv(scene->context, code, sizeof code, NULL, &kernel, detail);
+    bh_kernel_release(kernel);
+    return status;
+}
+
 /* A kernel with constants: its introduction takes several messages. It is refused, as it should. */
 static bh_status prepare_refused(struct scene *scene, bh_detail *detail) {
     bh_kernel *kernel;
@@ -504,8 +514,9 @@ ENTRY(buffer_for_a_stream, empty_pool, 5, 4, 2)
 ENTRY(pooled_buffer, fill_pool, 1, 1)
 ENTRY(trim, fill_pool, 0)
 ENTRY(buffer_use, NULL, 0)
-ENTRY(kernel_create, NULL, 2, 3, 1)
-ENTRY(prepare_refused, NULL, 7, 3, 2)
+ENTRY(kernel_create, NULL, 4)
+ENTRY(large_kernel_create, NULL, 2, 3, 1)
+ENTRY(prepare_refused, NULL, 9, 3, 1)
 ENTRY(prepare, NULL, 4, 0, 1)
 ENTRY(reflect, NULL, 4, 0, 1)
 ENTRY(submit_many, NULL, 20, 20, 12)
@@ -528,6 +539,7 @@ int main(int argc, char **argv) {
         BHT_TEST(nth_in_trim),
         BHT_TEST(nth_in_buffer_use),
         BHT_TEST(nth_in_kernel_create),
+        BHT_TEST(nth_in_large_kernel_create),
         BHT_TEST(nth_in_prepare_refused),
         BHT_TEST(nth_in_prepare),
         BHT_TEST(nth_in_reflect),

@@ -18,6 +18,16 @@ static struct {
     bht_hook *hook;
 } step;
 
+static _Atomic size_t colliding;
+
+void bht_collide(size_t bytes) {
+    colliding = bytes;
+}
+
+void bht_collided(unsigned char *hash, size_t size) {
+    memset(hash, 0x5a, colliding < size ? colliding : size);
+}
+
 void bht_arm(struct bht_fault fault) {
     pthread_mutex_lock(&lock);
     seam.fault = fault;

@@ -33,4 +33,7 @@ typedef void bht_hook(void *object);
 void bht_at_step(const char *name, unsigned nth, bht_hook *hook);
 unsigned bht_steps_passed(void); /* how often the step was passed since then */
 
+/* From now on the first |bytes| of every hash of a kernel are the same, whatever is hashed. */
+void bht_collide(size_t bytes);
+
 #endif

@@ -138,6 +138,14 @@ bh_kernel *fx_kernel(bh_context *context, const char *name) {
 }
 
 bh_kernel *fx_kernel_entry(bh_context *context, const char *name, const char *entry) {
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    options.name = name;
+    options.entry = entry;
+    return fx_kernel_with(context, name, &options);
+}
+
+bh_kernel *fx_kernel_with(bh_context *context, const char *name, const bh_kernel_options *options) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.spv", BHT_SHADERS, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -152,13 +160,9 @@ bh_kernel *fx_kernel_entry(bh_context *context, const char *name, const char *en
     void *code = malloc((size_t)info.st_size);
     BHT_EQ(read(fd, code, (size_t)info.st_size), info.st_size);
     close(fd);
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
-    options.name = name;
-    options.entry = entry;
     bh_kernel *kernel = NULL;
     bh_detail detail;
-    if (bh_kernel_create_spirv(context, code, (size_t)info.st_size, &options, &kernel, &detail) !=
+    if (bh_kernel_create_spirv(context, code, (size_t)info.st_size, options, &kernel, &detail) !=
         BH_OK)
         BHT_FAIL("bh_kernel_create_spirv: %s", detail.message);
     free(code);

@@ -33,6 +33,7 @@ pid_t fx_await_stopped(void);
 bool fx_nobody_left(void);
 bh_kernel *fx_kernel(bh_context *context, const char *name);
 bh_kernel *fx_kernel_entry(bh_context *context, const char *name, const char *entry);
+bh_kernel *fx_kernel_with(bh_context *context, const char *name, const bh_kernel_options *options);
 bh_buffer *fx_buffer(bh_context *context, uint64_t size);
 bh_buffer *fx_words(bh_context *context, uint32_t count, uint32_t value);
 /* The mapping, whatever is in flight (BH_MAP_DISCARD at creation gives it). */

@@ -1,0 +1,76 @@
+#include "known.h"
+
+#include <stdlib.h>
+
+void bhi_known_init(struct bhi_known *known) {
+    *known = (struct bhi_known){0};
+    bhi_list_init(&known->order);
+}
+
+void bhi_known_fini(struct bhi_known *known) {
+    BHI_LIST_EACH_SAFE(node, &known->order)
+    free(BHI_CONTAINER(node, struct bhi_known_kernel, link));
+}
+
+/* Ids are given one after the other. */
+static size_t bucket_of(uint64_t id) {
+    return (size_t)(id % BHI_KNOWN_BUCKETS);
+}
+
+static struct bhi_known_kernel *find(const struct bhi_known *known, uint64_t id) {
+    struct bhi_known_kernel *kernel = known->buckets[bucket_of(id)];
+    while (kernel && kernel->id != id)
+        kernel = kernel->next;
+    return kernel;
+}
+
+bool bhi_known_has(const struct bhi_known *known, uint64_t id) {
+    return find(known, id) != NULL;
+}
+
+bool bhi_known_use(struct bhi_known *known, uint64_t id, uint64_t seq) {
+    struct bhi_known_kernel *kernel = find(known, id);
+    if (!kernel)
+        return false;
+    kernel->last_seq = seq;
+    bhi_list_remove(&kernel->link);
+    bhi_list_append(&known->order, &kernel->link);
+    return true;
+}
+
+bool bhi_known_add(struct bhi_known *known, uint64_t id, uint64_t bytes, uint64_t seq) {
+    struct bhi_known_kernel *kernel = malloc(sizeof *kernel);
+    if (!kernel)
+        return false;
+    struct bhi_known_kernel **bucket = &known->buckets[bucket_of(id)];
+    *kernel = (struct bhi_known_kernel){.next = *bucket, .id = id, .bytes = bytes, .last_seq = seq};
+    *bucket = kernel;
+    bhi_list_append(&known->order, &kernel->link);
+    known->count++;
+    known->bytes += bytes;
+    return true;
+}
+
+bool bhi_known_remove(struct bhi_known *known, uint64_t id) {
+    struct bhi_known_kernel **at = &known->buckets[bucket_of(id)];
+    while (*at && (*at)->id != id)
+        at = &(*at)->next;
+    struct bhi_known_kernel *kernel = *at;
+    if (!kernel)
+        return false;
+    *at = kernel->next;
+    bhi_list_remove(&kernel->link);
+    known->count--;
+    known->bytes -= kernel->bytes;
+    free(kernel);
+    return true;
+}
+
+uint64_t bhi_known_victim(const struct bhi_known *known, uint32_t most, uint64_t most_bytes,
+                          uint64_t done) {
+    if ((known->count <= most && known->bytes <= most_bytes) || bhi_list_empty(&known->order))
+        return 0;
+    const struct bhi_known_kernel *oldest =
+        BHI_CONTAINER(known->order.next, struct bhi_known_kernel, link);
+    return oldest->last_seq <= done ? oldest->id : 0;
+}

@@ -1,0 +1,39 @@
+/* Which kernels a worker knows: told of, and not told to forget. Bounded by number and by bytes of
+ * code, the longest unused forgotten first; never one that a submission in its lane uses, however
+ * many those are. What was forgotten is introduced again when it is next used. Lock held. */
+#ifndef BHI_KNOWN_H
+#define BHI_KNOWN_H
+
+#include "core/list.h"
+#include <stdint.h>
+
+struct bhi_known_kernel {
+    struct bhi_list link; /* the longest unused first */
+    struct bhi_known_kernel *next;
+    uint64_t id, bytes;
+    uint64_t last_seq; /* of the newest submission in its lane that uses it */
+};
+
+#define BHI_KNOWN_BUCKETS 256u
+
+struct bhi_known {
+    struct bhi_list order;
+    struct bhi_known_kernel *buckets[BHI_KNOWN_BUCKETS];
+    uint32_t count;
+    uint64_t bytes;
+};
+
+void bhi_known_init(struct bhi_known *known);
+void bhi_known_fini(struct bhi_known *known);
+bool bhi_known_has(const struct bhi_known *known, uint64_t id);
+/* It is used by number |seq|. False: it is not known. */
+bool bhi_known_use(struct bhi_known *known, uint64_t id, uint64_t seq);
+/* It is known from now on. False: out of memory. */
+bool bhi_known_add(struct bhi_known *known, uint64_t id, uint64_t bytes, uint64_t seq);
+bool bhi_known_remove(struct bhi_known *known, uint64_t id); /* true: it was known */
+/* The one to be forgotten next, where there are more than |most| of them, or of |most_bytes|, and
+ * all up to |done| have left the lane; 0: none. */
+uint64_t bhi_known_victim(const struct bhi_known *known, uint32_t most, uint64_t most_bytes,
+                          uint64_t done);
+
+#endif

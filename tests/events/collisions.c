@@ -1,0 +1,60 @@
+/* Case 31: kernels that are different stay different whatever their hashes are. The test build of
+ * the library makes hashes that collide: in 64 bits, and in all 256. */
+#include "seam.h"
+#include "stage.h"
+
+static void both_run(size_t bytes, bool one_hash) {
+    bht_collide(bytes);
+    struct stage s;
+    stage_open_with(&s, NULL, FX_SECONDS);
+    bh_kernel *twice = fx_kernel(s.context, "twice");
+    uint8_t one[32], other[32];
+    bh_kernel_hash(twice, one);
+    bh_kernel_hash(s.square, other);
+    BHT_MEM_EQ(one, other, bytes);
+    BHT_EQ(memcmp(one, other, sizeof one) == 0, one_hash);
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_WRITE}};
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .kernel = twice,
+                                .groups = {1, 1, 1},
+                                .bindings = bindings,
+                                .binding_count = 2};
+    bh_event *squared = ev_square(&s, s.a, s.x, s.y, NULL, 0);
+    bh_event *doubled = ev_submit(s.a, &command, 1, NULL, 0);
+    ev_ready(squared);
+    ev_ready(doubled);
+    ev_squares(s.y, 1);
+    const float *floats = (const float *)(const void *)fx_pointer(s.z);
+    for (uint32_t i = 0; i < STAGE_FLOATS; i++)
+        BHT_TRUE(floats[i] == 2.0f * (float)i);
+    /* And what is the same is found among them. */
+    bh_kernel_stats before, after;
+    BHT_EQ(bh_context_kernel_stats(s.context, &before, NULL), BH_OK);
+    bh_kernel *again = fx_kernel(s.context, "twice");
+    BHT_EQ(bh_context_kernel_stats(s.context, &after, NULL), BH_OK);
+    BHT_EQ(after.kernels, before.kernels);
+    BHT_EQ(after.shared, before.shared + 1);
+    bh_event_release(squared);
+    bh_event_release(doubled);
+    bh_kernel_release(again);
+    bh_kernel_release(twice);
+    stage_close(&s);
+}
+
+static void case_31_two_sources_with_one_64_bit_hash(void) {
+    both_run(8, false);
+}
+
+static void case_31_two_sources_with_one_hash(void) {
+    both_run(32, true);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(case_31_two_sources_with_one_64_bit_hash),
+        BHT_TEST(case_31_two_sources_with_one_hash),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}

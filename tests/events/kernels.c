@@ -1,0 +1,362 @@
+/* Cases 28 to 30 and 32 to 34: kernels are what they are, not what they are called (K1), and what
+ * is kept of them is bounded (K2). Case 31 is in collisions.c. */
+#include "stage.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+static bh_kernel *named(bh_context *context, const char *file, const char *name) {
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    options.name = name;
+    return fx_kernel_with(context, file, &options);
+}
+
+static bh_kernel *variant(bh_context *context, uint32_t value, const char *name) {
+    const bh_specialization constant = {.constant_id = 0, .size = 4, .bits = value};
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    options.name = name;
+    options.specializations = &constant;
+    options.specialization_count = 1;
+    return fx_kernel_with(context, "variant", &options);
+}
+
+static bh_event *launch_variant(bh_stream *stream, bh_kernel *kernel, bh_buffer *words,
+                                uint32_t at) {
+    const bh_binding binding = {.buffer = words, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const uint32_t one[3] = {1, 1, 1};
+    bh_event *event = NULL;
+    bh_detail detail;
+    if (bh_launch(stream, kernel, one, &binding, 1, &at, sizeof at, &event, &detail) != BH_OK)
+        BHT_FAIL("bh_launch: %s", detail.message);
+    return event;
+}
+
+static bh_command unary(bh_kernel *kernel, bh_binding bindings[2], bh_buffer *in, bh_buffer *out) {
+    bindings[0] =
+        (bh_binding){.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_READ};
+    bindings[1] =
+        (bh_binding){.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_WRITE};
+    return (bh_command){.type = BH_COMMAND_DISPATCH,
+                        .kernel = kernel,
+                        .groups = {1, 1, 1},
+                        .bindings = bindings,
+                        .binding_count = 2};
+}
+
+static bh_kernel_stats stats_of(bh_context *context) {
+    bh_kernel_stats stats;
+    BHT_EQ(bh_context_kernel_stats(context, &stats, NULL), BH_OK);
+    return stats;
+}
+
+static void finish(bh_event *event) {
+    ev_ready(event);
+    bh_event_release(event);
+}
+
+static void case_28_one_name_for_two_types(void) {
+    struct stage s;
+    stage_open_with(&s, NULL, FX_SECONDS);
+    bh_kernel *half = named(s.context, "half", "square");
+    bh_kernel *full = named(s.context, "square", "square");
+    BHT_STR_EQ(bh_kernel_name(half), bh_kernel_name(full));
+    /* 2.0 and 3.0 as 16-bit floats. */
+    bh_buffer *pairs = fx_words(s.context, STAGE_FLOATS, 0x42004000u);
+    bh_buffer *squares = fx_words(s.context, STAGE_FLOATS, 0);
+    bh_binding bindings[2][2];
+    const bh_command batch[] = {unary(half, bindings[0], pairs, squares),
+                                unary(full, bindings[1], s.x, s.y)};
+    bh_event *event = ev_submit(s.a, batch, 2, NULL, 0);
+    finish(event);
+    ev_squares(s.y, 1);
+    const uint32_t *words = fx_pointer(squares);
+    for (uint32_t i = 0; i < STAGE_FLOATS; i++)
+        BHT_EQ(words[i], 0x48804400u); /* 4.0 and 9.0 */
+    bh_buffer_release(pairs);
+    bh_buffer_release(squares);
+    bh_kernel_release(half);
+    bh_kernel_release(full);
+    stage_close(&s);
+}
+
+static void case_29_one_name_for_two_sources(void) {
+    struct stage s;
+    stage_open_with(&s, NULL, FX_SECONDS);
+    bh_kernel *twice = named(s.context, "twice", "square");
+    uint8_t one[32], other[32];
+    bh_kernel_hash(twice, one);
+    bh_kernel_hash(s.square, other);
+    BHT_TRUE(memcmp(one, other, sizeof one) != 0);
+    bh_binding bindings[4][2];
+    /* Each after the other has run, too: nothing of it is found by its name. */
+    const bh_command batch[] = {
+        unary(twice, bindings[0], s.x, s.z), unary(s.square, bindings[1], s.x, s.y),
+        unary(twice, bindings[2], s.z, s.w), unary(s.square, bindings[3], s.y, s.z)};
+    bh_event *event = ev_submit(s.a, batch, 4, NULL, 0);
+    finish(event);
+    ev_squares(s.y, 1);
+    ev_squares(s.z, 2);
+    const float *floats = (const float *)(const void *)fx_pointer(s.w);
+    for (uint32_t i = 0; i < STAGE_FLOATS; i++)
+        BHT_TRUE(floats[i] == 4.0f * (float)i);
+    bh_kernel_release(twice);
+    stage_close(&s);
+}
+
+static void case_30_one_source_and_other_constants(void) {
+    struct stage s;
+    stage_open_with(&s, NULL, FX_SECONDS);
+    bh_kernel *plain = named(s.context, "variant", "variant");
+    bh_kernel *seven = variant(s.context, 7, "variant"), *nine = variant(s.context, 9, "variant");
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    options.name = "variant";
+    options.trusted = true;
+    bh_kernel *trusted = fx_kernel_with(s.context, "variant", &options);
+    bh_kernel *kernels[] = {plain, seven, nine, trusted, seven};
+    static const uint32_t values[] = {1, 7, 9, 1, 7};
+    uint64_t before = stats_of(s.context).introduced;
+    bh_buffer *words = fx_words(s.context, BHT_COUNT(kernels), 0);
+    bh_event *events[BHT_COUNT(kernels)];
+    for (uint32_t i = 0; i < BHT_COUNT(kernels); i++)
+        events[i] = launch_variant(s.a, kernels[i], words, i);
+    for (uint32_t i = 0; i < BHT_COUNT(kernels); i++)
+        finish(events[i]);
+    const uint32_t *word = fx_pointer(words);
+    for (uint32_t i = 0; i < BHT_COUNT(kernels); i++)
+        BHT_EQ(word[i], values[i]);
+    BHT_EQ(stats_of(s.context).introduced, before + 4);
+    bh_buffer_release(words);
+    for (uint32_t i = 0; i < 4; i++)
+        bh_kernel_release(kernels[i]);
+    stage_close(&s);
+}
+
+#define FEW       8u
+#define IN_FLIGHT 48u
+
+/* The lane is full of kernels that wait for the gate before them: none of them may be forgotten,
+ * though the worker may know only a few. */
+static void case_32_eviction_spares_what_is_in_flight(void) {
+    bh_context_options options = fx_options();
+    options.kernel_limit = FEW;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
+    fx_ready(stream);
+    bh_kernel *gate = fx_kernel(context, "gate");
+    bh_buffer *closed = fx_words(context, 2, 0), *words = fx_words(context, IN_FLIGHT, 0);
+    uint32_t *word = fx_pointer(closed);
+    bh_event *held = fx_gate(stream, gate, closed);
+    fx_await_gate(closed);
+    bh_kernel *kernels[IN_FLIGHT];
+    bh_event *events[IN_FLIGHT];
+    for (uint32_t i = 0; i < IN_FLIGHT; i++) {
+        kernels[i] = variant(context, 100 + i, "variant");
+        events[i] = launch_variant(stream, kernels[i], words, i);
+    }
+    BHT_EQ(stats_of(context).introduced, IN_FLIGHT + 1);
+    BHT_EQ(stats_of(context).evicted, 0);
+    *word = FX_GATE_OPEN;
+    for (uint32_t i = 0; i < IN_FLIGHT; i++)
+        finish(events[i]);
+    finish(held);
+    for (uint32_t i = 0; i < IN_FLIGHT; i++)
+        BHT_EQ(fx_pointer(words)[i], 100 + i);
+    /* Now that nothing is, the next use makes room. */
+    finish(launch_variant(stream, kernels[IN_FLIGHT - 1], words, 0));
+    BHT_EQ(fx_pointer(words)[0], 100 + IN_FLIGHT - 1);
+    BHT_EQ(stats_of(context).evicted, IN_FLIGHT + 1 - FEW);
+    for (uint32_t i = 0; i < IN_FLIGHT; i++)
+        bh_kernel_release(kernels[i]);
+    bh_kernel_release(gate);
+    bh_buffer_release(closed);
+    bh_buffer_release(words);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+#define BATCH 64u
+
+static void case_32_many_variants(void) {
+    const uint32_t count = bht_nightly() ? 100000 : 320;
+    bh_context_options options = fx_options();
+    options.kernel_limit = FEW;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    pid_t pid = fx_ready(stream);
+    bh_kernel **kernels = calloc(count, sizeof *kernels);
+    BHT_TRUE(kernels != NULL);
+    bh_buffer *words = fx_words(context, BATCH, 0);
+    size_t descriptors = 0;
+    uint64_t resident = 0;
+    for (uint32_t first = 0; first < count; first += BATCH) {
+        bh_event *events[BATCH];
+        uint32_t n = count - first < BATCH ? count - first : BATCH;
+        for (uint32_t i = 0; i < n; i++) {
+            kernels[first + i] = variant(context, first + i, "variant");
+            events[i] = launch_variant(stream, kernels[first + i], words, i);
+        }
+        for (uint32_t i = 0; i < n; i++)
+            finish(events[i]);
+        for (uint32_t i = 0; i < n; i++)
+            BHT_EQ(fx_pointer(words)[i], first + i);
+        if (first == 0) {
+            descriptors = bht_count_descriptors(getpid());
+            resident = bht_resident_bytes(pid);
+        }
+    }
+    bh_kernel_stats stats = stats_of(context);
+    BHT_EQ(stats.kernels, count);
+    BHT_EQ(stats.introduced, count);
+    BHT_GE(stats.evicted, count - FEW - BATCH);
+    /* All of them are there still, and cost no descriptor; their worker keeps a few. */
+    BHT_LE(bht_count_descriptors(getpid()), descriptors + 4);
+    if (bht_nightly() && !BHT_ASAN)
+        BHT_LE(bht_resident_bytes(pid), resident + (64ull << 20));
+    /* The first one was forgotten long ago. */
+    finish(launch_variant(stream, kernels[0], words, 1));
+    BHT_EQ(fx_pointer(words)[1], 0);
+    BHT_EQ(stats_of(context).introduced, count + 1);
+    BHT_EQ(bh_stream_worker_pid(stream), pid);
+    for (uint32_t i = 0; i < count; i++)
+        bh_kernel_release(kernels[i]);
+    BHT_EQ(stats_of(context).kernels, 0);
+    free(kernels);
+    bh_buffer_release(words);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+static void case_32_a_respawned_worker_is_told_again(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    pid_t pid = fx_ready(stream);
+    bh_kernel *kernel = variant(context, 5, "variant");
+    bh_buffer *words = fx_words(context, 1, 0);
+    finish(launch_variant(stream, kernel, words, 0));
+    fx_kill(pid, SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(stream) != pid, 20000);
+    fx_pointer(words)[0] = 0;
+    finish(launch_variant(stream, kernel, words, 0));
+    BHT_EQ(fx_pointer(words)[0], 5);
+    BHT_EQ(stats_of(context).introduced, 2);
+    BHT_EQ(stats_of(context).kernels, 1);
+    bh_kernel_release(kernel);
+    bh_buffer_release(words);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+static void case_33_a_failed_compile_fails_its_own(void) {
+    struct stage s;
+    stage_open_with(&s, NULL, FX_SECONDS);
+    /* The magic number, a version, and nothing that makes sense. */
+    static const uint32_t garbage[] = {0x07230203, 0x00010000, 0, 8, 0, 0x12345678};
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    options.name = "square";
+    bh_kernel *bad = NULL;
+    BHT_EQ(bh_kernel_create_spirv(s.context, garbage, sizeof garbage, &options, &bad, NULL), BH_OK);
+    bh_binding bindings[2];
+    const bh_command command = unary(bad, bindings, s.x, s.w);
+    for (int i = 0; i < 3; i++) { /* the second and third use are not its first */
+        bh_event *refused = ev_submit(s.a, &command, 1, NULL, 0);
+        bh_event *good = ev_square(&s, s.a, s.x, s.y, NULL, 0);
+        bh_verdict verdict = ev_poisoned(refused, BH_INVALID_KERNEL, refused, 0, BH_EXECUTED_NO);
+        BHT_STR_EQ(verdict.kernel_name, "square");
+        finish(good);
+        bh_event_release(refused);
+        ev_squares(s.y, 1);
+    }
+    BHT_EQ(bh_stream_worker_pid(s.a), s.pid);
+    /* Another worker finds out for itself, and says the same. */
+    bh_event *elsewhere = ev_submit(s.b, &command, 1, NULL, 0);
+    ev_poisoned(elsewhere, BH_INVALID_KERNEL, elsewhere, 0, BH_EXECUTED_NO);
+    bh_event_release(elsewhere);
+    bh_kernel_release(bad);
+    ev_well(&s);
+    stage_close(&s);
+}
+
+#define THREADS 16u
+
+struct user {
+    pthread_barrier_t *barrier;
+    bh_context *context;
+    bh_stream *stream;
+    bh_buffer *words;
+    bh_kernel *kernel;
+    uint32_t index;
+};
+
+static void *use_first(void *argument) {
+    struct user *user = argument;
+    char name[16];
+    snprintf(name, sizeof name, "user-%u", user->index);
+    pthread_barrier_wait(user->barrier);
+    user->kernel = variant(user->context, 77, name);
+    bh_event *event = launch_variant(user->stream, user->kernel, user->words, user->index);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.status, BH_OK);
+    BHT_STR_EQ(verdict.kernel_name, name);
+    bh_event_release(event);
+    return NULL;
+}
+
+static void case_34_first_use_by_many_threads(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    fx_ready(stream);
+    bh_buffer *words = fx_words(context, THREADS, 0);
+    pthread_barrier_t barrier;
+    BHT_EQ(pthread_barrier_init(&barrier, NULL, THREADS), 0);
+    struct user users[THREADS];
+    pthread_t threads[THREADS];
+    for (uint32_t i = 0; i < THREADS; i++) {
+        users[i] = (struct user){&barrier, context, stream, words, NULL, i};
+        BHT_EQ(pthread_create(&threads[i], NULL, use_first, &users[i]), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&barrier);
+    bh_kernel_stats stats = stats_of(context);
+    BHT_EQ(stats.kernels, 1);
+    BHT_EQ(stats.shared, THREADS - 1);
+    BHT_EQ(stats.introduced, 1);
+    uint8_t one[32], other[32];
+    bh_kernel_hash(users[0].kernel, one);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        BHT_EQ(fx_pointer(words)[i], 77);
+        bh_kernel_hash(users[i].kernel, other);
+        BHT_MEM_EQ(one, other, sizeof one);
+    }
+    /* It stays until the last of them is released, and is made anew after that. */
+    for (uint32_t i = 0; i < THREADS; i++) {
+        BHT_EQ(stats_of(context).kernels, 1);
+        bh_kernel_release(users[i].kernel);
+    }
+    BHT_EQ(stats_of(context).kernels, 0);
+    bh_kernel *again = variant(context, 77, "again");
+    finish(launch_variant(stream, again, words, 0));
+    BHT_EQ(stats_of(context).introduced, 2);
+    bh_kernel_release(again);
+    bh_buffer_release(words);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(case_28_one_name_for_two_types),
+        BHT_TEST(case_29_one_name_for_two_sources),
+        BHT_TEST(case_30_one_source_and_other_constants),
+        BHT_TEST(case_32_eviction_spares_what_is_in_flight),
+        BHT_TEST(case_32_many_variants),
+        BHT_TEST(case_32_a_respawned_worker_is_told_again),
+        BHT_TEST(case_33_a_failed_compile_fails_its_own),
+        BHT_TEST(case_34_first_use_by_many_threads),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
