@@ -32,6 +32,7 @@ install(TARGETS bulkhead bulkhead_static bulkhead_headers
 install(TARGETS bulkhead-worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/bulkhead)
 install(FILES
     ${PROJECT_SOURCE_DIR}/include/bulkhead/bulkhead.h
+    ${PROJECT_SOURCE_DIR}/include/bulkhead/glsl.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/kernel_stats.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/status.h
     ${PROJECT_BINARY_DIR}/include/bulkhead/status_codes.h

@@ -140,6 +140,10 @@ static void append_one(struct record *r, uint32_t type) {
         c->file = 1;
         c->buffer = 2;
         c->bytes = 64;
+    } else if (type == BHI_CMD_COMPILE) {
+        struct bhi_cmd_compile *c = append(r, BHI_CMD_COMPILE, sizeof *c);
+        c->source = 1;
+        c->answer = 2;
     } else {
         fprintf(stderr, "make_corpus: command %u has no seed\n", type);
         exit(1);

@@ -152,6 +152,10 @@ static void check_inspect(struct check *c, const struct bhi_cmd_inspect *m) {
     check_size(c, m->header.size, sizeof *m);
 }
 
+static void check_compile(struct check *c, const struct bhi_cmd_compile *m) {
+    check_size(c, m->header.size, sizeof *m);
+}
+
 static void check_load(struct check *c, const struct bhi_cmd_load *m) {
     check_size(c, m->header.size, sizeof *m);
     if (m->offset > INT64_MAX - m->bytes)

@@ -28,8 +28,48 @@ static void free_kernel(struct bhi_doomed *doomed) {
     bhi_context_unref(context);
 }
 
-static bh_status check_options(const void *code, size_t code_size, const bh_kernel_options *options,
-                               bh_detail *detail) {
+bool bhi_kernel_is_module(const void *code, uint64_t bytes) {
+    uint32_t magic = 0;
+    if (bytes < MIN_CODE || bytes > MAX_CODE || bytes % 4)
+        return false;
+    memcpy(&magic, code, sizeof magic);
+    return magic == SPIRV_MAGIC;
+}
+
+bh_status bhi_kernel_check_options(const bh_kernel_options *options, const char *call,
+                                   bh_detail *detail) {
+    if (!options)
+        return BH_OK;
+    if (options->struct_size != sizeof *options)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "%s: options.struct_size is %zu, not %zu: call bh_kernel_options_init",
+                        call, options->struct_size, sizeof *options);
+    if (options->entry && strlen(options->entry) >= sizeof((struct bhi_kernel_body *)0)->entry)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "%s: options.entry is longer than 255 bytes", call);
+    if (options->specialization_count && !options->specializations)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "%s: options.specializations is NULL, options.specialization_count %u",
+                        call, options->specialization_count);
+    if (options->specialization_count > MAX_CONSTANTS)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "%s: options.specialization_count %u is over %u", call,
+                        options->specialization_count, MAX_CONSTANTS);
+    for (uint32_t i = 0; i < options->specialization_count; i++) {
+        const bh_specialization *s = &options->specializations[i];
+        if (s->size != 1 && s->size != 2 && s->size != 4 && s->size != 8)
+            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                            "%s: specialization of constant %u has size %u, not 1, 2, 4 or 8", call,
+                            s->constant_id, s->size);
+        for (uint32_t j = 0; j < i; j++)
+            if (options->specializations[j].constant_id == s->constant_id)
+                return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                                "%s: constant %u is specialized twice", call, s->constant_id);
+    }
+    return BH_OK;
+}
+
+static bh_status check_code(const void *code, size_t code_size, bh_detail *detail) {
     if (!code)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_kernel_create_spirv: code is NULL");
     if (code_size < MIN_CODE || code_size > MAX_CODE || code_size % 4)
@@ -37,43 +77,12 @@ static bh_status check_options(const void *code, size_t code_size, const bh_kern
                         "bh_kernel_create_spirv: %zu bytes are no SPIR-V module (a multiple of 4, "
                         "%u to %u)",
                         code_size, MIN_CODE, MAX_CODE);
-    uint32_t magic;
-    memcpy(&magic, code, sizeof magic);
-    if (magic != SPIRV_MAGIC)
+    if (!bhi_kernel_is_module(code, code_size)) {
+        uint32_t magic;
+        memcpy(&magic, code, sizeof magic);
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_kernel_create_spirv: magic number 0x%08x is not SPIR-V's 0x%08x", magic,
                         SPIRV_MAGIC);
-    if (!options)
-        return BH_OK;
-    if (options->struct_size != sizeof *options)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_kernel_create_spirv: options.struct_size is %zu, not %zu: call "
-                        "bh_kernel_options_init",
-                        options->struct_size, sizeof *options);
-    if (options->entry && strlen(options->entry) >= sizeof((struct bhi_kernel_body *)0)->entry)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_kernel_create_spirv: options.entry is longer than 255 bytes");
-    if (options->specialization_count && !options->specializations)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_kernel_create_spirv: options.specializations is NULL, "
-                        "options.specialization_count %u",
-                        options->specialization_count);
-    if (options->specialization_count > MAX_CONSTANTS)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_kernel_create_spirv: options.specialization_count %u is over %u",
-                        options->specialization_count, MAX_CONSTANTS);
-    for (uint32_t i = 0; i < options->specialization_count; i++) {
-        const bh_specialization *s = &options->specializations[i];
-        if (s->size != 1 && s->size != 2 && s->size != 4 && s->size != 8)
-            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                            "bh_kernel_create_spirv: specialization of constant %u has size %u, "
-                            "not 1, 2, 4 or 8",
-                            s->constant_id, s->size);
-        for (uint32_t j = 0; j < i; j++)
-            if (options->specializations[j].constant_id == s->constant_id)
-                return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                                "bh_kernel_create_spirv: constant %u is specialized twice",
-                                s->constant_id);
     }
     return BH_OK;
 }
@@ -86,7 +95,11 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
                         "bh_kernel_create_spirv: out_kernel is NULL");
     *out_kernel = NULL;
     bh_status status = bhi_context_check(context, "bh_kernel_create_spirv", detail);
-    if (status != BH_OK || (status = check_options(code, code_size, options, detail)) != BH_OK)
+    if (status == BH_OK)
+        status = check_code(code, code_size, detail);
+    if (status == BH_OK)
+        status = bhi_kernel_check_options(options, "bh_kernel_create_spirv", detail);
+    if (status != BH_OK)
         return status;
     struct bhi_kernel_body *body = NULL;
     status = bhi_kernel_body_intern(context, code, code_size, options, &body, detail);

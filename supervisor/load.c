@@ -6,15 +6,14 @@
 #include "callback.h"
 #include "commands.h"
 #include "context.h"
+#include "copy_once.h"
 #include "core/detail.h"
-#include "drain.h"
+#include "errand.h"
 #include "event.h"
 #include "file.h"
 #include "file_answer.h"
 #include "futex.h"
-#include "lane.h"
 #include "loaders.h"
-#include "request.h"
 #include "stream.h"
 #include "text.h"
 #include "worker_proc.h"
@@ -44,69 +43,25 @@ BH_API void bh_file_source_init(bh_file_source *source) {
 
 /* -- the two submissions ---------------------------------------------------------------------- */
 
-static struct bhi_request *make_request(struct bh_stream *stream, const void *command,
-                                        size_t size) {
-    struct bhi_request *request = calloc(1, sizeof *request);
-    struct bh_event *event = bhi_event_create(stream->context);
-    struct bhi_lane_record *record = calloc(1, sizeof *record + size);
-    if (!request || !event || !record) {
-        free(record);
-        bhi_event_unref(event);
-        free(request);
-        return NULL;
-    }
-    record->size = sizeof *record + size;
-    record->command_count = 1;
-    memcpy(record + 1, command, size);
-    request->record = record;
-    request->record_capacity = record->size;
-    bhi_submission_init(&request->submission, &stream->core, event);
-    return request;
-}
-
 /* |command| is about |file| and fills |buffer|. *out_event is referenced. |quiet|: how it ends is
  * the caller's to tell, and counts as nobody's failure. */
 static bh_status submit(struct bhi_file *file, struct bh_buffer *buffer, const void *command,
                         size_t size, uint64_t deadline_ns, bool quiet, struct bh_event **out_event,
                         bh_detail *detail) {
-    bh_context *context = file->context;
     struct bh_stream *stream;
-    bh_status status = bhi_loaders_pick(context, quiet, CALL, &stream, detail);
+    bh_status status = bhi_loaders_pick(file->context, quiet, CALL, &stream, detail);
     if (status != BH_OK)
         return status;
-    struct bhi_request *request = make_request(stream, command, size);
-    if (!request) {
-        bhi_stream_unref(stream);
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
-    }
-    struct bhi_submission *submission = &request->submission;
-    struct bh_event *event = submission->event;
-    submission->deadline_ns = deadline_ns;
-    submission->noted = quiet;
-    request->file = file;
-    bhi_file_ref(file);
-    bhi_context_lock(context);
-    if (context->closed)
-        status = bhi_fail(detail, BH_CLOSED, 0, CALL ": the context was destroyed");
-    event->id = bhi_context_new_id(context);
-    event->verdict.submitted_ns = bhi_now_ns();
-    bool first = false;
-    if (status == BH_OK &&
-        bhi_submission_use(submission, &buffer->content, false, true, true, &first))
-        bhi_buffer_ref(buffer);
-    else if (status == BH_OK)
-        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
-    if (status == BH_OK && !bhi_submission_depend(submission, NULL, 0))
-        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
-    if (status == BH_OK) {
-        bhi_event_ref(event);
-        *out_event = event;
-        bhi_drain_add(event);
-        bhi_submission_enqueue(submission);
-    } else {
-        bhi_submission_abandon(submission);
-    }
-    bhi_context_unlock(context);
+    const struct bhi_errand errand = {
+        .call = CALL,
+        .command = command,
+        .size = size,
+        .file = file,
+        .fills = buffer,
+        .deadline_ns = deadline_ns,
+        .quiet = quiet,
+    };
+    status = bhi_errand_submit(stream, &errand, out_event, detail);
     bhi_stream_unref(stream);
     return status;
 }
@@ -132,16 +87,6 @@ static bh_status await_inspection(struct bh_event *event, const struct bhi_file 
 }
 
 /* -- what the loader says --------------------------------------------------------------------- */
-
-/* Each word is loaded once: the loader can still write there. */
-static void copy_answer(struct bhi_file_answer *out, const void *from) {
-    const uint64_t *source = from;
-    _Static_assert(sizeof *out % sizeof *source == 0, "whole words");
-    for (size_t i = 0; i < sizeof *out / sizeof *source; i++) {
-        uint64_t word = __atomic_load_n(&source[i], __ATOMIC_RELAXED);
-        memcpy((char *)out + i * sizeof word, &word, sizeof word);
-    }
-}
 
 static uint32_t dtype_bytes(uint32_t dtype) {
     static const uint8_t bytes[] = {
@@ -171,7 +116,7 @@ static bool makes_sense(const struct bhi_file_answer *answer, uint64_t file_byte
 
 static bh_status take_answer(const struct bh_buffer *buffer, const struct bhi_file *file,
                              struct bhi_file_answer *out, bh_detail *detail) {
-    copy_answer(out, buffer->pointer);
+    bhi_copy_once(out, buffer->pointer, sizeof *out); /* the loader can still write there */
     if (out->refused) {
         char why[BHI_FILE_TEXT];
         bhi_text_sanitise(why, sizeof why, out->text, sizeof out->text);

@@ -49,7 +49,8 @@ bh_status bhi_loaders_pick(bh_context *context, bool header, const char *call,
         bh_stream_options_init(&options);
         options.name = name;
         options.memory_limit = MEMORY;
-        bh_status status = bhi_stream_make(context, &options, true, &made, call, detail);
+        bh_status status =
+            bhi_stream_make(context, &options, BHI_WORKER_LOADER, &made, call, detail);
         if (status != BH_OK)
             return status;
         bhi_context_lock(context);

@@ -51,7 +51,7 @@ static void kill_worker(struct bhi_crew *crew) {
     pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0);
     if (!worker->killed_ns) {
         worker->killed_ns = bhi_now_ns();
-        if (worker->loads)
+        if (worker->kind == BHI_WORKER_LOADER)
             worker->context->wake_reactor = true; /* whose patience begins */
     }
 }

@@ -103,7 +103,8 @@ static bool confirmed_dead(const struct bhi_worker *worker, uint64_t now_ns) {
  * a cancel, and no load that waits behind. All that it can still do is to finish the system call
  * that it is in. One that has a device is waited for: the device may go on writing. */
 static uint64_t patience_ends_ns(const struct bhi_worker *worker) {
-    return worker->loads && worker->killed_ns ? worker->killed_ns + PATIENCE_NS : BH_FOREVER;
+    return worker->kind == BHI_WORKER_LOADER && worker->killed_ns ? worker->killed_ns + PATIENCE_NS
+                                                                  : BH_FOREVER;
 }
 
 static void bury_worker(struct bhi_worker *worker) {

@@ -25,7 +25,7 @@ static struct bhi_zygote *find_zygote(bh_context *context, const char *driver) {
     return NULL;
 }
 
-/* Lock held. Any will do for a loader, which has nothing of a driver: rather one that is ready. */
+/* Lock held. Any will do where no driver is needed: rather one that is ready. */
 static struct bhi_zygote *find_any_zygote(bh_context *context) {
     struct bhi_zygote *starting = NULL;
     BHI_LIST_EACH(node, &context->zygotes) {
@@ -83,7 +83,7 @@ static struct bhi_worker *find_unbound(bh_context *context, const struct bh_stre
         struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
         if (worker->crew.stream || worker->crew.kill != BHI_KILL_NONE || worker->exit_known ||
             worker->reap_deadline_ns || worker->memory_limit != stream->memory_limit ||
-            worker->loads != stream->loads || strcmp(worker->device, stream->device) != 0 ||
+            worker->kind != stream->kind || strcmp(worker->device, stream->device) != 0 ||
             worker->zygote->state == BHI_ZYGOTE_LOST)
             continue;
         if (worker->state == BHI_RUNNING)
@@ -108,15 +108,16 @@ struct job {
     char driver[BHI_DRIVER_NAME];
     uint32_t index;
     uint64_t memory_limit;
-    bool loads;
+    enum bhi_worker_kind kind;
 };
 
 /* Lock held. A worker of the kind that |stream| uses. */
 static struct job job_like(bh_context *context, const struct bh_stream *stream) {
-    struct job job = {.memory_limit = stream->memory_limit, .loads = stream->loads};
+    struct job job = {.memory_limit = stream->memory_limit, .kind = stream->kind};
     memcpy(job.device, stream->device, sizeof job.device);
     bhi_selector_parse(stream->device, job.driver, &job.index);
-    job.zygote = job.loads ? find_any_zygote(context) : find_zygote(context, job.driver);
+    job.zygote =
+        job.kind == BHI_WORKER_DEVICE ? find_zygote(context, job.driver) : find_any_zygote(context);
     return job;
 }
 
@@ -146,12 +147,12 @@ static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint
     return false;
 }
 
-/* Lock held. NULL: there are only loaders. */
+/* Lock held. NULL: there is none. */
 static struct bh_stream *newest_with_device(bh_context *context) {
     struct bh_stream *newest = NULL;
     BHI_LIST_EACH(node, &context->streams) {
         struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
-        newest = stream->loads ? newest : stream;
+        newest = stream->kind == BHI_WORKER_DEVICE ? stream : newest;
     }
     return newest;
 }
@@ -178,7 +179,7 @@ static bool next_spare(bh_context *context, struct job *job) {
 static void start_worker(bh_context *context, const struct job *job) {
     bh_detail detail = {0};
     struct bhi_worker *worker = bhi_worker_spawn(context, job->zygote, job->device, job->index,
-                                                 job->memory_limit, job->loads, &detail);
+                                                 job->memory_limit, job->kind, &detail);
     bhi_context_lock(context);
     if (!job->stream && !worker)
         context->spare_at_ns = bhi_now_ns() + SPARE_PAUSE_NS;

@@ -40,8 +40,9 @@ struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream) {
 
 static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_stream);
 
-bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options, bool loads,
-                          struct bh_stream **out_stream, const char *call, bh_detail *detail) {
+bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
+                          enum bhi_worker_kind kind, struct bh_stream **out_stream,
+                          const char *call, bh_detail *detail) {
     struct bh_stream *stream = bhi_slab_take(&slab);
     if (!stream)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
@@ -49,7 +50,7 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
     atomic_init(&stream->refs, 1);
     stream->context = context;
     bhi_context_retain(context);
-    stream->loads = loads;
+    stream->kind = kind;
     stream->deadline_ns = options->deadline_ns;
     stream->memory_limit = options->memory_limit;
     snprintf(stream->device, sizeof stream->device, "%s", options->device ? options->device : "");
@@ -57,7 +58,7 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
     bhi_stream_init(&stream->core, &context->core, context->settings.restart_budget,
                     context->settings.restart_window_ns);
     stream->core.strict = options->strict;
-    context->stream_serial += !loads;
+    context->stream_serial += kind == BHI_WORKER_DEVICE;
     if (options->name)
         bhi_text_sanitise(stream->core.name, sizeof stream->core.name, options->name,
                           strlen(options->name));
@@ -105,7 +106,8 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
                         "bh_stream_create: options.memory_limit %llu is under 64 MiB: no driver "
                         "starts with that",
                         (unsigned long long)options->memory_limit);
-    status = bhi_stream_make(context, options, false, out_stream, "bh_stream_create", detail);
+    status = bhi_stream_make(context, options, BHI_WORKER_DEVICE, out_stream, "bh_stream_create",
+                             detail);
     if (status == BH_OK)
         atomic_init(&(*out_stream)->handle.count, 1);
     return status;

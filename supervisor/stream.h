@@ -5,6 +5,7 @@
 #include "context.h"
 #include "core/handle.h"
 #include "core/stream.h"
+#include "worker_kind.h"
 
 struct bhi_worker;
 
@@ -16,7 +17,7 @@ struct bh_stream {
     char device[48];
     uint64_t deadline_ns;
     uint64_t memory_limit;
-    bool loads;                  /* the library's own, for files (loaders.h) */
+    enum bhi_worker_kind kind;   /* not BHI_WORKER_DEVICE: the library's own */
     _Atomic uint32_t ready_word; /* futex word: changes with state and with the worker's */
 
     /* lock: */
@@ -30,10 +31,11 @@ static inline struct bh_stream *bhi_stream_of(const struct bhi_core_stream *core
 }
 /* The worker that is bound to it, starting or running; NULL: none. Referenced by the stream. */
 struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream);
-/* One reference, and no handle: bh_stream_create without its checks of the arguments. |loads|: its
- * workers are loaders. */
-bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options, bool loads,
-                          struct bh_stream **out_stream, const char *call, bh_detail *detail);
+/* One reference, and no handle: bh_stream_create without its checks of the arguments. |kind|: of
+ * its workers. */
+bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
+                          enum bhi_worker_kind kind, struct bh_stream **out_stream,
+                          const char *call, bh_detail *detail);
 static inline void bhi_stream_ref(struct bh_stream *stream) {
     atomic_fetch_add_explicit(&stream->refs, 1, memory_order_relaxed);
 }

@@ -115,7 +115,7 @@ static int request_spawn(struct bhi_worker *worker, int worker_end, int listener
         .lane_bytes = (uint64_t)sysconf(_SC_PAGESIZE) + worker->lane.capacity,
         .progress_bytes = worker->progress.bytes,
         .device_index = worker->device_index,
-        .loader = worker->loads,
+        .kind = worker->kind,
     };
     memcpy(message.spawn.token, worker->token, sizeof message.spawn.token);
     int fds[] = {worker->lane.fd, worker->progress.fd, worker_end, worker->doorbell, listener};
@@ -124,7 +124,8 @@ static int request_spawn(struct bhi_worker *worker, int worker_end, int listener
 
 struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygote,
                                     const char *device, uint32_t device_index,
-                                    uint64_t memory_limit, bool loads, bh_detail *detail) {
+                                    uint64_t memory_limit, enum bhi_worker_kind kind,
+                                    bh_detail *detail) {
     struct bhi_worker *worker = calloc(1, sizeof *worker);
     if (!worker) {
         bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "starting a worker");
@@ -138,7 +139,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     snprintf(worker->device, sizeof worker->device, "%s", device);
     worker->device_index = device_index;
     worker->memory_limit = memory_limit;
-    worker->loads = loads;
+    worker->kind = kind;
     atomic_init(&worker->stream_spin.budget_ns, FIRST_SPIN_NS);
     worker->fdpass = worker->doorbell = worker->pidfd = worker->channel.fd = -1;
     worker->lane.fd = worker->progress.fd = -1;
@@ -460,7 +461,7 @@ static bool take_result(struct bhi_worker *worker) {
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     outcome.status = (bh_status)result.status;
     outcome.executed = result.status == BH_OK ? BH_EXECUTED_YES : (bh_executed)result.executed;
-    if (!worker->loads)
+    if (worker->kind == BHI_WORKER_DEVICE)
         outcome.vk_result = result.vk_result;
     else if (result.vk_result > 0 && result.vk_result < 4096)
         outcome.sys_errno = result.vk_result;

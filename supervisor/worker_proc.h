@@ -68,7 +68,7 @@ struct bhi_worker {
     char device[48];
     uint32_t device_index;
     uint64_t memory_limit;
-    bool loads;                  /* a loader: it has no device */
+    enum bhi_worker_kind kind;
     struct bhi_spin stream_spin; /* of host threads on progress.completed_word */
 
     /* Reactor thread only. */
@@ -117,7 +117,8 @@ struct bhi_worker {
  * |detail| on failure. */
 struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygote,
                                     const char *device, uint32_t device_index,
-                                    uint64_t memory_limit, bool loads, bh_detail *detail);
+                                    uint64_t memory_limit, enum bhi_worker_kind kind,
+                                    bh_detail *detail);
 void bhi_worker_retain(struct bhi_worker *worker);
 void bhi_worker_release(struct bhi_worker *worker); /* NULL is fine */
 

@@ -1,14 +1,27 @@
 # The Vulkan backend and the session: bhi_backend, and bhi_backend_faulty with fault points in it.
 # Vulkan headers only: the driver's library, or in tests the loader, is found at run time.
 find_library(SPIRV_TOOLS_LIBRARY NAMES libSPIRV-Tools.a REQUIRED)
+find_library(SPIRV_TOOLS_OPT_LIBRARY NAMES libSPIRV-Tools-opt.a REQUIRED)
 set(spirv_cross_libraries "")
 foreach(part c hlsl msl cpp reflect glsl util core)
     find_library(SPIRV_CROSS_${part}_LIBRARY NAMES libspirv-cross-${part}.a REQUIRED)
     list(APPEND spirv_cross_libraries ${SPIRV_CROSS_${part}_LIBRARY})
 endforeach()
+# The archives: Debian's shared library of it can't be bound at start, which a worker has to do.
+find_library(SHADERC_LIBRARY NAMES libshaderc_combined.a REQUIRED)
+find_library(GLSLANG_LIBRARY NAMES libglslang.a REQUIRED)
+set(shaderc_libraries ${SHADERC_LIBRARY} ${GLSLANG_LIBRARY})
+foreach(part MachineIndependent GenericCodeGen OSDependent SPIRV OGLCompiler HLSL)
+    find_library(GLSLANG_${part}_LIBRARY NAMES lib${part}.a) # newer versions have fewer of them
+    if(GLSLANG_${part}_LIBRARY)
+        list(APPEND shaderc_libraries ${GLSLANG_${part}_LIBRARY})
+    endif()
+endforeach()
 
 set(backend_sources
     closer.c
+    compiler.c
+    glsl.c
     guard.c
     guard_cfg.c
     guard_edit.c
@@ -23,6 +36,7 @@ set(backend_sources
     loader_reads.c
     module.c
     module_access.c
+    optimize.cpp
     reflect.c
     session.c
     session_control.c
@@ -52,6 +66,8 @@ foreach(variant bhi_backend bhi_backend_faulty)
     target_compile_definitions(${variant} PRIVATE VK_NO_PROTOTYPES)
     target_link_libraries(${variant} PUBLIC bhi_ipc bhi_formats Threads::Threads
         PRIVATE bulkhead_flags
-        ${SPIRV_TOOLS_LIBRARY} ${spirv_cross_libraries} stdc++ m) # the archives are C++
+        -Wl,--start-group ${shaderc_libraries} -Wl,--end-group
+        ${SPIRV_TOOLS_OPT_LIBRARY} ${SPIRV_TOOLS_LIBRARY} ${spirv_cross_libraries}
+        stdc++ m) # the archives are C++
 endforeach()
 target_compile_definitions(bhi_backend_faulty PRIVATE BHI_FAULTS=1)

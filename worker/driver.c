@@ -114,7 +114,7 @@ static const struct bhi_seccomp_rule lavapipe_rules[] = {
     BHI_END_OF_RULES,
 };
 
-/* -- none: a loader ------------------------------------------------------------------------ */
+/* -- none: a loader, a compiler ------------------------------------------------------------- */
 
 /* The files and buffers are what it is given. Which descriptors those will be is not known when the
  * filters are built; to read and write at an offset is all that can be done with any, and the files
@@ -137,9 +137,20 @@ static const struct bhi_driver_info loader_info = {
     .limits = {.descriptors = 256, .file_bytes = UINT64_C(2) << 40, .locked = 65536},
 };
 
-const struct bhi_driver *bhi_driver_none(void) {
-    static const struct bhi_driver none = {.info = &loader_info};
-    return &none;
+/* A compiler computes, in memory that it is given or allocates. */
+static const struct bhi_driver_info compiler_info = {
+    .name = "compiler",
+    .devices = lavapipe_devices,
+    .paths = lavapipe_paths,
+    .start_rules = lavapipe_rules,
+    .steady_rules = lavapipe_rules,
+    .limits = {.descriptors = 256, .file_bytes = 0, .locked = 65536},
+};
+
+const struct bhi_driver *bhi_driver_none(enum bhi_worker_kind kind) {
+    static const struct bhi_driver loader = {.info = &loader_info};
+    static const struct bhi_driver compiler = {.info = &compiler_info};
+    return kind == BHI_WORKER_COMPILER ? &compiler : &loader;
 }
 
 /* -- the table ------------------------------------------------------------------------------ */

@@ -8,6 +8,7 @@
 
 #include "failure.h"
 #include "sandbox_rules.h"
+#include "worker_kind.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <vulkan/vulkan.h>
@@ -61,8 +62,8 @@ struct bhi_driver {
 };
 
 const struct bhi_driver_info *bhi_driver_info(const char *name);
-/* What a loader has instead of a driver: rules of its own, and no path at all. */
-const struct bhi_driver *bhi_driver_none(void);
+/* What a worker without a device has instead of a driver: rules of its own, and no path at all. */
+const struct bhi_driver *bhi_driver_none(enum bhi_worker_kind kind);
 /* The |index|th entry in the order of preference, or NULL. */
 const struct bhi_driver_info *bhi_driver_at(unsigned index);
 /* Picks the driver called |name|, or with "" the first of the table that is present: its manifest

@@ -39,10 +39,15 @@ static int send_devices(struct bhi_session *s, const struct bhi_backend_config *
     return error;
 }
 
-static struct bhi_session *start_loader(struct bhi_session *s) {
+/* One that has no device. */
+static struct bhi_session *start_other(struct bhi_session *s) {
     struct bhi_fault fault;
-    s->loader = bhi_loader_create(s->config.progress, &fault);
-    if (s->loader != NULL) {
+    if (s->config.kind == BHI_WORKER_LOADER) {
+        s->loader = bhi_loader_create(s->config.progress, &fault);
+    } else {
+        s->compiler = bhi_compiler_create(&fault);
+    }
+    if (s->loader != NULL || s->compiler != NULL) {
         return s;
     }
     bhi_progress_step_failed(s->config.progress, fault.status, 0, fault.text);
@@ -61,8 +66,8 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
     s->config = *config;
     s->next_seq = 1;
     atomic_init(&s->spin.budget_ns, SPIN_NS);
-    if (config->loads) {
-        return start_loader(s);
+    if (config->kind != BHI_WORKER_DEVICE) {
+        return start_other(s);
     }
     const struct bhi_backend_config backend = backend_config(config);
     struct bhi_fault fault = {.status = BH_VULKAN, .text = "vkCreateDevice: told to fail"};
@@ -88,6 +93,7 @@ void bhi_session_destroy(struct bhi_session *s) {
     if (s != NULL) {
         bhi_backend_destroy(s->backend);
         bhi_loader_destroy(s->loader);
+        bhi_compiler_destroy(s->compiler);
         free(s);
     }
 }
@@ -155,7 +161,7 @@ static int gather(struct bhi_session *s, const struct bhi_lane_record *first, si
             record->seq != s->next_seq + count) {
             return BHI_EXIT_SUPERVISOR;
         }
-        const bool merges = record->size <= MERGE_BYTES && most > 1 && s->loader == NULL &&
+        const bool merges = record->size <= MERGE_BYTES && most > 1 && s->backend != NULL &&
                             bhi_backend_warm(s->backend, record);
         if (count > 0 && !merges) {
             break;
@@ -178,10 +184,14 @@ static int gather(struct bhi_session *s, const struct bhi_lane_record *first, si
     return 0;
 }
 
-/* Runs |count| records. False: the device is lost. A loader's are never gathered. */
+/* Runs |count| records. False: the device is lost. Without one they are never gathered. */
 static bool run_records(struct bhi_session *s, size_t count) {
     if (s->loader != NULL) {
         bhi_loader_run(s->loader, s->records[0], &s->results[0], &s->faults[0]);
+        return true;
+    }
+    if (s->compiler != NULL) {
+        bhi_compiler_run(s->compiler, s->records[0], &s->results[0], &s->faults[0]);
         return true;
     }
     return bhi_backend_run(s->backend, s->records, count, s->results, s->faults);
@@ -237,7 +247,7 @@ static int run_batch(struct bhi_session *s, size_t count) {
     const uint64_t took = s->results[count - 1].ended_ns - s->results[0].started_ns;
     s->record_ns = (3 * s->record_ns + took / count) / 4;
     s->next_seq += count;
-    int error = s->loader != NULL ? 0 : bhi_session_send_reflections(s);
+    int error = s->backend == NULL ? 0 : bhi_session_send_reflections(s);
     if (error != 0) {
         return error;
     }

@@ -11,6 +11,7 @@
 #include "channel.h"
 #include "lane.h"
 #include "progress.h"
+#include "worker_kind.h"
 
 struct bhi_session_config {
     struct bhi_lane_view *lane;
@@ -20,14 +21,14 @@ struct bhi_session_config {
     int doorbell; /* eventfd of the supervisor's reactor */
     PFN_vkGetInstanceProcAddr get_instance_proc_addr;
     uint32_t device_index;
-    bool loads; /* it has no device: it loads files (loader.h) */
+    enum bhi_worker_kind kind; /* without a device: loader.h, compiler.h */
 };
 
 struct bhi_session;
 
-/* Creates the device (or the loader), sends the `device` messages, warms up. On failure: the step's
- * error is in progress (bhi_progress_step_failed), the device messages that could be had were sent,
- * and NULL is returned. */
+/* Creates the device (or the loader, or the compiler), sends the `device` messages, warms up. On
+ * failure: the step's error is in progress (bhi_progress_step_failed), the device messages that
+ * could be had were sent, and NULL is returned. */
 struct bhi_session *bhi_session_start(const struct bhi_session_config *config);
 /* Sends `ready` with |layers| and |start_ns|, then serves until `shutdown` (returns 0) or an error
  * of the supervisor's side (returns an exit code; the supervisor is gone or broken). A lost device

@@ -70,6 +70,9 @@ static int attach(struct bhi_session *s, const struct bhi_msg_buffer_attach *mes
     }
     if (s->loader != NULL) {
         bhi_loader_attach(s->loader, message->buffer, fd, message->size);
+    } else if (s->compiler != NULL) {
+        bhi_compiler_attach(s->compiler, message->buffer, fd, message->size,
+                            (enum bhi_attach)message->access);
     } else {
         bhi_backend_attach(s->backend, message->buffer, fd, message->size,
                            (enum bhi_attach)message->access);
@@ -107,9 +110,28 @@ static int handle_files(struct bhi_session *s, const struct bhi_message *message
     }
 }
 
+/* What only a compiler is told. */
+static int handle_sources(struct bhi_session *s, const struct bhi_message *message) {
+    switch (message->type) {
+    case BHI_MSG_BUFFER_ATTACH:
+        return attach(s, &message->buffer_attach);
+    case BHI_MSG_BUFFER_DETACH:
+        bhi_compiler_detach(s->compiler, message->buffer_detach.buffer);
+        return 0;
+    case BHI_MSG_SHUTDOWN:
+        s->shutdown = true;
+        return 0;
+    default:
+        return BHI_EXIT_SUPERVISOR;
+    }
+}
+
 static int handle(struct bhi_session *s, const struct bhi_message *message) {
     if (s->loader != NULL) {
         return handle_files(s, message);
+    }
+    if (s->compiler != NULL) {
+        return handle_sources(s, message);
     }
     switch (message->type) {
     case BHI_MSG_KERNEL_SPEC:

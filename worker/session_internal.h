@@ -2,6 +2,7 @@
 #ifndef BHI_SESSION_INTERNAL_H
 #define BHI_SESSION_INTERNAL_H
 
+#include "compiler.h"
 #include "futex.h"
 #include "loader.h"
 #include "session.h"
@@ -10,8 +11,10 @@
 
 struct bhi_session {
     struct bhi_session_config config;
-    struct bhi_backend *backend; /* NULL: it is a loader */
-    struct bhi_loader *loader;   /* NULL: it has a device */
+    /* One of them, by config.kind; the others are NULL. */
+    struct bhi_backend *backend;
+    struct bhi_loader *loader;
+    struct bhi_compiler *compiler;
     struct bhi_spin spin;
     uint32_t control_handled; /* messages, modulo 2^32 */
     bool shutdown;

@@ -252,6 +252,7 @@ static bool record_command(struct bhi_recorder *r, const struct bhi_cmd_header *
         return find_kernel(r, ((const struct bhi_cmd_prepare *)command)->kernel) != NULL;
     case BHI_CMD_INSPECT:
     case BHI_CMD_LOAD: /* a loader's */
+    case BHI_CMD_COMPILE:
         break;
     }
     bhi_fault_set(r->fault, BH_PROTOCOL, "a worker with a device runs no %s",

@@ -91,7 +91,7 @@ static int start_filter(struct worker *worker, struct bhi_failure *failure) {
 }
 
 static int find_entry(struct worker *worker, struct bhi_failure *failure) {
-    if (worker->config->spawn->loader) {
+    if (worker->config->spawn->kind != BHI_WORKER_DEVICE) {
         return 0; /* nothing of the driver runs */
     }
     worker->entry = bhi_driver_entry(worker->config->driver, failure);
@@ -119,10 +119,11 @@ static void run_step(struct worker *worker, enum bhi_step step,
 _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
     static struct worker worker;
     worker.config = config;
-    const bool loads = config->spawn->loader != 0;
-    worker.sandbox = (struct bhi_sandbox){.driver = loads ? bhi_driver_none() : config->driver,
-                                          .memory_limit = config->spawn->memory_limit,
-                                          .layers = config->layers};
+    const enum bhi_worker_kind kind = (enum bhi_worker_kind)config->spawn->kind;
+    worker.sandbox = (struct bhi_sandbox){
+        .driver = kind == BHI_WORKER_DEVICE ? config->driver : bhi_driver_none(kind),
+        .memory_limit = config->spawn->memory_limit,
+        .layers = config->layers};
     sigset_t none; /* the zygote blocks SIGCHLD */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -155,7 +156,7 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
         .doorbell = config->fds[BHI_SPAWN_DOORBELL],
         .get_instance_proc_addr = worker.entry,
         .device_index = config->spawn->device_index,
-        .loads = loads,
+        .kind = kind,
     };
     struct bhi_session *session = bhi_session_start(&session_config);
     if (session == NULL) {

@@ -738,4 +738,7 @@ BH_API BH_MUST_USE bh_status bh_doctor(bh_context *context, bh_check *out_checks
 #ifdef __cplusplus
 }
 #endif
+
+#include <bulkhead/glsl.h>
+
 #endif

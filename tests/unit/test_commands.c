@@ -73,6 +73,13 @@ static struct bhi_cmd_load *add_load(struct builder *b) {
     return c;
 }
 
+static struct bhi_cmd_compile *add_compile(struct builder *b) {
+    struct bhi_cmd_compile *c = add(b, BHI_CMD_COMPILE, sizeof *c);
+    c->source = 4;
+    c->answer = 5;
+    return c;
+}
+
 static int check_bytes(struct builder *b, size_t bytes, char *why, size_t why_size) {
     struct bhi_lane_record *copy = malloc(bytes);
     memcpy(copy, b->bytes, bytes);
@@ -176,6 +183,9 @@ static void build_one(struct builder *b, uint32_t type) {
     case BHI_CMD_LOAD:
         add_load(b);
         break;
+    case BHI_CMD_COMPILE:
+        add_compile(b);
+        break;
     default:
         fail_msg("command %u has no builder here", type);
     }
@@ -238,7 +248,7 @@ static void test_every_truncation(void **state) {
 static void test_headers(void **state) {
     static struct builder b;
     (void)state;
-    static const uint16_t types[] = {0, 7, 8, 255, 65535};
+    static const uint16_t types[] = {0, 99, 8, 255, 65535};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         begin(&b);
         add_copy(&b);

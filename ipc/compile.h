@@ -1,0 +1,39 @@
+/* What a compiler is given, and what it says; each in a buffer of its own.
+ *
+ * The request is a struct bhi_compile_request, then texts: the source's name, the source, of each
+ * define its name and its value, of each include its name and its text. A text is its length (u64),
+ * its bytes, a NUL, and zeroes up to the next multiple of 8.
+ *
+ * The answer is a struct bhi_compile_answer, then |code_bytes| of SPIR-V. The supervisor copies it
+ * once when the compile has ended, and checks sizes and the module's magic number. */
+#ifndef BHI_COMPILE_H
+#define BHI_COMPILE_H
+
+#include <stdint.h>
+
+#define BHI_COMPILE_MAX_SOURCE   (4u << 20) /* of a whole request */
+#define BHI_COMPILE_MAX_DEFINES  256u
+#define BHI_COMPILE_MAX_INCLUDES 1024u
+#define BHI_COMPILE_MAX_CODE     (16u << 20)
+#define BHI_COMPILE_LOG          32768u
+
+struct bhi_compile_request {
+    uint64_t bytes; /* of all of it */
+    uint32_t defines, includes;
+    uint32_t optimize; /* 0 or 1 */
+    uint32_t reserved;
+};
+
+struct bhi_compile_answer {
+    uint32_t refused; /* 1: the source is bad, and |log| says why; there is no code */
+    uint32_t log_bytes;
+    uint64_t code_bytes; /* more than there is room for: none of it is there */
+    char log[BHI_COMPILE_LOG];
+};
+
+/* Bytes that a text takes in a request. */
+static inline uint64_t bhi_compile_text_bytes(uint64_t length) {
+    return sizeof(uint64_t) + ((length + 1 + 7) & ~UINT64_C(7));
+}
+
+#endif

@@ -1,0 +1,80 @@
+#include "errand.h"
+#include "buffer.h"
+#include "core/detail.h"
+#include "drain.h"
+#include "event.h"
+#include "file.h"
+#include "futex.h"
+#include "lane.h"
+#include "request.h"
+#include "stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct bhi_request *make_request(struct bh_stream *stream, const struct bhi_errand *errand) {
+    struct bhi_request *request = calloc(1, sizeof *request);
+    struct bh_event *event = bhi_event_create(stream->context);
+    struct bhi_lane_record *record = calloc(1, sizeof *record + errand->size);
+    if (!request || !event || !record) {
+        free(record);
+        bhi_event_unref(event);
+        free(request);
+        return NULL;
+    }
+    record->size = sizeof *record + errand->size;
+    record->command_count = 1;
+    memcpy(record + 1, errand->command, errand->size);
+    request->record = record;
+    request->record_capacity = record->size;
+    bhi_submission_init(&request->submission, &stream->core, event);
+    request->submission.deadline_ns = errand->deadline_ns;
+    request->submission.noted = errand->quiet;
+    request->file = errand->file;
+    if (request->file)
+        bhi_file_ref(request->file);
+    return request;
+}
+
+/* Lock held. */
+static bool use(struct bhi_submission *submission, struct bh_buffer *buffer, bool writes) {
+    bool first = false;
+    if (!buffer)
+        return true;
+    if (!bhi_submission_use(submission, &buffer->content, !writes, writes, writes, &first))
+        return false;
+    if (first)
+        bhi_buffer_ref(buffer);
+    return true;
+}
+
+bh_status bhi_errand_submit(struct bh_stream *stream, const struct bhi_errand *errand,
+                            struct bh_event **out_event, bh_detail *detail) {
+    bh_context *context = stream->context;
+    struct bhi_request *request = make_request(stream, errand);
+    if (!request)
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", errand->call);
+    struct bhi_submission *submission = &request->submission;
+    struct bh_event *event = submission->event;
+    bh_status status = BH_OK;
+    bhi_context_lock(context);
+    if (context->closed)
+        status = bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", errand->call);
+    event->id = bhi_context_new_id(context);
+    event->verdict.submitted_ns = bhi_now_ns();
+    if (status == BH_OK &&
+        (!use(submission, errand->reads, false) || !use(submission, errand->fills, true) ||
+         !bhi_submission_depend(submission, NULL, 0)))
+        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", errand->call);
+    if (status == BH_OK) {
+        bhi_event_ref(event);
+        *out_event = event;
+        bhi_drain_add(event);
+        bhi_submission_enqueue(submission);
+    } else {
+        bhi_submission_abandon(submission);
+    }
+    bhi_context_unlock(context);
+    return status;
+}

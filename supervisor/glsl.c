@@ -1,0 +1,379 @@
+/* bh_kernel_create_glsl: has a source compiled by a worker that serves this one call. Its answer is
+ * a buffer that it can write at any time: each byte of it is read once, and nothing of it is parsed
+ * here. */
+#include "buffer.h"
+#include "callback.h"
+#include "commands.h"
+#include "compile.h"
+#include "context.h"
+#include "copy_once.h"
+#include "core/detail.h"
+#include "errand.h"
+#include "event.h"
+#include "futex.h"
+#include "kernel.h"
+#include "stream.h"
+#include "text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALL        "bh_kernel_create_glsl"
+#define DEADLINE_NS (60ull * 1000000000)
+#define MEMORY      (1ull << 30) /* of the compiler's worker */
+#define FIRST_CODE  (192u << 10) /* room for the module at first: what most need */
+
+BH_API void bh_glsl_source_init(bh_glsl_source *source) {
+    if (source)
+        *source = (bh_glsl_source){
+            .struct_size = sizeof *source,
+            .optimize = true,
+            .deadline_ns = DEADLINE_NS,
+        };
+}
+
+/* -- the caller's arguments ------------------------------------------------------------------- */
+
+static size_t length_of(const char *text, size_t length) {
+    return length ? length : strlen(text);
+}
+
+static bool is_identifier(const char *name) {
+    if (!isalpha((unsigned char)name[0]) && name[0] != '_')
+        return false;
+    for (const char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && *c != '_')
+            return false;
+    return true;
+}
+
+static bh_status check_defines(const bh_glsl_source *source, bh_detail *detail) {
+    if (source->define_count && !source->defines)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": source.defines is NULL, source.define_count %u",
+                        source->define_count);
+    if (source->define_count > BHI_COMPILE_MAX_DEFINES)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.define_count %u is over %u",
+                        source->define_count, BHI_COMPILE_MAX_DEFINES);
+    for (uint32_t i = 0; i < source->define_count; i++) {
+        const bh_glsl_define *define = &source->defines[i];
+        if (!define->name || !is_identifier(define->name))
+            return bhi_fail(
+                detail, BH_INVALID_ARGUMENT, 0, CALL ": source.defines[%u].name is %s%.64s", i,
+                define->name ? "no identifier: " : "NULL", define->name ? define->name : "");
+        if (define->value && strpbrk(define->value, "\r\n"))
+            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                            CALL ": source.defines[%u].value (%.64s) is more than one line", i,
+                            define->name);
+    }
+    return BH_OK;
+}
+
+static bh_status check_includes(const bh_glsl_source *source, bh_detail *detail) {
+    if (source->include_count && !source->includes)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": source.includes is NULL, source.include_count %u",
+                        source->include_count);
+    if (source->include_count > BHI_COMPILE_MAX_INCLUDES)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.include_count %u is over %u",
+                        source->include_count, BHI_COMPILE_MAX_INCLUDES);
+    for (uint32_t i = 0; i < source->include_count; i++)
+        if (!source->includes[i].name || !source->includes[i].name[0] || !source->includes[i].text)
+            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.includes[%u].%s is %s",
+                            i, source->includes[i].text ? "name" : "text",
+                            source->includes[i].text && source->includes[i].name ? "empty"
+                                                                                 : "NULL");
+    return BH_OK;
+}
+
+static bh_status check_source(const bh_glsl_source *source, const bh_kernel_options *options,
+                              bh_detail *detail) {
+    if (!source)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source is NULL");
+    if (source->struct_size != sizeof *source)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": source.struct_size is %zu, not %zu: call bh_glsl_source_init",
+                        source->struct_size, sizeof *source);
+    if (!source->text)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.text is NULL");
+    if (!source->deadline_ns)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": source.deadline_ns is 0; BH_FOREVER is for none");
+    if (source->log && !source->log_size)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": source.log_size is 0: not even an empty text fits");
+    bh_status status = check_defines(source, detail);
+    if (status == BH_OK)
+        status = check_includes(source, detail);
+    if (status != BH_OK)
+        return status;
+    status = bhi_kernel_check_options(options, CALL, detail);
+    if (status == BH_OK && options && options->entry && strcmp(options->entry, "main") != 0)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": options.entry is '%.64s'; GLSL's entry point is main",
+                        options->entry);
+    return status;
+}
+
+/* -- the request ------------------------------------------------------------------------------ */
+
+static const char *name_of(const bh_glsl_source *source) {
+    return source->name && source->name[0] ? source->name : "kernel.comp";
+}
+
+/* Puts texts one behind another; without |at| it only counts. */
+struct writer {
+    uint8_t *at;
+    uint64_t bytes;
+};
+
+static void put(struct writer *writer, const char *text, size_t length) {
+    uint64_t bytes = bhi_compile_text_bytes(length), prefix = length;
+    if (writer->at) { /* the memory is zero: NUL and padding are there */
+        memcpy(writer->at + writer->bytes, &prefix, sizeof prefix);
+        memcpy(writer->at + writer->bytes + sizeof prefix, text, length);
+    }
+    writer->bytes += bytes;
+}
+
+static uint64_t put_all(uint8_t *at, const bh_glsl_source *source) {
+    struct writer writer = {.at = at, .bytes = sizeof(struct bhi_compile_request)};
+    put(&writer, name_of(source), strlen(name_of(source)));
+    put(&writer, source->text, length_of(source->text, source->length));
+    for (uint32_t i = 0; i < source->define_count; i++) {
+        const char *value = source->defines[i].value ? source->defines[i].value : "";
+        put(&writer, source->defines[i].name, strlen(source->defines[i].name));
+        put(&writer, value, strlen(value));
+    }
+    for (uint32_t i = 0; i < source->include_count; i++) {
+        const bh_glsl_include *include = &source->includes[i];
+        put(&writer, include->name, strlen(include->name));
+        put(&writer, include->text, length_of(include->text, include->length));
+    }
+    return writer.bytes;
+}
+
+static bh_status make_request(bh_context *context, const bh_glsl_source *source,
+                              struct bh_buffer **out, bh_detail *detail) {
+    uint64_t bytes = put_all(NULL, source);
+    if (bytes > BHI_COMPILE_MAX_SOURCE)
+        return bhi_fail(detail, BH_TOO_LARGE, 0,
+                        CALL ": %s with its defines and includes takes %llu bytes, over %u",
+                        name_of(source), (unsigned long long)bytes, BHI_COMPILE_MAX_SOURCE);
+    bh_status status = bhi_buffer_make(context, bytes, CALL, out, detail);
+    if (status != BH_OK)
+        return status;
+    const struct bhi_compile_request request = {
+        .bytes = bytes,
+        .defines = source->define_count,
+        .includes = source->include_count,
+        .optimize = source->optimize,
+    };
+    memcpy((*out)->pointer, &request, sizeof request);
+    (void)put_all((*out)->pointer, source);
+    return BH_OK;
+}
+
+/* -- the compile ------------------------------------------------------------------------------ */
+
+/* The compiler itself came to grief: the event's verdict says how. */
+static bh_status report_end(const struct bh_event *event, const bh_glsl_source *source,
+                            bh_detail *detail) {
+    const bh_verdict *verdict = &event->verdict;
+    switch (verdict->status) {
+    case BH_DEADLINE:
+        return bhi_fail(detail, BH_COMPILE_FAILED, 0,
+                        CALL ": %.200s: the compiler did not end within %llu.%03llu s",
+                        name_of(source), (unsigned long long)(source->deadline_ns / 1000000000),
+                        (unsigned long long)(source->deadline_ns / 1000000 % 1000));
+    case BH_OUT_OF_HOST_MEMORY:
+        return bhi_fail(detail, BH_COMPILE_FAILED, 0,
+                        CALL ": %.200s: the compiler ran out of its memory of %llu MiB",
+                        name_of(source), MEMORY >> 20);
+    case BH_WORKER_SIGNAL:
+        return bhi_fail(detail, BH_COMPILE_FAILED, 0, CALL ": %.200s: the compiler crashed (%s)",
+                        name_of(source), bhi_signal_name(verdict->signal));
+    case BH_COMPILE_FAILED:
+    case BH_WORKER_EXIT:
+    case BH_SECCOMP:
+        return bhi_fail(detail, BH_COMPILE_FAILED, 0, CALL ": %.200s: %.250s", name_of(source),
+                        verdict->message);
+    default:
+        return bhi_fail(detail, verdict->status, 0, CALL ": %.200s: %.250s", name_of(source),
+                        verdict->message);
+    }
+}
+
+static bh_status run(bh_context *context, const bh_glsl_source *source, struct bh_buffer *request,
+                     struct bh_buffer *answer, bh_detail *detail) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.name = "compiler";
+    options.memory_limit = MEMORY;
+    struct bh_stream *stream;
+    bh_status status =
+        bhi_stream_make(context, &options, BHI_WORKER_COMPILER, &stream, CALL, detail);
+    if (status != BH_OK)
+        return status;
+    const struct bhi_cmd_compile command = {
+        .header = {.type = BHI_CMD_COMPILE, .size = sizeof command},
+        .source = request->id,
+        .answer = answer->id,
+    };
+    const struct bhi_errand errand = {
+        .call = CALL,
+        .command = &command,
+        .size = sizeof command,
+        .reads = request,
+        .fills = answer,
+        .deadline_ns = source->deadline_ns,
+        .quiet = true,
+    };
+    struct bh_event *event;
+    status = bhi_errand_submit(stream, &errand, &event, detail);
+    if (status == BH_OK) {
+        /* It ends: the worker's start and the compile have deadlines. */
+        status = bhi_event_await(event, BH_FOREVER);
+        if (status == BH_OK && event->verdict.status != BH_OK)
+            status = report_end(event, source, detail);
+        bhi_event_unref(event);
+    }
+    bhi_stream_unref(stream); /* and its worker goes */
+    return status;
+}
+
+/* -- the answer ------------------------------------------------------------------------------- */
+
+/* The log, as far as it may be shown, in whole lines where not all of it fits |size|. */
+static void take_log(char *out, size_t size, const struct bhi_compile_answer *head) {
+    uint32_t bytes = head->log_bytes < sizeof head->log ? head->log_bytes : sizeof head->log;
+    bhi_text_sanitise(out, size, head->log, bytes);
+    size_t length = strlen(out);
+    if (length + 4 < size) /* no character is longer: all of it is there */
+        return;
+    while (length > 0 && out[length - 1] != '\n')
+        length--;
+    if (length) /* not even one line: its beginning */
+        out[length] = '\0';
+}
+
+/* The first error of a log, as one line. */
+static const char *first_error(char *log) {
+    char *line = log;
+    for (char *at = log; *at; at += strcspn(at, "\n") + 1) {
+        size_t length = strcspn(at, "\n");
+        char *error = strstr(at, "error: ");
+        if (error && error < at + length) {
+            line = at;
+            break;
+        }
+        if (!at[length])
+            break;
+    }
+    line[strcspn(line, "\n")] = '\0';
+    return line[0] ? line : "the compiler refuses it, and does not say why";
+}
+
+static bh_status take_answer(const struct bh_buffer *answer, const bh_glsl_source *source,
+                             void **out_code, uint64_t *out_bytes, bh_detail *detail) {
+    struct bhi_compile_answer *head = malloc(sizeof *head);
+    char *log = malloc(BHI_COMPILE_LOG + 1);
+    bh_status status = BH_OK;
+    *out_code = NULL;
+    if (!head || !log) {
+        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+    } else {
+        bhi_copy_once(head, answer->pointer, sizeof *head);
+        uint64_t room = answer->size - sizeof *head;
+        *out_bytes = head->code_bytes;
+        if (source->log)
+            take_log(source->log, source->log_size, head);
+        take_log(log, BHI_COMPILE_LOG + 1, head);
+        if (head->refused)
+            status = bhi_fail(detail, BH_COMPILE_FAILED, 0, CALL ": %.440s", first_error(log));
+        else if (head->code_bytes <= room && !(*out_code = malloc(head->code_bytes + 1)))
+            status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+        else if (*out_code)
+            bhi_copy_once(*out_code, (const uint8_t *)answer->pointer + sizeof *head,
+                          head->code_bytes);
+    }
+    free(log);
+    free(head);
+    return status;
+}
+
+/* With room for |room| bytes of code. Where they are not enough *out_code is NULL, and *out_bytes
+ * says how many would be. */
+static bh_status compile(bh_context *context, const bh_glsl_source *source,
+                         struct bh_buffer *request, uint64_t room, void **out_code,
+                         uint64_t *out_bytes, bh_detail *detail) {
+    struct bh_buffer *answer;
+    bh_status status =
+        bhi_buffer_make(context, sizeof(struct bhi_compile_answer) + room, CALL, &answer, detail);
+    if (status != BH_OK)
+        return status;
+    status = run(context, source, request, answer, detail);
+    if (status == BH_OK)
+        status = take_answer(answer, source, out_code, out_bytes, detail);
+    bh_buffer_release(answer);
+    return status;
+}
+
+static bh_status make_kernel(bh_context *context, const bh_glsl_source *source, const void *code,
+                             uint64_t bytes, const bh_kernel_options *options,
+                             bh_kernel **out_kernel, bh_detail *detail) {
+    bh_kernel_options named;
+    bh_kernel_options_init(&named);
+    if (options)
+        named = *options;
+    if (!named.name)
+        named.name = name_of(source);
+    if (!bhi_kernel_is_module(code, bytes))
+        return bhi_fail(detail, BH_PROTOCOL, 0,
+                        CALL ": %.200s: what the compiler made is no module", name_of(source));
+    return bh_kernel_create_spirv(context, code, bytes, &named, out_kernel, detail);
+}
+
+BH_API bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source *source,
+                                       const bh_kernel_options *options, bh_kernel **out_kernel,
+                                       bh_detail *detail) {
+    if (!out_kernel)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": out_kernel is NULL");
+    *out_kernel = NULL;
+    bh_status status = bhi_context_check(context, CALL, detail);
+    if (status == BH_OK)
+        status = check_source(source, options, detail);
+    if (status == BH_OK)
+        status = bhi_callback_check(CALL, detail);
+    if (status != BH_OK)
+        return status;
+    if (source->log)
+        source->log[0] = '\0';
+    struct bh_buffer *request;
+    status = make_request(context, source, &request, detail);
+    if (status != BH_OK)
+        return status;
+    void *code = NULL;
+    uint64_t bytes = 0, room = FIRST_CODE;
+    status = compile(context, source, request, room, &code, &bytes, detail);
+    if (status == BH_OK && !code && bytes <= BHI_COMPILE_MAX_CODE) {
+        room = (bytes + 7) & ~7ull;
+        status = compile(context, source, request, room, &code, &bytes, detail);
+    }
+    if (status == BH_OK && !code && bytes > BHI_COMPILE_MAX_CODE)
+        status = bhi_fail(detail, BH_COMPILE_FAILED, 0,
+                          CALL ": %.200s: the module takes %llu bytes, over %u", name_of(source),
+                          (unsigned long long)bytes, BHI_COMPILE_MAX_CODE);
+    else if (status == BH_OK && !code)
+        status = bhi_fail(detail, BH_PROTOCOL, 0,
+                          CALL ": %.200s: what the compiler says of its module makes no sense",
+                          name_of(source));
+    if (status == BH_OK)
+        status = make_kernel(context, source, code, bytes, options, out_kernel, detail);
+    free(code);
+    bh_buffer_release(request);
+    return status;
+}

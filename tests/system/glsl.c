@@ -1,0 +1,382 @@
+/* Kernels from GLSL: what a source may say, and what a hostile one does to its compiler. */
+#include "fixture.h"
+
+#include <stdio.h>
+
+#define SQUARE                                                                                     \
+    "#version 450\n"                                                                               \
+    "layout(local_size_x = 64) in;\n"                                                              \
+    "layout(set = 0, binding = 0) readonly buffer X { float x[]; };\n"                             \
+    "layout(set = 0, binding = 1) writeonly buffer Y { float y[]; };\n"                            \
+    "void main() { uint i = gl_GlobalInvocationID.x; y[i] = x[i] * x[i]; }\n"
+
+static char log_text[40000];
+
+static bh_glsl_source source_of(const char *text) {
+    bh_glsl_source source;
+    bh_glsl_source_init(&source);
+    source.text = text;
+    source.name = "test.comp";
+    source.log = log_text;
+    source.log_size = sizeof log_text;
+    return source;
+}
+
+static bh_kernel *make(bh_context *context, const bh_glsl_source *source) {
+    bh_kernel *kernel = NULL;
+    bh_detail detail;
+    if (bh_kernel_create_glsl(context, source, NULL, &kernel, &detail) != BH_OK)
+        BHT_FAIL("%s\n%s", detail.message, log_text);
+    return kernel;
+}
+
+/* Expects it to be refused; |detail| is filled in. */
+static void refused(bh_context *context, const bh_glsl_source *source, bh_status status,
+                    bh_detail *detail) {
+    bh_kernel *kernel = (bh_kernel *)log_text;
+    BHT_EQ(bh_kernel_create_glsl(context, source, NULL, &kernel, detail), status);
+    BHT_TRUE(kernel == NULL);
+    BHT_EQ(detail->status, status);
+}
+
+/* The context is as good as ever. */
+static void still_compiles(bh_context *context) {
+    bh_glsl_source source = source_of(SQUARE);
+    bh_kernel_release(make(context, &source));
+    BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
+}
+
+static void it_runs(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    bh_glsl_source source = source_of(SQUARE);
+    for (int optimize = 0; optimize < 2; optimize++) {
+        source.optimize = optimize != 0;
+        bh_kernel *kernel = make(context, &source);
+        BHT_STR_EQ(bh_kernel_name(kernel), "test.comp");
+        BHT_STR_EQ(log_text, "");
+        bh_buffer *x = fx_buffer(context, 1024 * 4), *y = fx_buffer(context, 1024 * 4);
+        for (int i = 0; i < 1024; i++)
+            ((float *)fx_pointer(x))[i] = (float)i;
+        bh_event *event = fx_square(stream, kernel, x, y);
+        fx_expect(event, BH_OK);
+        BHT_EQ(((const float *)fx_pointer(y))[31], 31 * 31);
+        bh_event_release(event);
+        bh_buffer_release(x);
+        bh_buffer_release(y);
+        bh_kernel_release(kernel);
+    }
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+/* Reflects |kernel| on a stream of its own. */
+static bh_kernel_info *reflect(bh_context *context, bh_kernel *kernel) {
+    static bh_kernel_info info;
+    bh_stream *stream = fx_stream(context, "r", FX_SECONDS);
+    BHT_EQ(bh_kernel_reflect(kernel, stream, FX_SECONDS, &info, NULL), BH_OK);
+    bh_stream_release(stream);
+    return &info;
+}
+
+/* Optimised or not, the kernel has the names of its source. */
+static void names_stay(void) {
+    bh_context *context = fx_context(NULL);
+    bh_glsl_source source =
+        source_of("#version 450\n"
+                  "layout(local_size_x_id = 3) in;\n"
+                  "layout(set = 0, binding = 4) buffer Used { float u[]; } used;\n"
+                  "void main() { used.u[0] = 1.0; }\n");
+    for (int optimize = 0; optimize < 2; optimize++) {
+        source.optimize = optimize != 0;
+        bh_kernel *kernel = make(context, &source);
+        const bh_kernel_info *info = reflect(context, kernel);
+        BHT_EQ(info->binding_count, 1);
+        BHT_EQ(info->bindings[0].binding, 4);
+        BHT_STR_EQ(info->bindings[0].name, "used");
+        bh_kernel_release(kernel);
+    }
+    bh_context_destroy(context);
+}
+
+static void defines_and_includes(void) {
+    bh_context *context = fx_context(NULL);
+    bh_glsl_source source = source_of("#version 450\n"
+                                      "#include \"lib/first.glsl\"\n"
+                                      "#include <plain.glsl>\n"
+                                      "#ifndef FLAG\n"
+                                      "#error no flag\n"
+                                      "#endif\n"
+                                      "layout(local_size_x = SIZE) in;\n"
+                                      "layout(set = 0, binding = 0) buffer D { uint d[]; };\n"
+                                      "void main() { d[0] = first() + plain() + VALUE; }\n");
+    static const bh_glsl_define defines[] = {{"SIZE", "1"}, {"VALUE", "(400 + 4)"}, {"FLAG", NULL}};
+    static const bh_glsl_include includes[] = {
+        {"lib/first.glsl", "#include \"second.glsl\"\nuint first() { return second(); }\n", 0},
+        {"lib/second.glsl", "#include \"../plain.glsl\"\nuint second() { return 20; }\n", 0},
+        {"plain.glsl", "#ifndef PLAIN\n#define PLAIN\nuint plain() { return 1; }\n#endif\nnot this",
+         61},
+    };
+    source.defines = defines;
+    source.define_count = BHT_COUNT(defines);
+    source.includes = includes;
+    source.include_count = BHT_COUNT(includes);
+    bh_kernel *kernel = make(context, &source);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    bh_buffer *data = fx_words(context, 1, 0);
+    bh_event *event = fx_run(stream, kernel, data);
+    fx_expect(event, BH_OK);
+    BHT_EQ(fx_pointer(data)[0], 425);
+    bh_event_release(event);
+    bh_buffer_release(data);
+    bh_stream_release(stream);
+    bh_kernel_release(kernel);
+    bh_context_destroy(context);
+}
+
+/* K1: what it was made of does not count, what came out of it does. */
+static void identity_is_the_modules(void) {
+    bh_context *context = fx_context(NULL);
+    bh_glsl_source source = source_of(SQUARE), again = source_of(SQUARE "\n// a comment\n"),
+                   other = source_of(SQUARE);
+    again.name = "another.comp";
+    other.optimize = false;
+    bh_kernel *a = make(context, &source), *b = make(context, &again), *c = make(context, &other);
+    uint8_t hash_a[32], hash_b[32], hash_c[32];
+    bh_kernel_hash(a, hash_a);
+    bh_kernel_hash(b, hash_b);
+    bh_kernel_hash(c, hash_c);
+    BHT_MEM_EQ(hash_a, hash_b, 32);
+    BHT_NE(memcmp(hash_a, hash_c, 32), 0);
+    bh_kernel_release(a);
+    bh_kernel_release(b);
+    bh_kernel_release(c);
+    bh_context_destroy(context);
+}
+
+static void errors_have_file_and_line(void) {
+    bh_context *context = fx_context(NULL);
+    bh_detail detail;
+    bh_glsl_source source = source_of("#version 450\n"
+                                      "#include \"bad.glsl\"\n"
+                                      "void main() { uint a = nothing; }\n");
+    static const bh_glsl_include includes[] = {
+        {"bad.glsl", "// fine\n\nuint bad() { return missing; }\n", 0}};
+    refused(context, &source, BH_COMPILE_FAILED, &detail);
+    BHT_STR_HAS(detail.message, "bh_kernel_create_glsl: test.comp:2: error: ");
+    BHT_STR_HAS(detail.message, "'bad.glsl' is not among the includes that were given");
+    source.includes = includes;
+    source.include_count = 1;
+    refused(context, &source, BH_COMPILE_FAILED, &detail);
+    BHT_STR_HAS(detail.message, "bad.glsl:3: error: 'missing' : undeclared identifier");
+    BHT_STR_HAS(log_text, "bad.glsl:3: error: 'missing'");
+    BHT_STR_HAS(log_text, "test.comp:3: error: 'nothing'");
+    /* A small log: the first line whole. */
+    char small[100];
+    memset(small, 'x', sizeof small);
+    source.log = small;
+    source.log_size = sizeof small;
+    refused(context, &source, BH_COMPILE_FAILED, &detail);
+    BHT_STR_EQ(small, "bad.glsl:3: error: 'missing' : undeclared identifier\n");
+    source.log = NULL;
+    refused(context, &source, BH_COMPILE_FAILED, &detail);
+    still_compiles(context);
+    bh_context_destroy(context);
+}
+
+/* Far more errors than a log holds: the first ones, whole. */
+static void a_long_log(void) {
+    bh_context *context = fx_context(NULL);
+    size_t size = 400000, used = 0;
+    char *text = malloc(size);
+    used += (size_t)snprintf(text, size, "#version 450\nvoid main() {}\n");
+    for (int i = 0; used < size - 200; i++)
+        used += (size_t)snprintf(text + used, size - used,
+                                 "#error a line that is wrong, number %d of many\n", i);
+    bh_glsl_source source = source_of(text);
+    bh_detail detail;
+    refused(context, &source, BH_COMPILE_FAILED, &detail);
+    BHT_STR_HAS(detail.message, "test.comp:3: error: '#error' : a line that is wrong , number 0");
+    BHT_STR_HAS(log_text, "test.comp:3: error: ");
+    BHT_GT(strlen(log_text), 20000);
+    BHT_LE(strlen(log_text), 32768);
+    BHT_STR_HAS(log_text, "(there is more of it)\n");
+    BHT_EQ(log_text[strlen(log_text) - 1], '\n');
+    free(text);
+    bh_context_destroy(context);
+}
+
+static void a_warning_is_in_the_log(void) {
+    bh_context *context = fx_context(NULL);
+    bh_glsl_source source = source_of("#version 450\n#extension GL_NO_such : enable\n"
+                                      "void main() {}\n");
+    bh_kernel_release(make(context, &source));
+    BHT_STR_HAS(log_text, "test.comp:2: warning: ");
+    bh_context_destroy(context);
+}
+
+/* -- hostile sources -------------------------------------------------------------------------- */
+
+/* |depth| macros, each twice the one before, the first of which is |atom|. Then |before|, the last
+ * macro, |after|. */
+static char *macro_bomb(const char *atom, int depth, const char *before, const char *after) {
+    static char text[16384];
+    size_t used = (size_t)snprintf(text, sizeof text, "#version 450\n#define M0 %s\n", atom);
+    for (int i = 1; i <= depth; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "#define M%d M%d M%d\n", i, i - 1,
+                                 i - 1);
+    snprintf(text + used, sizeof text - used, "%s M%d %s\n", before, depth, after);
+    return text;
+}
+
+static void a_compile_that_does_not_end(void) {
+    bh_context *context = fx_context(NULL);
+    bh_detail detail;
+    bh_glsl_source source = source_of(macro_bomb("", 60, "", "\nvoid main() {}"));
+    source.deadline_ns = 300 * FX_MS;
+    refused(context, &source, BH_COMPILE_FAILED, &detail);
+    BHT_STR_HAS(detail.message, "test.comp: the compiler did not end within 0.300 s");
+    still_compiles(context);
+    bh_context_destroy(context);
+}
+
+static void a_memory_bomb(void) {
+    if (BHT_ASAN) /* there is no limit then, and its allocator is not ours */
+        return;
+    bh_context *context = fx_context(NULL);
+    bh_detail detail;
+    bh_glsl_source source = source_of(macro_bomb("x=x+x;", 40, "void main() { int x = 1;", "}"));
+    refused(context, &source, BH_COMPILE_FAILED, &detail);
+    BHT_STR_HAS(detail.message, "test.comp: the compiler ran out of its memory of 1024 MiB");
+    still_compiles(context);
+    bh_context_destroy(context);
+}
+
+static void a_compiler_that_crashes(void) {
+    bh_context *context = fx_context(NULL);
+    bh_detail detail;
+    /* An expression so long that the stack does not take it. */
+    const size_t terms = 1000000;
+    char *text = malloc(2 * terms + 200);
+    size_t used = (size_t)snprintf(text, 100, "#version 450\nvoid main() { int x = 1; x = x");
+    for (size_t i = 0; i < terms; i++)
+        memcpy(text + used + 2 * i, "+x", 2);
+    strcpy(text + used + 2 * terms, "; }\n");
+    bh_glsl_source source = source_of(text);
+    refused(context, &source, BH_COMPILE_FAILED, &detail);
+    BHT_STR_HAS(detail.message, "test.comp: the compiler crashed (SIGSEGV)");
+    free(text);
+    still_compiles(context);
+    bh_context_destroy(context);
+}
+
+static void includes_without_end(void) {
+    bh_context *context = fx_context(NULL);
+    bh_detail detail;
+    bh_glsl_source source = source_of("#version 450\n#include \"self\"\nvoid main() {}\n");
+    static const bh_glsl_include self[] = {{"self", "#include \"self\"\n", 0}};
+    source.includes = self;
+    source.include_count = 1;
+    refused(context, &source, BH_COMPILE_FAILED, &detail);
+    BHT_STR_HAS(detail.message, "'self': includes are nested deeper than 64");
+    /* Each includes the next one twice: 2^40 inclusions, none of them deep. */
+    static char names[41][8], texts[41][64];
+    bh_glsl_include doubling[41];
+    for (int i = 0; i <= 40; i++) {
+        snprintf(names[i], sizeof names[i], "d%d", i);
+        snprintf(texts[i], sizeof texts[i], "#include \"d%d\"\n#include \"d%d\"\n", i + 1, i + 1);
+        doubling[i] = (bh_glsl_include){names[i], i < 40 ? texts[i] : "\n", 0};
+    }
+    source.text = "#version 450\n#include \"d0\"\nvoid main() {}\n";
+    source.includes = doubling;
+    source.include_count = BHT_COUNT(doubling);
+    refused(context, &source, BH_COMPILE_FAILED, &detail);
+    BHT_STR_HAS(detail.message, "more than 4096 inclusions");
+    still_compiles(context);
+    bh_context_destroy(context);
+}
+
+/* Names that would lead out of a folder lead nowhere; and there is no folder. */
+static void nothing_is_read_from_disk(void) {
+    bh_context *context = fx_context(NULL);
+    bh_detail detail;
+    static const char *const names[] = {"/etc/passwd", "../../../../etc/passwd", "/proc/self/maps"};
+    for (size_t i = 0; i < BHT_COUNT(names); i++) {
+        char text[200], wanted[200];
+        snprintf(text, sizeof text, "#version 450\n#include \"%s\"\nvoid main() {}\n", names[i]);
+        snprintf(wanted, sizeof wanted, "'%s' is not among the includes", names[i]);
+        bh_glsl_source source = source_of(text);
+        refused(context, &source, BH_COMPILE_FAILED, &detail);
+        BHT_STR_HAS(detail.message, wanted);
+    }
+    bh_context_destroy(context);
+}
+
+/* -- a compiler that was taken over ----------------------------------------------------------- */
+
+static void lies_are_seen_through(void) {
+    static const struct {
+        const char *fault;
+        bh_status status;
+        const char *message;
+    } lies[] = {
+        {"lie_odd", BH_PROTOCOL, "what the compiler made is no module"},
+        {"lie_magic", BH_PROTOCOL, "what the compiler made is no module"},
+        {"lie_huge", BH_COMPILE_FAILED, "the module takes 18446744073709551615 bytes, over"},
+        {"lie_more", BH_PROTOCOL, "what the compiler says of its module makes no sense"},
+        {"lie_log", BH_COMPILE_FAILED, "bh_kernel_create_glsl: ????"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(lies); i++) {
+        char faults[64];
+        snprintf(faults, sizeof faults, "*:%s:1=fail", lies[i].fault);
+        bh_context *context = fx_context(faults);
+        bh_glsl_source source = source_of(SQUARE);
+        bh_detail detail;
+        refused(context, &source, lies[i].status, &detail);
+        BHT_STR_HAS(detail.message, lies[i].message);
+        BHT_TRUE(strchr(log_text, '\x1b') == NULL);
+        bh_context_destroy(context);
+    }
+}
+
+static void deaths_have_a_cause(void) {
+    static const struct {
+        const char *fault, *message;
+    } deaths[] = {
+        {"1:compile:1=segv", "test.comp: the compiler crashed (SIGSEGV)"},
+        {"1:compiled:1=kill", "test.comp: the compiler crashed (SIGKILL)"},
+        {"1:compile:1=exit7", "exit"},
+        {"1:compile:1=hang", "test.comp: the compiler did not end within 0.500 s"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(deaths); i++) {
+        bh_context *context = fx_context(deaths[i].fault);
+        bh_glsl_source source = source_of(SQUARE);
+        source.deadline_ns = 500 * FX_MS;
+        bh_detail detail;
+        refused(context, &source, BH_COMPILE_FAILED, &detail);
+        BHT_STR_HAS(detail.message, deaths[i].message);
+        source.deadline_ns = FX_SECONDS;
+        bh_kernel_release(make(context, &source)); /* by a worker of its own */
+        bh_context_destroy(context);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(it_runs),
+        BHT_TEST(names_stay),
+        BHT_TEST(defines_and_includes),
+        BHT_TEST(identity_is_the_modules),
+        BHT_TEST(errors_have_file_and_line),
+        BHT_TEST(a_long_log),
+        BHT_TEST(a_warning_is_in_the_log),
+        BHT_TEST(a_compile_that_does_not_end),
+        BHT_TEST_WITH(a_memory_bomb, 90, 0),
+        BHT_TEST(a_compiler_that_crashes),
+        BHT_TEST(includes_without_end),
+        BHT_TEST(nothing_is_read_from_disk),
+        BHT_TEST(lies_are_seen_through),
+        BHT_TEST(deaths_have_a_cause),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}

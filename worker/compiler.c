@@ -1,0 +1,232 @@
+#include "compiler.h"
+
+#include "compile.h"
+#include "faults.h"
+#include "futex.h"
+#include "glsl.h"
+#include "memfd.h"
+#include "vk_fault.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MAX_BUFFERS 4 /* a compile has two */
+
+struct buffer {
+    uint64_t id, size;
+    void *pointer; /* NULL: it could not be mapped */
+    bool writable;
+};
+
+struct bhi_compiler {
+    struct bhi_glsl_compiler *glsl;
+    struct buffer buffers[MAX_BUFFERS];
+    size_t count;
+};
+
+struct bhi_compiler *bhi_compiler_create(struct bhi_fault *fault) {
+    struct bhi_compiler *compiler = calloc(1, sizeof *compiler);
+    if (compiler != NULL) {
+        compiler->glsl = bhi_glsl_compiler_create();
+    }
+    if (compiler == NULL || compiler->glsl == NULL) {
+        bhi_fault_set(fault, BH_SYSTEM, "the compiler could not be started: out of memory");
+        free(compiler);
+        return NULL;
+    }
+    return compiler;
+}
+
+void bhi_compiler_destroy(struct bhi_compiler *compiler) {
+    if (compiler == NULL) {
+        return;
+    }
+    while (compiler->count > 0) {
+        bhi_compiler_detach(compiler, compiler->buffers[0].id);
+    }
+    bhi_glsl_compiler_destroy(compiler->glsl);
+    free(compiler);
+}
+
+/* -- what it is given ------------------------------------------------------------------------- */
+
+void bhi_compiler_attach(struct bhi_compiler *compiler, uint64_t id, int fd, uint64_t size,
+                         enum bhi_attach access) {
+    bhi_compiler_detach(compiler, id);
+    if (compiler->count < MAX_BUFFERS) {
+        struct buffer buffer = {
+            .id = id, .size = size, .writable = access == BHI_ATTACH_WRITE, .pointer = NULL};
+        if (bhi_memfd_verify(fd, size, 0) == 0) {
+            const int protection = buffer.writable ? PROT_READ | PROT_WRITE : PROT_READ;
+            void *at = mmap(NULL, bhi_page_round(size), protection, MAP_SHARED, fd, 0);
+            buffer.pointer = at == MAP_FAILED ? NULL : at;
+        }
+        compiler->buffers[compiler->count++] = buffer;
+    }
+    close(fd);
+}
+
+void bhi_compiler_detach(struct bhi_compiler *compiler, uint64_t id) {
+    for (size_t i = 0; i < compiler->count; i++) {
+        struct buffer *buffer = &compiler->buffers[i];
+        if (buffer->id == id) {
+            if (buffer->pointer != NULL) {
+                munmap(buffer->pointer, bhi_page_round(buffer->size));
+            }
+            *buffer = compiler->buffers[--compiler->count];
+            return;
+        }
+    }
+}
+
+static const struct buffer *find(const struct bhi_compiler *compiler, uint64_t id, uint64_t least,
+                                 bool writes, struct bhi_fault *fault) {
+    for (size_t i = 0; i < compiler->count; i++) {
+        const struct buffer *buffer = &compiler->buffers[i];
+        if (buffer->id == id && buffer->pointer != NULL && buffer->size >= least &&
+            (buffer->writable || !writes)) {
+            return buffer;
+        }
+    }
+    bhi_fault_set(fault, BH_COMPILE_FAILED, "the compiler could not map the %s",
+                  writes ? "buffer for its answer" : "source");
+    return NULL;
+}
+
+/* -- reading the request ---------------------------------------------------------------------- */
+
+struct cursor {
+    const uint8_t *at;
+    uint64_t left;
+};
+
+static bool take_text(struct cursor *cursor, struct bhi_glsl_text *out) {
+    uint64_t length;
+    if (cursor->left < sizeof length) {
+        return false;
+    }
+    memcpy(&length, cursor->at, sizeof length);
+    if (length > BHI_COMPILE_MAX_SOURCE || bhi_compile_text_bytes(length) > cursor->left) {
+        return false;
+    }
+    out->bytes = (const char *)cursor->at + sizeof length;
+    out->length = (size_t)length;
+    cursor->at += bhi_compile_text_bytes(length);
+    cursor->left -= bhi_compile_text_bytes(length);
+    return out->bytes[length] == '\0';
+}
+
+static bool take_pairs(struct cursor *cursor, struct bhi_glsl_pair *out, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (!take_text(cursor, &out[i].name) || !take_text(cursor, &out[i].text)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* |pairs| has room for the most that there can be. */
+static bool read_request(const struct buffer *buffer, struct bhi_glsl_pair *pairs,
+                         struct bhi_glsl *out) {
+    struct bhi_compile_request request;
+    memcpy(&request, buffer->pointer, sizeof request);
+    if (request.bytes > buffer->size || request.bytes < sizeof request ||
+        request.defines > BHI_COMPILE_MAX_DEFINES || request.includes > BHI_COMPILE_MAX_INCLUDES) {
+        return false;
+    }
+    *out = (struct bhi_glsl){.defines = pairs,
+                             .define_count = request.defines,
+                             .includes = pairs + request.defines,
+                             .include_count = request.includes,
+                             .optimize = request.optimize != 0};
+    struct cursor cursor = {(const uint8_t *)buffer->pointer + sizeof request,
+                            request.bytes - sizeof request};
+    return take_text(&cursor, &out->name) && take_text(&cursor, &out->text) &&
+           take_pairs(&cursor, pairs, request.defines + request.includes);
+}
+
+/* -- commands --------------------------------------------------------------------------------- */
+
+#if BHI_FAULTS
+/* What one that was taken over could say. |room|: bytes behind the answer. */
+static void lie(struct bhi_compile_answer *answer, uint64_t room) {
+    if (BHI_FAULT_FAILS("lie_code_bytes")) {
+        answer->code_bytes = room - 4; /* not all of it is there, and it is no module */
+    }
+    if (BHI_FAULT_FAILS("lie_odd")) {
+        answer->code_bytes--;
+    }
+    if (BHI_FAULT_FAILS("lie_huge")) {
+        answer->code_bytes = UINT64_MAX;
+    }
+    if (BHI_FAULT_FAILS("lie_more")) { /* there was room: it fits for ever less */
+        answer->code_bytes = room + 4;
+    }
+    if (BHI_FAULT_FAILS("lie_magic")) {
+        memset(answer + 1, '\xff', 4);
+    }
+    if (BHI_FAULT_FAILS("lie_log")) {
+        answer->refused = UINT32_MAX;
+        answer->log_bytes = UINT32_MAX;
+        memset(answer->log, '\x1b', sizeof answer->log);
+    }
+}
+#endif
+
+static bool compile(struct bhi_compiler *compiler, const struct bhi_cmd_compile *command,
+                    struct bhi_fault *fault) {
+    BHI_FAULT_POINT("compile");
+    const struct buffer *source =
+        find(compiler, command->source, sizeof(struct bhi_compile_request), false, fault);
+    const struct buffer *out =
+        source == NULL
+            ? NULL
+            : find(compiler, command->answer, sizeof(struct bhi_compile_answer), true, fault);
+    if (out == NULL) {
+        return false;
+    }
+    struct bhi_glsl_pair *pairs =
+        calloc(BHI_COMPILE_MAX_DEFINES + BHI_COMPILE_MAX_INCLUDES, sizeof *pairs);
+    struct bhi_glsl glsl;
+    bool good = false;
+    if (pairs == NULL) {
+        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "the compiler is out of memory");
+    } else if (!read_request(source, pairs, &glsl)) {
+        bhi_fault_set(fault, BH_COMPILE_FAILED, "the compiler could not read the request");
+    } else {
+        struct bhi_compile_answer *answer = out->pointer;
+        const uint64_t room = out->size - sizeof *answer;
+        good = bhi_glsl_compile(compiler->glsl, &glsl, answer, answer + 1, room, fault);
+#if BHI_FAULTS
+        lie(answer, room);
+#endif
+        BHI_FAULT_POINT("compiled");
+    }
+    free(pairs);
+    return good;
+}
+
+void bhi_compiler_run(struct bhi_compiler *compiler, const struct bhi_lane_record *record,
+                      struct bhi_result *result, struct bhi_fault *fault) {
+    *fault = (struct bhi_fault){.status = BH_OK, .command_index = BHI_NO_COMMAND};
+    *result = (struct bhi_result){
+        .seq = record->seq, .started_ns = bhi_now_ns(), .command_index = BHI_NO_COMMAND};
+    bool good = true;
+    for (const struct bhi_cmd_header *command = bhi_record_first(record); good && command != NULL;
+         command = bhi_record_next(record, command)) {
+        const void *body = command;
+        if (command->type == BHI_CMD_COMPILE) {
+            good = compile(compiler, body, fault);
+        } else {
+            bhi_fault_set(fault, BH_COMPILE_FAILED, "a compiler runs no %s",
+                          bhi_command_name(command->type));
+            good = false;
+        }
+    }
+    result->status = (uint32_t)fault->status;
+    result->executed = good ? BH_EXECUTED_YES : BH_EXECUTED_UNKNOWN;
+    result->ended_ns = bhi_now_ns();
+}

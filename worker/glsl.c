@@ -1,0 +1,254 @@
+#include "glsl.h"
+
+#include "optimize.h"
+#include "vk_fault.h"
+
+#include <limits.h>
+#include <shaderc/shaderc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bounds of what includes can blow a source up to. A file that includes itself runs into the
+ * first, two that double each other into the others. */
+#define MAX_DEPTH          64u
+#define MAX_INCLUSIONS     4096u
+#define MAX_INCLUDED_BYTES (64u << 20)
+#define MAX_NAME           1024u
+
+struct bhi_glsl_compiler {
+    shaderc_compiler_t shaderc;
+};
+
+struct bhi_glsl_compiler *bhi_glsl_compiler_create(void) {
+    struct bhi_glsl_compiler *compiler = calloc(1, sizeof *compiler);
+    if (compiler != NULL) {
+        compiler->shaderc = shaderc_compiler_initialize();
+    }
+    if (compiler == NULL || compiler->shaderc == NULL) {
+        free(compiler);
+        return NULL;
+    }
+    return compiler;
+}
+
+void bhi_glsl_compiler_destroy(struct bhi_glsl_compiler *compiler) {
+    if (compiler != NULL) {
+        shaderc_compiler_release(compiler->shaderc);
+        free(compiler);
+    }
+}
+
+/* -- includes --------------------------------------------------------------------------------- */
+
+struct inclusions {
+    const struct bhi_glsl *glsl;
+    size_t count;
+    uint64_t bytes;
+};
+
+struct inclusion {
+    shaderc_include_result result; /* first: what the compiler gives back */
+    char text[256];                /* of a refusal */
+};
+
+/* |name| as seen from the folder of |from|, without "." and "..". False: it leads out of the set,
+ * or is too long. */
+static bool resolve(const char *from, const char *name, char out[MAX_NAME]) {
+    const char *slash = strrchr(from, '/');
+    const size_t folder = slash == NULL ? 0 : (size_t)(slash - from) + 1;
+    char joined[MAX_NAME];
+    const int length = snprintf(joined, sizeof joined, "%.*s%s", (int)folder, from, name);
+    if (folder > INT_MAX || length < 0 || (size_t)length >= sizeof joined) {
+        return false;
+    }
+    size_t used = 0;
+    for (const char *at = joined; *at != '\0';) {
+        const size_t part = strcspn(at, "/");
+        if (part == 2 && at[0] == '.' && at[1] == '.') {
+            if (used == 0) {
+                return false;
+            }
+            out[used - 1] = '\0'; /* its slash */
+            const char *above = strrchr(out, '/');
+            used = above == NULL ? 0 : (size_t)(above - out) + 1;
+        } else if (part > 0 && !(part == 1 && at[0] == '.')) {
+            memcpy(out + used, at, part);
+            used += part;
+            out[used] = '\0';
+            if (at[part] == '/') {
+                out[used++] = '/';
+                out[used] = '\0';
+            }
+        }
+        at += part + (at[part] == '/');
+    }
+    out[used] = '\0';
+    return used > 0;
+}
+
+static const struct bhi_glsl_pair *find(const struct bhi_glsl *glsl, const char *from,
+                                        const char *name) {
+    char wanted[MAX_NAME];
+    if (!resolve(from, name, wanted)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < glsl->include_count; i++) {
+        char given[MAX_NAME];
+        if (resolve("", glsl->includes[i].name.bytes, given) && strcmp(given, wanted) == 0) {
+            return &glsl->includes[i];
+        }
+    }
+    return NULL;
+}
+
+static shaderc_include_result *give(struct inclusion *inclusion, const char *name, size_t length,
+                                    const char *text, size_t text_length) {
+    inclusion->result = (shaderc_include_result){.source_name = name,
+                                                 .source_name_length = length,
+                                                 .content = text,
+                                                 .content_length = text_length,
+                                                 .user_data = inclusion};
+    return &inclusion->result;
+}
+
+static shaderc_include_result *include(void *data, const char *name, int type, const char *from,
+                                       size_t depth) {
+    struct inclusions *inclusions = data;
+    struct inclusion *inclusion = calloc(1, sizeof *inclusion);
+    if (inclusion == NULL) {
+        abort(); /* there is no way to fail, and the refused allocation has been counted */
+    }
+    const struct bhi_glsl_pair *found = NULL;
+    if (type == shaderc_include_type_relative) {
+        found = find(inclusions->glsl, from, name);
+    }
+    if (found == NULL) {
+        found = find(inclusions->glsl, "", name);
+    }
+    inclusions->count++;
+    inclusions->bytes += found == NULL ? 0 : found->text.length;
+    if (found == NULL) {
+        snprintf(inclusion->text, sizeof inclusion->text,
+                 "'%.200s' is not among the includes that were given", name);
+    } else if (depth > MAX_DEPTH) {
+        snprintf(inclusion->text, sizeof inclusion->text,
+                 "'%.150s': includes are nested deeper than %u; does it include itself?", name,
+                 MAX_DEPTH);
+    } else if (inclusions->count > MAX_INCLUSIONS || inclusions->bytes > MAX_INCLUDED_BYTES) {
+        snprintf(inclusion->text, sizeof inclusion->text,
+                 "'%.150s': more than %u inclusions, or %u MiB included", name, MAX_INCLUSIONS,
+                 MAX_INCLUDED_BYTES >> 20);
+    } else {
+        return give(inclusion, found->name.bytes, found->name.length, found->text.bytes,
+                    found->text.length);
+    }
+    return give(inclusion, "", 0, inclusion->text, strlen(inclusion->text));
+}
+
+static void release_include(void *data, shaderc_include_result *result) {
+    (void)data;
+    free(result->user_data);
+}
+
+/* -- the answer ------------------------------------------------------------------------------- */
+
+/* The log's first lines, as many as there is room for. */
+static void keep_log(struct bhi_compile_answer *answer, const char *text) {
+    static const char more[] = "(there is more of it)\n";
+    size_t length = strlen(text);
+    if (length > sizeof answer->log) {
+        length = sizeof answer->log - sizeof more;
+        while (length > 0 && text[length - 1] != '\n') {
+            length--;
+        }
+        memcpy(answer->log, text, length);
+        memcpy(answer->log + length, more, sizeof more - 1);
+        length += sizeof more - 1;
+    } else {
+        memcpy(answer->log, text, length);
+    }
+    answer->log_bytes = (uint32_t)length;
+}
+
+static void keep_code(struct bhi_compile_answer *answer, const void *bytes, size_t length,
+                      void *code, uint64_t room) {
+    answer->code_bytes = length;
+    if (length <= room) {
+        memcpy(code, bytes, length);
+    }
+}
+
+static shaderc_compile_options_t make_options(const struct bhi_glsl *glsl,
+                                              struct inclusions *inclusions) {
+    shaderc_compile_options_t options = shaderc_compile_options_initialize();
+    if (options == NULL) {
+        return NULL;
+    }
+    /* What every device that we drive takes. Not optimised by shaderc, which would drop bindings
+     * that are not used, and all names. */
+    shaderc_compile_options_set_target_env(options, shaderc_target_env_vulkan,
+                                           shaderc_env_version_vulkan_1_1);
+    shaderc_compile_options_set_source_language(options, shaderc_source_language_glsl);
+    shaderc_compile_options_set_include_callbacks(options, include, release_include, inclusions);
+    for (size_t i = 0; i < glsl->define_count; i++) {
+        const struct bhi_glsl_pair *define = &glsl->defines[i];
+        shaderc_compile_options_add_macro_definition(options, define->name.bytes,
+                                                     define->name.length, define->text.bytes,
+                                                     define->text.length);
+    }
+    return options;
+}
+
+/* False: it is out of memory, or broken. */
+static bool take_result(shaderc_compilation_result_t result, const struct bhi_glsl *glsl,
+                        struct bhi_compile_answer *answer, void *code, uint64_t room,
+                        struct bhi_fault *fault) {
+    const shaderc_compilation_status status = result == NULL
+                                                  ? shaderc_compilation_status_null_result_object
+                                                  : shaderc_result_get_compilation_status(result);
+    if (status == shaderc_compilation_status_compilation_error) {
+        answer->refused = 1;
+        keep_log(answer, shaderc_result_get_error_message(result));
+        return true;
+    }
+    if (status != shaderc_compilation_status_success) {
+        bhi_fault_set(fault, BH_COMPILE_FAILED, "the GLSL compiler failed (shaderc status %d)",
+                      (int)status);
+        return false;
+    }
+    keep_log(answer, shaderc_result_get_error_message(result)); /* warnings */
+    const char *bytes = shaderc_result_get_bytes(result);
+    const size_t length = shaderc_result_get_length(result);
+    uint32_t *optimized;
+    size_t words;
+    if (glsl->optimize &&
+        bhi_optimize((const uint32_t *)(const void *)bytes, length / 4, &optimized, &words)) {
+        keep_code(answer, optimized, words * 4, code, room);
+        free(optimized);
+    } else {
+        keep_code(answer, bytes, length, code, room);
+    }
+    return true;
+}
+
+bool bhi_glsl_compile(struct bhi_glsl_compiler *compiler, const struct bhi_glsl *glsl,
+                      struct bhi_compile_answer *answer, void *code, uint64_t room,
+                      struct bhi_fault *fault) {
+    struct inclusions inclusions = {.glsl = glsl};
+    memset(answer, 0, sizeof *answer);
+    shaderc_compile_options_t options = make_options(glsl, &inclusions);
+    if (options == NULL) {
+        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "the compiler is out of memory");
+        return false;
+    }
+    shaderc_compilation_result_t result =
+        shaderc_compile_into_spv(compiler->shaderc, glsl->text.bytes, glsl->text.length,
+                                 shaderc_glsl_compute_shader, glsl->name.bytes, "main", options);
+    const bool good = take_result(result, glsl, answer, code, room, fault);
+    if (result != NULL) {
+        shaderc_result_release(result);
+    }
+    shaderc_compile_options_release(options);
+    return good;
+}

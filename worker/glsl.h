@@ -1,0 +1,41 @@
+/* GLSL to SPIR-V, with shaderc and SPIRV-Tools' optimiser. Reads no file. */
+#ifndef BHI_GLSL_H
+#define BHI_GLSL_H
+
+#include "backend.h"
+#include "compile.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* |bytes| has a NUL behind |length|. */
+struct bhi_glsl_text {
+    const char *bytes;
+    size_t length;
+};
+
+struct bhi_glsl_pair {
+    struct bhi_glsl_text name, text;
+};
+
+struct bhi_glsl {
+    struct bhi_glsl_text name, text;
+    const struct bhi_glsl_pair *defines; /* name, value */
+    size_t define_count;
+    const struct bhi_glsl_pair *includes; /* name, text: all that can be included */
+    size_t include_count;
+    bool optimize;
+};
+
+struct bhi_glsl_compiler;
+
+struct bhi_glsl_compiler *bhi_glsl_compiler_create(void); /* NULL: out of memory */
+void bhi_glsl_compiler_destroy(struct bhi_glsl_compiler *compiler);
+
+/* A compute shader. |answer| is filled in; the module goes to |code|, which has |room| bytes, where
+ * it fits. False: there is no answer, |fault| says why. */
+bool bhi_glsl_compile(struct bhi_glsl_compiler *compiler, const struct bhi_glsl *glsl,
+                      struct bhi_compile_answer *answer, void *code, uint64_t room,
+                      struct bhi_fault *fault);
+
+#endif

@@ -1,0 +1,29 @@
+#include "optimize.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <spirv-tools/optimizer.hpp>
+#include <vector>
+
+bool bhi_optimize(const uint32_t *code, size_t words, uint32_t **out_code, size_t *out_words) {
+    spvtools::Optimizer optimizer(SPV_ENV_VULKAN_1_1);
+    optimizer.SetMessageConsumer(
+        [](spv_message_level_t, const char *, const spv_position_t &, const char *) {});
+    optimizer.RegisterPerformancePasses();
+    spvtools::OptimizerOptions options;
+    options.set_run_validator(false); /* who uses the module validates it */
+    options.set_preserve_bindings(true);
+    options.set_preserve_spec_constants(true);
+    std::vector<uint32_t> optimized;
+    if (!optimizer.Run(code, words, &optimized, options)) {
+        return false;
+    }
+    auto *copy = static_cast<uint32_t *>(std::malloc(optimized.size() * sizeof(uint32_t)));
+    if (copy == nullptr) {
+        return false;
+    }
+    std::memcpy(copy, optimized.data(), optimized.size() * sizeof(uint32_t));
+    *out_code = copy;
+    *out_words = optimized.size();
+    return true;
+}

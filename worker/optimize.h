@@ -1,0 +1,22 @@
+/* Optimising SPIR-V. The optimiser is a C++ library without a C interface. */
+#ifndef BHI_OPTIMIZE_H
+#define BHI_OPTIMIZE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As spirv-opt -O, except that bindings, specialization constants and names stay, also where the
+ * code does not use them: they are the kernel's interface. *out_code is malloc'ed. False: it could
+ * not be done, and the module is as good as it was. */
+bool bhi_optimize(const uint32_t *code, size_t words, uint32_t **out_code, size_t *out_words);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
