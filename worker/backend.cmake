@@ -27,9 +27,13 @@ set(backend_sources
     guard_edit.c
     guard_entry.c
     guard_globals.c
+    guard_induction.c
     guard_ir.c
+    guard_locals.c
     guard_loops.c
     guard_poll.c
+    guard_trips.c
+    guard_values.c
     guard_words.c
     loader.c
     loader_header.c

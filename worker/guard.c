@@ -37,7 +37,9 @@ bool bhi_guard(const uint32_t *code, size_t words, const struct bhi_guard_option
     g->options = options;
     g->out = out;
     volatile bool ok = false;
-    if (setjmp(g->ir.escape) == 0) {
+    if (bhi_module_init(&g->module, code, words, options->entry, options->constants,
+                        options->constant_count, fault) &&
+        setjmp(g->ir.escape) == 0) {
         bhi_ir_parse(&g->ir, code, words);
         find_entry(g);
         bhi_guard_add_words(g);
@@ -47,6 +49,7 @@ bool bhi_guard(const uint32_t *code, size_t words, const struct bhi_guard_option
         ok = true;
     }
     bhi_ir_fini(&g->ir);
+    bhi_module_fini(&g->module);
     free(g);
     return ok;
 }

@@ -185,6 +185,7 @@ void bhi_cfg_build(struct bhi_ir *ir, struct bhi_function *f) {
         block->preds = NULL;
         block->pred_count = 0;
         block->loop = NULL;
+        block->mark = NULL;
     }
     f->reachable = f->loop_count = 0;
     if (f->first == NULL) {

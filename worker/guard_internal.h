@@ -4,16 +4,23 @@
 
 #include "guard.h"
 #include "guard_cfg.h"
-#include "guard_ir.h"
+#include "guard_induction.h"
 
 /* Increments of the counter between two looks at the word. */
 #define BHI_GUARD_LIMIT 4096u
+/* Iterations that a loop may have and be left alone, those of what is in it included. */
+#define BHI_TRIPS_MAX     4096u
+#define BHI_TRIPS_UNKNOWN UINT64_MAX
 
 struct bhi_guard {
     struct bhi_ir ir;
     const struct bhi_guard_options *options;
     struct bhi_guarded *out;
     struct bhi_function *entry;
+    struct bhi_function **functions; /* by id */
+    uint32_t functions_bound;
+    bool no_wrap;             /* bhi_values */
+    struct bhi_module module; /* the words as they came, for the values of constants */
     /* Ids of what was added. */
     uint32_t type_uint, type_bool;
     uint32_t buffer;       /* the storage buffer's variable */
@@ -37,6 +44,10 @@ void bhi_guard_entry_check(struct bhi_guard *g);
 
 /* guard_poll.c: a poll in the loop's header. */
 void bhi_guard_poll(struct bhi_guard *g, struct bhi_loop *loop);
+
+/* guard_trips.c: how often |loop|'s header runs, at most; BHI_TRIPS_UNKNOWN: not known, or more
+ * than BHI_TRIPS_MAX times. |loop| is marked. */
+uint64_t bhi_guard_trips(const struct bhi_values *values, const struct bhi_loop *loop);
 
 /* guard_loops.c: decides for each loop, and does it. */
 void bhi_guard_loops(struct bhi_guard *g);

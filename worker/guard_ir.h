@@ -36,7 +36,9 @@ struct bhi_block {
     uint32_t enters, leaves; /* of a walk through the tree of dominators */
     struct bhi_block **preds;
     uint32_t pred_count;
-    struct bhi_loop *loop; /* innermost */
+    struct bhi_loop *loop;       /* innermost */
+    const struct bhi_loop *mark; /* bhi_loop_mark() */
+    struct bhi_block *next_marked;
 };
 
 struct bhi_function {
@@ -50,6 +52,13 @@ struct bhi_function {
     uint32_t reachable;
     struct bhi_loop **loops; /* outer before inner */
     uint32_t loop_count;
+    /* guard_loops.c */
+    uint64_t cost; /* iterations of loops in it that do not poll, at most */
+    bool polls;    /* it has loops that do, or calls what has */
+    bool guarded;
+    bool open; /* being guarded, or one that it calls is */
+    struct bhi_function *caller;
+    struct bhi_ins *call;
 };
 
 /* In the order in which they stand in a module. */

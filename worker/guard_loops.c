@@ -1,28 +1,170 @@
+/* What becomes of each loop. Functions that are called come before those that call them. */
 #include "guard_internal.h"
 
 #include <bulkhead/bulkhead.h>
 
-static void guard_function(struct bhi_guard *g, struct bhi_function *function) {
-    bhi_cfg_build(&g->ir, function);
-    /* Inner loops first: they stand behind their outer ones. */
-    for (uint32_t i = function->loop_count; i-- > 0;) {
-        struct bhi_loop *loop = function->loops[i];
-        loop->weight = 1;
-        if (loop->in_continue) {
-            bhi_ir_refuse(&g->ir, BH_INVALID_KERNEL,
-                          "the loop at %s stands in the continue construct of another, from which "
-                          "the guard cannot return; move it into the other's body, or mark the "
-                          "kernel trusted",
-                          bhi_ir_describe(&g->ir, SpvOpLabel, loop->header->label));
+/* A loop whose iterations run through an inner loop's poll need none, unless each of them does more
+ * than this beside. */
+#define COVERED_WEIGHT 64u
+
+static uint64_t add(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t multiply(uint64_t a, uint64_t b) {
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+static struct bhi_function *callee(const struct bhi_guard *g, const struct bhi_ins *call) {
+    return call->words[3] < g->functions_bound ? g->functions[call->words[3]] : NULL;
+}
+
+/* Adds up what runs unpolled: calls, by the loop that they stand in (or the function). */
+static void weigh_calls(struct bhi_guard *g, struct bhi_function *f) {
+    for (uint32_t i = 0; i < f->reachable; i++) {
+        struct bhi_loop *loop = f->rpo[i]->loop;
+        for (const struct bhi_ins *ins = f->rpo[i]->body.first; ins != NULL; ins = ins->next) {
+            if (bhi_ins_op(ins) != SpvOpFunctionCall) {
+                continue;
+            }
+            const struct bhi_function *called = callee(g, ins);
+            const uint64_t cost = called != NULL ? called->cost : UINT64_MAX;
+            const bool polls = called == NULL || called->polls;
+            *(loop != NULL ? &loop->weight : &f->cost) =
+                add(loop != NULL ? loop->weight : f->cost, cost);
+            *(loop != NULL ? &loop->calls : &f->polls) |= polls;
         }
-        bhi_guard_poll(g, loop);
-        g->out->polled++;
     }
-    g->out->loops += function->loop_count;
+}
+
+/* Does each iteration of |loop| run through an inner loop's poll that can return? */
+static bool is_covered(const struct bhi_loop *loop) {
+    for (const struct bhi_block *b = loop->latch; b != loop->header; b = b->dominator) {
+        const struct bhi_loop *inner = b->loop;
+        if (inner->header == b && !inner->in_continue &&
+            (inner->fate == BHI_LOOP_POLLED || inner->fate == BHI_LOOP_LOWERED)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void decide(struct bhi_guard *g, const struct bhi_values *values, struct bhi_function *f,
+                   uint32_t index) {
+    struct bhi_loop *loop = f->loops[index];
+    bhi_loop_mark(loop);
+    loop->weight = add(loop->weight, 1);
+    loop->trips =
+        loop->unbounded || loop->calls ? BHI_TRIPS_UNKNOWN : bhi_guard_trips(values, loop);
+    if (loop->trips != BHI_TRIPS_UNKNOWN && multiply(loop->trips, loop->weight) <= BHI_TRIPS_MAX) {
+        loop->fate = BHI_LOOP_ALONE;
+        g->out->left_alone++;
+        const uint64_t product = loop->trips * loop->weight;
+        *(loop->parent != NULL ? &loop->parent->weight : &f->cost) =
+            add(loop->parent != NULL ? loop->parent->weight : f->cost, product);
+        return;
+    }
+    *(loop->parent != NULL ? &loop->parent->unbounded : &f->polls) = true;
+    if (loop->weight - 1 <= COVERED_WEIGHT && !loop->in_continue && is_covered(loop)) {
+        loop->fate = BHI_LOOP_COVERED;
+        g->out->covered++;
+        return;
+    }
+    if (loop->in_continue) {
+        bhi_ir_refuse(&g->ir, BH_INVALID_KERNEL,
+                      "the loop at %s stands in the continue construct of another, from which "
+                      "the guard cannot return; move it into the other's body, or mark the "
+                      "kernel trusted",
+                      bhi_ir_describe(&g->ir, SpvOpLabel, loop->header->label));
+    }
+    loop->fate = BHI_LOOP_POLLED;
+    g->out->polled++;
+}
+
+static void guard_function(struct bhi_guard *g, struct bhi_function *f) {
+    struct bhi_locals locals;
+    bhi_cfg_build(&g->ir, f);
+    bhi_locals_find(&g->ir, f, &locals);
+    const struct bhi_values values = {
+        .ir = &g->ir, .module = &g->module, .locals = &locals, .no_wrap = g->no_wrap};
+    weigh_calls(g, f);
+    /* Inner loops first. All is decided before anything is changed: edits leave what the analysis
+     * says of the blocks that were there true. */
+    for (uint32_t i = f->loop_count; i-- > 0;) {
+        decide(g, &values, f, i);
+    }
+    for (uint32_t i = f->loop_count; i-- > 0;) {
+        if (f->loops[i]->fate == BHI_LOOP_POLLED) {
+            bhi_guard_poll(g, f->loops[i]);
+        }
+    }
+    g->out->loops += f->loop_count;
+}
+
+/* Next call of |f| behind |from| (NULL: from its beginning) to a function that is not |done|. */
+static struct bhi_ins *next_call(const struct bhi_guard *g, const struct bhi_function *f,
+                                 struct bhi_ins *from) {
+    struct bhi_block *block = from != NULL ? from->block : f->first;
+    struct bhi_ins *ins = from != NULL ? from->next : block != NULL ? block->body.first : NULL;
+    while (block != NULL) {
+        for (; ins != NULL; ins = ins->next) {
+            const struct bhi_function *called =
+                bhi_ins_op(ins) == SpvOpFunctionCall ? callee(g, ins) : NULL;
+            if (called != NULL && !called->guarded) {
+                return ins;
+            }
+        }
+        block = block->next;
+        ins = block != NULL ? block->body.first : NULL;
+    }
+    return NULL;
+}
+
+/* Those that |f| calls, then |f|. Without recursion: call chains are as long as the caller likes.
+ */
+static void guard_with_callees(struct bhi_guard *g, struct bhi_function *f) {
+    f->caller = NULL;
+    f->call = NULL;
+    f->open = true;
+    while (f != NULL) {
+        f->call = next_call(g, f, f->call);
+        if (f->call != NULL) {
+            struct bhi_function *called = callee(g, f->call);
+            if (called->open) {
+                bhi_ir_refuse(&g->ir, BH_INVALID_KERNEL,
+                              "%s calls itself; kernels cannot: make it a loop",
+                              bhi_ir_describe(&g->ir, SpvOpFunction, called->id));
+            }
+            called->open = true;
+            called->caller = f;
+            called->call = NULL;
+            f = called;
+            continue;
+        }
+        guard_function(g, f);
+        f->guarded = true;
+        f->open = false;
+        f = f->caller;
+    }
 }
 
 void bhi_guard_loops(struct bhi_guard *g) {
-    for (struct bhi_function *f = g->ir.first; f != NULL; f = f->next) {
-        guard_function(g, f);
+    struct bhi_ir *ir = &g->ir;
+    g->functions_bound = ir->bound;
+    g->functions = bhi_ir_alloc(ir, ir->bound * sizeof *g->functions);
+    for (struct bhi_function *f = ir->first; f != NULL; f = f->next) {
+        g->functions[f->id] = f;
+    }
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
+         ins = ins->next) {
+        g->no_wrap |=
+            bhi_ins_op(ins) == SpvOpDecorate && (ins->words[2] == SpvDecorationNoSignedWrap ||
+                                                 ins->words[2] == SpvDecorationNoUnsignedWrap);
+    }
+    for (struct bhi_function *f = ir->first; f != NULL; f = f->next) {
+        if (!f->guarded) {
+            guard_with_callees(g, f);
+        }
     }
 }

@@ -130,12 +130,32 @@ static int64_t sign_extend(uint64_t value, uint32_t bits) {
 static bool evaluate(const struct bhi_module *module, uint32_t id, unsigned *budget,
                      uint64_t *out_value);
 
+/* OpSpecConstantOp CompositeExtract of a composite of constants: gl_WorkGroupSize.x. */
+static bool evaluate_member(const struct bhi_module *module, const uint32_t *at, unsigned *budget,
+                            uint64_t *out_value) {
+    uint32_t part = at[4];
+    for (size_t i = 5; i < at[0] >> SpvWordCountShift; i++) {
+        const uint32_t *whole = definition(module, part);
+        if (whole == NULL ||
+            (opcode(whole) != SpvOpConstantComposite &&
+             opcode(whole) != SpvOpSpecConstantComposite) ||
+            at[i] >= (whole[0] >> SpvWordCountShift) - 3) {
+            return false;
+        }
+        part = whole[3 + at[i]];
+    }
+    return evaluate(module, part, budget, out_value);
+}
+
 /* OpSpecConstantOp on integers: what compilers emit for sizes. */
 static bool evaluate_op(const struct bhi_module *module, const uint32_t *at, unsigned *budget,
                         uint64_t *out_value) {
     const uint32_t bits = scalar_bits(module, at[1]);
     const size_t operands = (at[0] >> SpvWordCountShift) - 4;
     uint64_t v[3] = {0};
+    if (at[3] == SpvOpCompositeExtract) {
+        return bits != 0 && operands > 0 && evaluate_member(module, at, budget, out_value);
+    }
     if (bits == 0 || operands == 0 || operands > 3) {
         return false;
     }

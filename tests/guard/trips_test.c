@@ -1,0 +1,364 @@
+/* Which loops are provably short, and so are left without a poll: the guard's security boundary. A
+ * loop that is wrongly left alone cannot be stopped. */
+#include "stand.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdio.h>
+#include <string.h>
+
+struct counted {
+    const char *type; /* "uint" or "int" */
+    const char *initial, *step, *amount, *compare, *bound;
+    bool alone;
+};
+
+/* for (i = initial; i compare bound; i = step(i, amount)), with a phi, or in a variable as
+ * unoptimised modules have it; the comparison in the header, or of the value after the step, at the
+ * end; the sides of the comparison as they stand, or changed. */
+enum form { PHI, PHI_AFTER, PHI_MIRRORED, VARIABLE, FORMS };
+
+static struct stand_module write_loop(const struct counted *loop, enum form form) {
+    char globals[1024], body[4096];
+    snprintf(globals, sizeof globals,
+             "%%initial = OpConstant %%%s %s\n"
+             "%%amount = OpConstant %%%s %s\n"
+             "%%bound = OpConstant %%%s %s\n"
+             "%%p_local = OpTypePointer Function %%%s\n",
+             loop->type, loop->initial, loop->type, loop->amount, loop->type, loop->bound,
+             loop->type);
+    if (form == VARIABLE) {
+        snprintf(body, sizeof body,
+                 "%%v = OpVariable %%p_local Function\n"
+                 "OpStore %%v %%initial\n"
+                 "OpBranch %%h\n"
+                 "%%h = OpLabel\n"
+                 "OpLoopMerge %%m %%k None\n"
+                 "OpBranch %%test\n"
+                 "%%test = OpLabel\n"
+                 "%%i = OpLoad %%%s %%v\n"
+                 "%%c = Op%s %%bool %%i %%bound\n"
+                 "OpBranchConditional %%c %%b %%m\n"
+                 "%%b = OpLabel\n"
+                 "OpBranch %%k\n"
+                 "%%k = OpLabel\n"
+                 "%%j = OpLoad %%%s %%v\n"
+                 "%%i2 = Op%s %%%s %%j %%amount\n"
+                 "OpStore %%v %%i2\n"
+                 "OpBranch %%h\n"
+                 "%%m = OpLabel\n"
+                 "OpReturn\n",
+                 loop->type, loop->compare, loop->type, loop->step, loop->type);
+    } else if (form == PHI_AFTER) {
+        snprintf(body, sizeof body,
+                 "OpBranch %%h\n"
+                 "%%h = OpLabel\n"
+                 "%%i = OpPhi %%%s %%initial %%start %%i2 %%h\n"
+                 "%%i2 = Op%s %%%s %%i %%amount\n"
+                 "%%c = Op%s %%bool %%i2 %%bound\n"
+                 "OpLoopMerge %%m %%h None\n"
+                 "OpBranchConditional %%c %%h %%m\n"
+                 "%%m = OpLabel\n"
+                 "OpReturn\n",
+                 loop->type, loop->step, loop->type, loop->compare);
+    } else {
+        /* Mirrored: !(bound compare' i) is awkward to write; the exit is on the other side. */
+        const bool mirrored = form == PHI_MIRRORED;
+        snprintf(body, sizeof body,
+                 "OpBranch %%h\n"
+                 "%%h = OpLabel\n"
+                 "%%i = OpPhi %%%s %%initial %%start %%i2 %%k\n"
+                 "OpLoopMerge %%m %%k None\n"
+                 "OpBranch %%test\n"
+                 "%%test = OpLabel\n"
+                 "%%yes = Op%s %%bool %%i %%bound\n"
+                 "%%c = OpLogicalNot %%bool %%yes\n"
+                 "OpBranchConditional %%%s\n"
+                 "%%b = OpLabel\n"
+                 "OpBranch %%k\n"
+                 "%%k = OpLabel\n"
+                 "%%i2 = Op%s %%%s %%i %%amount\n"
+                 "OpBranch %%h\n"
+                 "%%m = OpLabel\n"
+                 "OpReturn\n",
+                 loop->type, loop->compare, mirrored ? "c %m %b" : "yes %b %m", loop->step,
+                 loop->type);
+    }
+    return stand_compute(globals, body, "", 3);
+}
+
+static const struct counted loops[] = {
+    {"uint", "0", "IAdd", "1", "ULessThan", "10", true},
+    {"int", "-1", "IAdd", "1", "SLessThanEqual", "1", true},
+    {"uint", "0", "IAdd", "1", "ULessThan", "4096", false}, /* 4097 looks at the header */
+    {"uint", "0", "IAdd", "2", "ULessThan", "4096", true},
+    {"uint", "10", "ISub", "1", "UGreaterThan", "0", true},
+    {"uint", "10", "IAdd", "0xffffffff", "UGreaterThan", "0", true}, /* as spirv-opt writes it */
+    {"uint", "128", "ShiftRightLogical", "1", "UGreaterThan", "0", true},
+    {"uint", "1", "ShiftLeftLogical", "1", "ULessThan", "1000", true},
+    {"int", "1", "IMul", "3", "SLessThan", "1000000", true},
+    {"uint", "0", "IAdd", "3", "INotEqual", "9", true},
+    {"int", "100", "SDiv", "2", "SGreaterThan", "0", true},
+    /* Endless, though the arithmetic of a careless reader ends. */
+    {"uint", "0xfffffff0", "IAdd", "16", "ULessThan", "0xffffffff", false},
+    {"uint", "0", "IAdd", "1", "ULessThanEqual", "0xffffffff", false},
+    {"int", "0x7ffffff0", "IAdd", "16", "SLessThanEqual", "0x7fffffff", false},
+    {"int", "-2147483640", "ISub", "16", "SGreaterThanEqual", "-2147483648", false},
+    {"uint", "10", "ISub", "1", "UGreaterThanEqual", "0", false},
+    {"uint", "10", "ISub", "3", "INotEqual", "0", false}, /* ends after 2863311534 rounds */
+    {"uint", "0", "IAdd", "0", "ULessThan", "10", false},
+    {"uint", "1", "IMul", "1", "ULessThan", "10", false},
+    {"uint", "0", "ShiftLeftLogical", "1", "ULessThan", "10", false},
+    {"uint", "0", "IAdd", "2", "INotEqual", "9", false},
+    {"uint", "1", "ShiftLeftLogical", "32", "ULessThan", "10", false}, /* no result */
+    {"uint", "5", "UDiv", "0", "UGreaterThan", "0", false},
+    /* It does end, by wrapping: not worth the risk. */
+    {"uint", "0xfffffff0", "IAdd", "1", "UGreaterThan", "5", false},
+    {"int", "0", "IAdd", "-1", "ULessThan", "10", false}, /* left after one, through the wrap */
+};
+
+static void test_counted_loops(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
+        for (enum form form = PHI; form < FORMS; form++) {
+            struct stand_module module = write_loop(&loops[i], form);
+            struct bhi_guarded guarded = stand_guard(&module);
+            if (guarded.loops != 1) {
+                fail_msg("loop %zu, form %d: %u loops", i, form, guarded.loops);
+            }
+            /* One iteration less is needed where the test is at the end: 4096, then. */
+            const bool alone = loops[i].alone || (form == PHI_AFTER && i == 2);
+            if (guarded.left_alone != (alone ? 1 : 0)) {
+                fail_msg("loop %zu, form %d: left alone %u", i, form, guarded.left_alone);
+            }
+            bhi_guarded_fini(&guarded);
+            stand_free(&module);
+        }
+    }
+}
+
+/* A loop up to twice a specialization constant, by way of a composite. */
+static void test_specialization(void **state) {
+    (void)state;
+    struct stand_module module =
+        stand_assemble("OpCapability Shader\n"
+                       "OpMemoryModel Logical GLSL450\n"
+                       "OpEntryPoint GLCompute %main \"main\"\n"
+                       "OpExecutionMode %main LocalSize 1 1 1\n"
+                       "OpDecorate %size SpecId 7\n"
+                       "%void = OpTypeVoid\n"
+                       "%bool = OpTypeBool\n"
+                       "%uint = OpTypeInt 32 0\n"
+                       "%nothing = OpTypeFunction %void\n"
+                       "%u_0 = OpConstant %uint 0\n"
+                       "%u_1 = OpConstant %uint 1\n"
+                       "%u_2 = OpConstant %uint 2\n"
+                       "%size = OpSpecConstant %uint 16\n"
+                       "%uvec2 = OpTypeVector %uint 2\n"
+                       "%pair = OpSpecConstantComposite %uvec2 %u_1 %size\n"
+                       "%part = OpSpecConstantOp %uint CompositeExtract %pair 1\n"
+                       "%twice = OpSpecConstantOp %uint IMul %part %u_2\n"
+                       "%main = OpFunction %void None %nothing\n"
+                       "%start = OpLabel\n"
+                       "OpBranch %h\n"
+                       "%h = OpLabel\n"
+                       "%i = OpPhi %uint %u_0 %start %i2 %k\n"
+                       "OpLoopMerge %m %k None\n"
+                       "OpBranch %test\n"
+                       "%test = OpLabel\n"
+                       "%c = OpULessThan %bool %i %twice\n"
+                       "OpBranchConditional %c %b %m\n"
+                       "%b = OpLabel\n"
+                       "OpBranch %k\n"
+                       "%k = OpLabel\n"
+                       "%i2 = OpIAdd %uint %i %u_1\n"
+                       "OpBranch %h\n"
+                       "%m = OpLabel\n"
+                       "OpReturn\n"
+                       "OpFunctionEnd\n",
+                       3);
+    struct bhi_guarded guarded = stand_guard(&module);
+    assert_int_equal(guarded.left_alone, 1);
+    bhi_guarded_fini(&guarded);
+    const struct bhi_spec_constant large = {7, 4, 100000}, small = {7, 4, 3};
+    struct bhi_guard_options options = {
+        .entry = "main", .max_sets = 8, .constants = &large, .constant_count = 1};
+    guarded = stand_guard_with(&module, &options);
+    assert_int_equal(guarded.left_alone, 0);
+    bhi_guarded_fini(&guarded);
+    options.constants = &small;
+    guarded = stand_guard_with(&module, &options);
+    assert_int_equal(guarded.left_alone, 1);
+    bhi_guarded_fini(&guarded);
+    stand_free(&module);
+}
+
+/* |outer| times |inner| rounds. */
+static struct stand_module nest(const char *outer, const char *inner) {
+    char body[4096];
+    snprintf(body, sizeof body,
+             "OpBranch %%h\n"
+             "%%h = OpLabel\n"
+             "%%i = OpPhi %%uint %%u_0 %%start %%i2 %%k\n"
+             "OpLoopMerge %%m %%k None\n"
+             "OpBranch %%test\n"
+             "%%test = OpLabel\n"
+             "%%c = OpULessThan %%bool %%i %%%s\n"
+             "OpBranchConditional %%c %%b %%m\n"
+             "%%b = OpLabel\n"
+             "OpBranch %%h2\n"
+             "%%h2 = OpLabel\n"
+             "%%j = OpPhi %%uint %%u_0 %%b %%j2 %%k2\n"
+             "OpLoopMerge %%m2 %%k2 None\n"
+             "OpBranch %%test2\n"
+             "%%test2 = OpLabel\n"
+             "%%c2 = OpULessThan %%bool %%j %%%s\n"
+             "OpBranchConditional %%c2 %%b2 %%m2\n"
+             "%%b2 = OpLabel\n"
+             "OpBranch %%k2\n"
+             "%%k2 = OpLabel\n"
+             "%%j2 = OpIAdd %%uint %%j %%u_1\n"
+             "OpBranch %%h2\n"
+             "%%m2 = OpLabel\n"
+             "OpBranch %%k\n"
+             "%%k = OpLabel\n"
+             "%%i2 = OpIAdd %%uint %%i %%u_1\n"
+             "OpBranch %%h\n"
+             "%%m = OpLabel\n"
+             "OpReturn\n",
+             outer, inner);
+    return stand_compute("", body, "", 3);
+}
+
+static void check_nest(const char *outer, const char *inner, uint32_t alone, uint32_t covered) {
+    struct stand_module module = nest(outer, inner);
+    struct bhi_guarded guarded = stand_guard(&module);
+    if (guarded.left_alone != alone || guarded.covered != covered) {
+        fail_msg("%s of %s: %u left alone, %u covered", outer, inner, guarded.left_alone,
+                 guarded.covered);
+    }
+    bhi_guarded_fini(&guarded);
+    stand_free(&module);
+}
+
+/* Products count, not the loops alone. */
+static void test_nests(void **state) {
+    (void)state;
+    check_nest("u_10", "u_100", 2, 0);
+    check_nest("u_100", "u_100", 1, 0);
+    check_nest("u_5000", "u_8", 1, 0);
+    check_nest("u_8", "u_5000", 0, 1); /* the inner one polls for both */
+}
+
+/* What a call stands for: rounds of the callee's loops. */
+static void check_calls(const char *rounds, const char *callee_rounds, uint32_t alone) {
+    char body[2048], functions[2048];
+    snprintf(body, sizeof body,
+             "OpBranch %%h\n"
+             "%%h = OpLabel\n"
+             "%%i = OpPhi %%uint %%u_0 %%start %%i2 %%k\n"
+             "OpLoopMerge %%m %%k None\n"
+             "OpBranch %%test\n"
+             "%%test = OpLabel\n"
+             "%%c = OpULessThan %%bool %%i %%%s\n"
+             "OpBranchConditional %%c %%b %%m\n"
+             "%%b = OpLabel\n"
+             "%%r = OpFunctionCall %%void %%f\n"
+             "OpBranch %%k\n"
+             "%%k = OpLabel\n"
+             "%%i2 = OpIAdd %%uint %%i %%u_1\n"
+             "OpBranch %%h\n"
+             "%%m = OpLabel\n"
+             "OpReturn\n",
+             rounds);
+    snprintf(functions, sizeof functions,
+             "%%f = OpFunction %%void None %%nothing\n"
+             "%%fs = OpLabel\n"
+             "OpBranch %%fh\n"
+             "%%fh = OpLabel\n"
+             "%%fi = OpPhi %%uint %%u_0 %%fs %%fi2 %%fh\n"
+             "%%fi2 = OpIAdd %%uint %%fi %%u_1\n"
+             "%%fc = OpULessThan %%bool %%fi2 %%%s\n"
+             "OpLoopMerge %%fm %%fh None\n"
+             "OpBranchConditional %%fc %%fh %%fm\n"
+             "%%fm = OpLabel\n"
+             "OpReturn\n"
+             "OpFunctionEnd\n",
+             callee_rounds);
+    struct stand_module module = stand_compute("", body, functions, 3);
+    struct bhi_guarded guarded = stand_guard(&module);
+    if (guarded.left_alone != alone) {
+        fail_msg("%s of %s: %u left alone", rounds, callee_rounds, guarded.left_alone);
+    }
+    assert_int_equal(guarded.covered, 0); /* a call never covers */
+    bhi_guarded_fini(&guarded);
+    stand_free(&module);
+}
+
+static void test_calls(void **state) {
+    (void)state;
+    check_calls("u_10", "u_100", 2);
+    check_calls("u_100", "u_100", 1);
+    check_calls("u_10", "u_5000", 0);
+}
+
+/* A variable whose address goes elsewhere, or that is stored to twice, counts nothing. */
+static void test_variables_that_are_not_counters(void **state) {
+    (void)state;
+    static const char *const spoils[] = {
+        "OpStore %v %u_0\n",                                       /* starts over */
+        "%r = OpFunctionCall %void %reset %v\n",                   /* as it can */
+        "%l = OpLoad %uint %v Volatile\nOpStore %v %l Volatile\n", /* who knows */
+    };
+    for (size_t i = 0; i < 3; i++) {
+        char body[2048];
+        snprintf(body, sizeof body,
+                 "%%v = OpVariable %%p_local Function\n"
+                 "OpStore %%v %%u_0\n"
+                 "OpBranch %%h\n"
+                 "%%h = OpLabel\n"
+                 "OpLoopMerge %%m %%k None\n"
+                 "OpBranch %%test\n"
+                 "%%test = OpLabel\n"
+                 "%%i = OpLoad %%uint %%v\n"
+                 "%%c = OpULessThan %%bool %%i %%u_10\n"
+                 "OpBranchConditional %%c %%b %%m\n"
+                 "%%b = OpLabel\n"
+                 "%s"
+                 "OpBranch %%k\n"
+                 "%%k = OpLabel\n"
+                 "%%j = OpLoad %%uint %%v\n"
+                 "%%i2 = OpIAdd %%uint %%j %%u_1\n"
+                 "OpStore %%v %%i2\n"
+                 "OpBranch %%h\n"
+                 "%%m = OpLabel\n"
+                 "OpReturn\n",
+                 spoils[i]);
+        struct stand_module module = stand_compute("%p_local = OpTypePointer Function %uint\n"
+                                                   "%takes = OpTypeFunction %void %p_local\n",
+                                                   body,
+                                                   "%reset = OpFunction %void None %takes\n"
+                                                   "%a = OpFunctionParameter %p_local\n"
+                                                   "%rs = OpLabel\n"
+                                                   "OpStore %a %u_0\n"
+                                                   "OpReturn\n"
+                                                   "OpFunctionEnd\n",
+                                                   3);
+        struct bhi_guarded guarded = stand_guard(&module);
+        if (guarded.left_alone != 0) {
+            fail_msg("spoil %zu: left alone", i);
+        }
+        bhi_guarded_fini(&guarded);
+        stand_free(&module);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counted_loops),
+        cmocka_unit_test(test_specialization),
+        cmocka_unit_test(test_nests),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_variables_that_are_not_counters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

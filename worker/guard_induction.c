@@ -1,0 +1,229 @@
+#include "guard_induction.h"
+
+void bhi_loop_mark(const struct bhi_loop *loop) {
+    /* Backwards from the latch; a list through the blocks, so that nothing is allocated. */
+    struct bhi_block *work = loop->latch;
+    loop->header->mark = loop;
+    if (work->mark == loop) {
+        return; /* a single block */
+    }
+    work->mark = loop;
+    work->next_marked = NULL;
+    while (work != NULL) {
+        struct bhi_block *block = work;
+        work = block->next_marked;
+        for (uint32_t i = 0; i < block->pred_count; i++) {
+            struct bhi_block *pred = block->preds[i];
+            if (pred->mark != loop) {
+                pred->mark = loop;
+                pred->next_marked = work;
+                work = pred;
+            }
+        }
+    }
+}
+
+bool bhi_loop_exit_branch(struct bhi_ir *ir, const struct bhi_loop *loop,
+                          const struct bhi_block *block, uint32_t *condition, bool *goes_on_where) {
+    const struct bhi_ins *last = bhi_block_terminator(block);
+    if (bhi_ins_op(last) != SpvOpBranchConditional || block->loop != loop) {
+        return false;
+    }
+    const struct bhi_block *yes = bhi_ir_block(ir, last->words[2]);
+    const struct bhi_block *no = bhi_ir_block(ir, last->words[3]);
+    *condition = last->words[1];
+    *goes_on_where = bhi_loop_runs(loop, yes);
+    return bhi_loop_runs(loop, yes) != bhi_loop_runs(loop, no);
+}
+
+/* The operand word of a commutative or not operation that |current| is not, if it is a constant. */
+static bool step_of(const struct bhi_values *values, const struct bhi_ins *step, bool left,
+                    struct bhi_induction *out) {
+    uint64_t ignored;
+    const SpvOp op = bhi_ins_op(step);
+    if (bhi_ins_length(step) != 5 || bhi_int_bits(values->ir, step->type) == 0 ||
+        (!left && op != SpvOpIAdd && op != SpvOpIMul)) {
+        return false;
+    }
+    out->op = op;
+    out->operand = step->words[left ? 4 : 3];
+    return bhi_value_of(values, out->operand, &ignored);
+}
+
+/* |phi| of the header, and what comes to it from the latch. */
+static bool from_phi(const struct bhi_values *values, const struct bhi_loop *loop,
+                     const struct bhi_ins *phi, const struct bhi_ins **out_step,
+                     struct bhi_induction *out) {
+    const struct bhi_ins *step = NULL;
+    uint32_t initial = 0;
+    for (uint32_t i = 3; i + 1 < bhi_ins_length(phi); i += 2) {
+        if (phi->words[i + 1] == loop->latch->label) {
+            step = bhi_ir_definition(values->ir, phi->words[i]);
+        } else {
+            /* Several ways in: only where all bring the same. */
+            initial = i == 3 || initial == 0 || initial == phi->words[i] ? phi->words[i] : 0;
+            if (initial == 0) {
+                return false;
+            }
+        }
+    }
+    if (step == NULL || step->block == NULL || bhi_ins_length(step) != 5) {
+        return false;
+    }
+    *out = (struct bhi_induction){.phi = phi, .type = phi->type, .initial = initial};
+    *out_step = step;
+    return (step->words[3] == phi->result && step_of(values, step, true, out)) ||
+           (step->words[4] == phi->result && step_of(values, step, false, out));
+}
+
+/* |local| is stored to once in each iteration, what was loaded of it before in the same iteration
+ * and changed. */
+static bool from_local(const struct bhi_values *values, const struct bhi_loop *loop,
+                       const struct bhi_local *local, const struct bhi_ins **out_store,
+                       struct bhi_induction *out) {
+    const struct bhi_ins *store = NULL;
+    for (uint32_t i = 0; i < local->store_count; i++) {
+        if (bhi_loop_contains(loop, local->stores[i]->block)) {
+            if (store != NULL) {
+                return false;
+            }
+            store = local->stores[i];
+        }
+    }
+    if (store == NULL || store->block->loop != loop || !bhi_dominates(store->block, loop->latch)) {
+        return false;
+    }
+    const struct bhi_ins *step = bhi_ir_definition(values->ir, store->words[2]);
+    if (step == NULL || step->block == NULL || bhi_ins_length(step) != 5) {
+        return false;
+    }
+    *out = (struct bhi_induction){.local = local, .type = step->type};
+    *out_store = store;
+    for (uint32_t side = 3; side <= 4; side++) {
+        const struct bhi_ins *load = bhi_ir_definition(values->ir, step->words[side]);
+        if (load != NULL && bhi_locals_of_load(values->locals, load) == local &&
+            bhi_loop_contains(loop, load->block) && bhi_ins_precedes(load, store) &&
+            step_of(values, step, side == 3, out)) {
+            /* The one way in. */
+            struct bhi_block *before = NULL;
+            for (uint32_t i = 0; i < loop->header->pred_count; i++) {
+                struct bhi_block *pred = loop->header->preds[i];
+                if (pred != loop->latch) {
+                    before = before == NULL ? pred : loop->latch;
+                }
+            }
+            out->initial = before != NULL && before != loop->latch
+                               ? bhi_local_value_at_end(values->ir, local, before)
+                               : 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is |id| an induction's value, before (*after false) or after the step? */
+static bool induction_of(const struct bhi_values *values, const struct bhi_loop *loop, uint32_t id,
+                         bool *after, struct bhi_induction *out) {
+    const struct bhi_ins *ins = bhi_ir_definition(values->ir, id);
+    const struct bhi_ins *step;
+    while (ins != NULL && ins->block != NULL &&
+           (bhi_ins_op(ins) == SpvOpBitcast || bhi_ins_op(ins) == SpvOpCopyObject)) {
+        ins = bhi_ir_definition(values->ir, ins->words[3]);
+    }
+    if (ins == NULL || ins->block == NULL || bhi_int_bits(values->ir, ins->type) == 0) {
+        return false;
+    }
+    if (bhi_ins_op(ins) == SpvOpPhi) {
+        *after = false;
+        return ins->block == loop->header && from_phi(values, loop, ins, &step, out);
+    }
+    const struct bhi_local *local = bhi_locals_of_load(values->locals, ins);
+    if (local != NULL) {
+        if (!bhi_loop_contains(loop, ins->block) || !from_local(values, loop, local, &step, out)) {
+            return false;
+        }
+        *after = bhi_ins_precedes(step, ins);
+        return *after || bhi_ins_precedes(ins, step);
+    }
+    /* The result of the step itself. */
+    for (uint32_t side = 3; side <= 4 && bhi_ins_length(ins) == 5; side++) {
+        const struct bhi_ins *from = bhi_ir_definition(values->ir, ins->words[side]);
+        if (from != NULL && bhi_ins_op(from) == SpvOpPhi && from->block == loop->header &&
+            from_phi(values, loop, from, &step, out) && step == ins) {
+            *after = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+static SpvOp mirrored(SpvOp op) {
+    switch (op) {
+    case SpvOpULessThan:
+        return SpvOpUGreaterThan;
+    case SpvOpULessThanEqual:
+        return SpvOpUGreaterThanEqual;
+    case SpvOpUGreaterThan:
+        return SpvOpULessThan;
+    case SpvOpUGreaterThanEqual:
+        return SpvOpULessThanEqual;
+    case SpvOpSLessThan:
+        return SpvOpSGreaterThan;
+    case SpvOpSLessThanEqual:
+        return SpvOpSGreaterThanEqual;
+    case SpvOpSGreaterThan:
+        return SpvOpSLessThan;
+    case SpvOpSGreaterThanEqual:
+        return SpvOpSLessThanEqual;
+    default:
+        return op;
+    }
+}
+
+/* SpvOpNop: no comparison of integers. */
+static SpvOp negated(SpvOp op) {
+    switch (op) {
+    case SpvOpIEqual:
+        return SpvOpINotEqual;
+    case SpvOpINotEqual:
+        return SpvOpIEqual;
+    case SpvOpULessThan:
+        return SpvOpUGreaterThanEqual;
+    case SpvOpULessThanEqual:
+        return SpvOpUGreaterThan;
+    case SpvOpUGreaterThan:
+        return SpvOpULessThanEqual;
+    case SpvOpUGreaterThanEqual:
+        return SpvOpULessThan;
+    case SpvOpSLessThan:
+        return SpvOpSGreaterThanEqual;
+    case SpvOpSLessThanEqual:
+        return SpvOpSGreaterThan;
+    case SpvOpSGreaterThan:
+        return SpvOpSLessThanEqual;
+    case SpvOpSGreaterThanEqual:
+        return SpvOpSLessThan;
+    default:
+        return SpvOpNop;
+    }
+}
+
+bool bhi_exit_find(const struct bhi_values *values, const struct bhi_loop *loop,
+                   struct bhi_block *block, uint32_t condition, bool goes_on_where,
+                   struct bhi_exit *out) {
+    struct bhi_ins *compare = bhi_ir_definition(values->ir, condition);
+    if (compare == NULL || compare->block == NULL || negated(bhi_ins_op(compare)) == SpvOpNop) {
+        return false;
+    }
+    const SpvOp op = goes_on_where ? bhi_ins_op(compare) : negated(bhi_ins_op(compare));
+    for (uint32_t side = 3; side <= 4; side++) {
+        *out = (struct bhi_exit){.block = block, .compare = compare, .side = side};
+        if (induction_of(values, loop, compare->words[side], &out->after, &out->induction)) {
+            out->op = side == 3 ? op : mirrored(op);
+            out->inverted = !goes_on_where;
+            out->bound = compare->words[side == 3 ? 4 : 3];
+            return true;
+        }
+    }
+    return false;
+}

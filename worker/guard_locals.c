@@ -1,0 +1,139 @@
+#include "guard_locals.h"
+
+#include <string.h>
+
+/* So that a hostile module cannot make this slow: what has more is not followed. */
+#define MAX_STORES 64u
+#define MAX_STEPS  256u
+
+/* Is the access volatile? |at| is where its memory operands would stand. */
+static bool is_volatile(const struct bhi_ins *ins, uint32_t at) {
+    return bhi_ins_length(ins) > at && (ins->words[at] & SpvMemoryAccessVolatileMask) != 0;
+}
+
+static void add_store(struct bhi_ir *ir, struct bhi_local *local, struct bhi_ins *store) {
+    if (local->store_count == local->store_capacity) {
+        const uint32_t capacity = local->store_capacity * 2 + 4;
+        struct bhi_ins **stores = bhi_ir_alloc(ir, capacity * sizeof(struct bhi_ins *));
+        if (local->store_count > 0) {
+            memcpy(stores, local->stores, local->store_count * sizeof(struct bhi_ins *));
+        }
+        local->stores = stores;
+        local->store_capacity = capacity;
+    }
+    local->stores[local->store_count++] = store;
+    local->shared |= local->store_count > MAX_STORES;
+}
+
+static struct bhi_local *local_of(const struct bhi_locals *locals, uint32_t id) {
+    return id < locals->bound ? locals->by_id[id] : NULL;
+}
+
+static void see(struct bhi_ir *ir, const struct bhi_locals *locals, struct bhi_ins *ins) {
+    const SpvOp op = bhi_ins_op(ins);
+    const uint32_t length = bhi_ins_length(ins);
+    if (op == SpvOpLoad && !is_volatile(ins, 4)) {
+        return;
+    }
+    uint32_t first = 1;
+    if (op == SpvOpStore && !is_volatile(ins, 3)) {
+        struct bhi_local *local = local_of(locals, ins->words[1]);
+        if (local != NULL) {
+            add_store(ir, local, ins);
+        }
+        first = 2; /* the address may be what is stored */
+    }
+    for (uint32_t i = first; i < length; i++) {
+        /* Beyond the mask every word counts as an id. */
+        if (i >= 64 || (ins->ids >> i & 1) != 0) {
+            struct bhi_local *local = local_of(locals, ins->words[i]);
+            if (local != NULL) {
+                local->shared = true;
+            }
+        }
+    }
+}
+
+void bhi_locals_find(struct bhi_ir *ir, const struct bhi_function *function,
+                     struct bhi_locals *out) {
+    out->bound = ir->bound;
+    out->by_id = bhi_ir_alloc(ir, ir->bound * sizeof(struct bhi_local *));
+    if (function->first == NULL) {
+        return;
+    }
+    for (struct bhi_ins *ins = function->first->body.first; ins != NULL; ins = ins->next) {
+        if (bhi_ins_op(ins) == SpvOpVariable) {
+            struct bhi_local *local = bhi_ir_alloc(ir, sizeof *local);
+            local->variable = ins;
+            out->by_id[ins->result] = local;
+        }
+    }
+    for (uint32_t i = 0; i < function->reachable; i++) {
+        for (struct bhi_ins *ins = function->rpo[i]->body.first; ins != NULL; ins = ins->next) {
+            see(ir, out, ins);
+        }
+    }
+}
+
+const struct bhi_local *bhi_locals_of_load(const struct bhi_locals *locals,
+                                           const struct bhi_ins *load) {
+    if (load == NULL || bhi_ins_op(load) != SpvOpLoad || is_volatile(load, 4)) {
+        return NULL;
+    }
+    const struct bhi_local *local = local_of(locals, load->words[3]);
+    return local != NULL && !local->shared ? local : NULL;
+}
+
+bool bhi_ins_precedes(const struct bhi_ins *a, const struct bhi_ins *b) {
+    if (a->block != b->block) {
+        return a->block != NULL && b->block != NULL && bhi_dominates(a->block, b->block);
+    }
+    for (const struct bhi_ins *ins = a->next; ins != NULL; ins = ins->next) {
+        if (ins == b) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* No store of |local| in what |header| dominates and |merge| does not, but in |header| itself. */
+static bool untouched(const struct bhi_local *local, const struct bhi_block *header,
+                      const struct bhi_block *merge) {
+    for (uint32_t i = 0; i < local->store_count; i++) {
+        const struct bhi_block *block = local->stores[i]->block;
+        if (block != header && bhi_dominates(header, block) && !bhi_dominates(merge, block)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+uint32_t bhi_local_value_at_end(struct bhi_ir *ir, const struct bhi_local *local,
+                                struct bhi_block *block) {
+    for (uint32_t step = 0; step < MAX_STEPS; step++) {
+        const struct bhi_ins *last = NULL;
+        for (uint32_t i = 0; i < local->store_count; i++) {
+            const struct bhi_ins *store = local->stores[i];
+            if (store->block == block && (last == NULL || bhi_ins_precedes(last, store))) {
+                last = store;
+            }
+        }
+        if (last != NULL) {
+            return last->words[2];
+        }
+        struct bhi_block *up = block->dominator;
+        if (up == NULL) {
+            return bhi_ins_length(local->variable) > 4 ? local->variable->words[4] : 0;
+        }
+        /* A merge block that is no loop's header: every way from the dominator to here leads
+         * through blocks that it dominates and that this one does not. */
+        const struct bhi_ins *merge = bhi_block_merge(up);
+        const bool merges = merge != NULL && bhi_ir_block(ir, merge->words[1]) == block &&
+                            (block->loop == NULL || block->loop->header != block);
+        if (block->pred_count != 1 && !(merges && untouched(local, up, block))) {
+            return 0;
+        }
+        block = up;
+    }
+    return 0;
+}

@@ -1,0 +1,25 @@
+/* Integers that are known before the kernel runs, with the pipeline's specialization constants. */
+#ifndef BHI_GUARD_VALUES_H
+#define BHI_GUARD_VALUES_H
+
+#include "guard_locals.h"
+#include "module.h"
+
+struct bhi_values {
+    struct bhi_ir *ir;
+    const struct bhi_module *module; /* of the words as they came */
+    const struct bhi_locals *locals; /* of the function in hand */
+    bool no_wrap;                    /* the module has decorations that forbid wrapping */
+};
+
+/* 8 to 64; 0: |type| is no integer. */
+uint32_t bhi_int_bits(const struct bhi_ir *ir, uint32_t type);
+uint64_t bhi_int_truncate(uint64_t value, uint32_t bits);
+int64_t bhi_int_signed(uint64_t value, uint32_t bits);
+/* |op| on two integers of |bits| bits. |wraps| gets what of it left the range: 1 as unsigned, 2 as
+ * signed numbers. False: not an operation that is known, or one without a result. */
+bool bhi_int_apply(SpvOp op, uint32_t bits, uint64_t a, uint64_t b, uint64_t *out, uint32_t *wraps);
+/* The value of |id|, truncated to its width. False: not known. */
+bool bhi_value_of(const struct bhi_values *values, uint32_t id, uint64_t *out);
+
+#endif
