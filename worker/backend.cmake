@@ -29,6 +29,8 @@ set(backend_sources
     guard_globals.c
     guard_induction.c
     guard_ir.c
+    guard_limits.c
+    guard_limits_sizes.c
     guard_locals.c
     guard_loops.c
     guard_poll.c

@@ -177,7 +177,8 @@ static bool refuse_others(struct reflector *r, spvc_resources all) {
                       name);
             bhi_fault_set(
                 r->fault, BH_INVALID_KERNEL,
-                "set %u binding %u (\"%s\") is %s; only storage and uniform buffers are supported",
+                "set %u binding %u (\"%s\") is %s; storage images and samplers are out of scope: "
+                "only storage and uniform buffers are supported",
                 spvc_compiler_get_decoration(r->compiler, resources[0].id,
                                              SpvDecorationDescriptorSet),
                 spvc_compiler_get_decoration(r->compiler, resources[0].id, SpvDecorationBinding),

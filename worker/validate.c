@@ -1,6 +1,7 @@
 #include "validate.h"
 
 #include "spirv_tools.h"
+#include "text.h"
 #include "vk_fault.h"
 
 #include <stdio.h>
@@ -100,6 +101,43 @@ static bool capability_allowed(const struct bhi_spirv_target *target, uint32_t c
     return false;
 }
 
+/* The literal string in |room| words, or NULL: it does not end there. */
+static const char *literal(const uint32_t *at, size_t room) {
+    const char *text = (const char *)at;
+    return strnlen(text, room * sizeof *at) < room * sizeof *at ? text : NULL;
+}
+
+static bool extension_allowed(const struct bhi_spirv_target *target, const char *name,
+                              struct bhi_fault *fault) {
+    for (size_t i = 0; i < target->extension_count; i++) {
+        if (strcmp(target->extensions[i], name) == 0) {
+            return true;
+        }
+    }
+    char text[80];
+    bhi_text_sanitise(text, sizeof text, name, strlen(name));
+    bhi_fault_set(fault, BH_INVALID_KERNEL,
+                  "extension %s is not supported by this device, or not allowed (OpExtension): "
+                  "compile the kernel without it",
+                  text);
+    return false;
+}
+
+/* GLSL's functions, and what no driver executes. */
+static bool import_allowed(const char *name, struct bhi_fault *fault) {
+    if (strcmp(name, "GLSL.std.450") == 0 || strncmp(name, "NonSemantic.", 12) == 0 ||
+        strcmp(name, "OpenCL.DebugInfo.100") == 0) {
+        return true;
+    }
+    char text[80];
+    bhi_text_sanitise(text, sizeof text, name, strlen(name));
+    bhi_fault_set(fault, BH_INVALID_KERNEL,
+                  "the instruction set %s is not allowed (OpExtInstImport): only GLSL.std.450 and "
+                  "NonSemantic.* are; compile the kernel for Vulkan",
+                  text);
+    return false;
+}
+
 bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
                   const char *entry, struct bhi_fault *fault) {
     if (words < 5 || code[0] != SpvMagicNumber) {
@@ -130,8 +168,17 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
             }
             if (!capability_allowed(target, at[1])) {
                 bhi_fault_set(fault, BH_INVALID_KERNEL,
-                              "capability %s (%u) is not supported by this device",
+                              "capability %s (%u) is not supported by this device, or not "
+                              "allowed: compile the kernel without it",
                               bhi_capability_name(at[1]), at[1]);
+                return false;
+            }
+        } else if (op == SpvOpExtension && length >= 2 && literal(&at[1], length - 1) != NULL) {
+            if (!extension_allowed(target, literal(&at[1], length - 1), fault)) {
+                return false;
+            }
+        } else if (op == SpvOpExtInstImport && length >= 3 && literal(&at[2], length - 2) != NULL) {
+            if (!import_allowed(literal(&at[2], length - 2), fault)) {
                 return false;
             }
         } else if (op == SpvOpMemoryModel && length == 3 && at[1] != SpvAddressingModelLogical) {

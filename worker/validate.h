@@ -1,7 +1,7 @@
 /* Is this SPIR-V module one that we give to this device? SPIRV-Tools' rules for Vulkan, then ours:
- * an allow-list of capabilities (those that the device advertises and that were enabled; drivers
- * accept more than they can do, and then compute wrongly), no physical pointers, one entry point
- * of the given name for compute. */
+ * allow-lists of capabilities and of extensions (those that the device advertises and that were
+ * enabled; drivers accept more than they can do, and then compute wrongly), no physical pointers,
+ * one entry point of the given name for compute. docs/guard.md has the lists. */
 #ifndef BHI_VALIDATE_H
 #define BHI_VALIDATE_H
 
@@ -12,6 +12,8 @@ struct bhi_spirv_target {
     uint32_t api_version; /* as VK_MAKE_API_VERSION */
     const SpvCapability *capabilities;
     size_t capability_count;
+    const char *const *extensions; /* SPV_… */
+    size_t extension_count;
     bool scalar_block_layout;
     bool uniform_standard_layout;
     bool workgroup_scalar_layout;

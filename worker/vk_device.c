@@ -201,6 +201,10 @@ bool bhi_vk_device_init(struct bhi_vk_device *d, const struct bhi_backend_config
         .capability_count =
             bhi_vk_features_capabilities(&d->enabled, d->subgroup_operations, d->capabilities,
                                          sizeof d->capabilities / sizeof *d->capabilities),
+        .extensions = d->spirv_extensions,
+        .extension_count = bhi_vk_features_spirv_extensions(&d->enabled, d->spirv_extensions,
+                                                            sizeof d->spirv_extensions /
+                                                                sizeof *d->spirv_extensions),
         .scalar_block_layout = d->enabled.v12.scalarBlockLayout,
         .uniform_standard_layout = d->enabled.v12.uniformBufferStandardLayout,
         .workgroup_scalar_layout =

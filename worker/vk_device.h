@@ -38,6 +38,7 @@ struct bhi_vk_device {
     struct bhi_vk_features enabled;
     VkSubgroupFeatureFlags subgroup_operations; /* those that compute shaders may use */
     SpvCapability capabilities[64];             /* that kernels may declare */
+    const char *spirv_extensions[32];
     struct bhi_spirv_target target;
 };
 

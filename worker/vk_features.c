@@ -244,3 +244,40 @@ size_t bhi_vk_features_capabilities(const struct bhi_vk_features *f,
     }
     return count;
 }
+
+size_t bhi_vk_features_spirv_extensions(const struct bhi_vk_features *f, const char **out,
+                                        size_t capacity) {
+    const VkPhysicalDeviceShaderAtomicFloatFeaturesEXT *atomic = &f->atomic_float;
+    const struct {
+        bool has;
+        const char *name;
+    } table[] = {
+        /* Part of every device, or nothing that a device would see. */
+        {true, "SPV_KHR_storage_buffer_storage_class"},
+        {true, "SPV_KHR_device_group"},
+        {true, "SPV_KHR_non_semantic_info"},
+        {true, "SPV_KHR_relaxed_extended_instruction"},
+        {true, "SPV_KHR_no_integer_wrap_decoration"},
+        {true, "SPV_KHR_float_controls"}, /* its capabilities are not on the list */
+        {true, "SPV_GOOGLE_decorate_string"},
+        {true, "SPV_GOOGLE_hlsl_functionality1"},
+        {true, "SPV_GOOGLE_user_type"},
+        {f->v11.storageBuffer16BitAccess, "SPV_KHR_16bit_storage"},
+        {f->v12.storageBuffer8BitAccess, "SPV_KHR_8bit_storage"},
+        {f->v11.variablePointersStorageBuffer, "SPV_KHR_variable_pointers"},
+        {f->v12.vulkanMemoryModel, "SPV_KHR_vulkan_memory_model"},
+        {f->v13.shaderIntegerDotProduct, "SPV_KHR_integer_dot_product"},
+        {atomic->shaderBufferFloat32AtomicAdd || atomic->shaderSharedFloat32AtomicAdd ||
+             atomic->shaderBufferFloat64AtomicAdd || atomic->shaderSharedFloat64AtomicAdd,
+         "SPV_EXT_shader_atomic_float_add"},
+        {f->explicit_layout.workgroupMemoryExplicitLayout,
+         "SPV_KHR_workgroup_memory_explicit_layout"},
+    };
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof table / sizeof *table && count < capacity; i++) {
+        if (table[i].has) {
+            out[count++] = table[i].name;
+        }
+    }
+    return count;
+}

@@ -22,5 +22,8 @@ uint64_t bhi_vk_features_bits(const struct bhi_vk_features *features,
 size_t bhi_vk_features_capabilities(const struct bhi_vk_features *features,
                                     VkSubgroupFeatureFlags subgroup_operations, SpvCapability *out,
                                     size_t capacity);
+/* The allow-list of SPIR-V extensions, likewise. The names are constants. */
+size_t bhi_vk_features_spirv_extensions(const struct bhi_vk_features *features, const char **out,
+                                        size_t capacity);
 
 #endif

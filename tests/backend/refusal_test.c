@@ -71,8 +71,10 @@ static void kernels_out_of_scope(void **state) {
                    "capability ShaderClockKHR (5055) is not supported");
     refused_kernel(CODE(descriptor_array), "main", BH_INVALID_KERNEL,
                    "set 1 binding 2 (\"many\") is an array of buffers");
-    refused_kernel(CODE(image), "main", BH_INVALID_KERNEL,
-                   "set 1 binding 4 (\"picture\") is a storage image");
+    refused_kernel(
+        CODE(image), "main", BH_INVALID_KERNEL,
+        "set 1 binding 4 (\"picture\") is a storage image or texel buffer; storage images "
+        "and samplers are out of scope");
     refused_kernel(CODE(sampler), "main", BH_INVALID_KERNEL,
                    "set 0 binding 6 (\"lookup\") is a combined image sampler");
     refused_kernel(CODE(kind_clash), "main", BH_INVALID_KERNEL,

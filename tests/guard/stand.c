@@ -8,10 +8,18 @@
 #include <string.h>
 
 static SpvCapability everything[7000];
+static const char *const extensions[] = {"SPV_KHR_storage_buffer_storage_class",
+                                         "SPV_KHR_variable_pointers",
+                                         "SPV_KHR_vulkan_memory_model",
+                                         "SPV_KHR_8bit_storage",
+                                         "SPV_KHR_16bit_storage",
+                                         "SPV_KHR_non_semantic_info"};
 struct bhi_spirv_target stand_device = {
     .api_version = VK_API_VERSION_1_3,
     .capabilities = everything,
     .capability_count = 7000,
+    .extensions = extensions,
+    .extension_count = sizeof extensions / sizeof *extensions,
     .scalar_block_layout = true,
     .uniform_standard_layout = true,
     .workgroup_scalar_layout = true,

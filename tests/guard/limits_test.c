@@ -1,0 +1,500 @@
+/* Each limit of docs/guard.md: a module that is at it passes, one that is over it is refused with
+ * the limit's name, the value, the instruction and what to do. The modules are those of the table
+ * "what hostile kernels do", by size. */
+#include "stand.h"
+
+#include "guard_limits.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A module that grows word by word. */
+struct words {
+    uint32_t *at;
+    size_t count, room;
+    uint32_t bound;
+};
+
+static void put(struct words *w, uint32_t word) {
+    if (w->count == w->room) {
+        w->room = w->room * 2 + 1024;
+        w->at = realloc(w->at, w->room * sizeof *w->at);
+        assert_non_null(w->at);
+    }
+    w->at[w->count++] = word;
+}
+
+#define INS(w, op, ...)                                                                            \
+    put_ins(w, op, (const uint32_t[]){__VA_ARGS__},                                                \
+            sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+static void put_ins(struct words *w, SpvOp op, const uint32_t *operands, size_t count) {
+    put(w, (uint32_t)(count + 1) << SpvWordCountShift | op);
+    for (size_t i = 0; i < count; i++) {
+        put(w, operands[i]);
+    }
+}
+
+enum { VOID = 1, NOTHING, UINT, BOOL, ONE, YES, MAIN, FIRST };
+
+/* Up to the types; ids from FIRST on are free. */
+static struct words begin(void) {
+    struct words w = {.bound = FIRST};
+    for (int i = 0; i < 5; i++) {
+        put(&w, 0);
+    }
+    w.at[0] = SpvMagicNumber;
+    w.at[1] = 0x00010300;
+    INS(&w, SpvOpCapability, SpvCapabilityShader);
+    INS(&w, SpvOpMemoryModel, SpvAddressingModelLogical, SpvMemoryModelGLSL450);
+    INS(&w, SpvOpEntryPoint, SpvExecutionModelGLCompute, MAIN, 0x6e69616d, 0);
+    INS(&w, SpvOpExecutionMode, MAIN, SpvExecutionModeLocalSize, 1, 1, 1);
+    put(&w, 2u << SpvWordCountShift | SpvOpTypeVoid);
+    put(&w, VOID);
+    INS(&w, SpvOpTypeFunction, NOTHING, VOID);
+    INS(&w, SpvOpTypeInt, UINT, 32, 0);
+    put(&w, 2u << SpvWordCountShift | SpvOpTypeBool);
+    put(&w, BOOL);
+    INS(&w, SpvOpConstant, UINT, ONE, 1);
+    INS(&w, SpvOpConstantTrue, BOOL, YES);
+    return w;
+}
+
+static void open_function(struct words *w, uint32_t id) {
+    INS(w, SpvOpFunction, VOID, id, 0, NOTHING);
+    INS(w, SpvOpLabel, w->bound++);
+}
+
+static void close_function(struct words *w) {
+    put(w, 1u << SpvWordCountShift | SpvOpReturn);
+    put(w, 1u << SpvWordCountShift | SpvOpFunctionEnd);
+}
+
+/* Checks the words that are there, and frees them. |text| NULL: they must pass, and be valid. */
+static void check(struct words *w, const char *text) {
+    struct bhi_fault fault = {.status = BH_OK};
+    w->at[3] = w->bound;
+    if (text == NULL) {
+        if (!bhi_guard_limits(w->at, w->count, &fault) ||
+            !bhi_validate(&stand_device, w->at, w->count, "main", &fault) ||
+            !bhi_guard_limits_sizes(w->at, w->count, "main", NULL, 0, &fault)) {
+            fail_msg("refused: %s", fault.text);
+        }
+    } else {
+        if (bhi_guard_limits(w->at, w->count, &fault) &&
+            bhi_guard_limits_sizes(w->at, w->count, "main", NULL, 0, &fault)) {
+            fail_msg("not refused; expected \"%s\"", text);
+        }
+        if (fault.status != BH_LIMIT_EXCEEDED || strstr(fault.text, text) == NULL) {
+            fail_msg("expected \"%s\"; got %d \"%s\"", text, (int)fault.status, fault.text);
+        }
+    }
+    free(w->at);
+}
+
+/* -- words ---------------------------------------------------------------------------------- */
+
+static void size_of_the_module(void **state) {
+    (void)state;
+    struct words w = begin();
+    open_function(&w, MAIN);
+    close_function(&w);
+    while (w.count * 4 < BHI_LIMIT_MODULE_BYTES) {
+        put(&w, 1u << SpvWordCountShift | SpvOpNop);
+    }
+    put(&w, 1u << SpvWordCountShift | SpvOpNop);
+    check(&w, "bytes of the module: 4194308, the guard allows 4194304: split the kernel");
+}
+
+static void bound_of_ids(void **state) {
+    (void)state;
+    struct words w = begin();
+    open_function(&w, MAIN);
+    close_function(&w);
+    w.bound = BHI_LIMIT_ID_BOUND;
+    check(&w, NULL);
+    w = begin();
+    open_function(&w, MAIN);
+    close_function(&w);
+    w.bound = BHI_LIMIT_ID_BOUND + 1;
+    check(&w, "bound of ids (the module's header): 1048577, the guard allows 1048576");
+}
+
+static struct words many_types(uint32_t count) {
+    struct words w = begin();
+    for (uint32_t i = 4; i < count; i++) { /* begin() has four */
+        INS(&w, SpvOpTypeStruct, w.bound++, UINT);
+    }
+    open_function(&w, MAIN);
+    close_function(&w);
+    return w;
+}
+
+static void number_of_types(void **state) {
+    (void)state;
+    struct words w = many_types(BHI_LIMIT_TYPES);
+    check(&w, NULL);
+    w = many_types(BHI_LIMIT_TYPES + 1);
+    check(&w, "types: 16385 or more, the guard allows 16384 (instruction 16391, OpTypeStruct): "
+              "declare fewer");
+}
+
+static struct words nested_structs(uint32_t count) {
+    struct words w = begin();
+    uint32_t inner = UINT;
+    for (uint32_t i = 1; i < count; i++) { /* the uint is one */
+        INS(&w, SpvOpTypeStruct, w.bound, inner);
+        inner = w.bound++;
+    }
+    open_function(&w, MAIN);
+    close_function(&w);
+    return w;
+}
+
+static void nesting_of_types(void **state) {
+    (void)state;
+    struct words w = nested_structs(BHI_LIMIT_TYPE_NESTING);
+    check(&w, NULL);
+    w = nested_structs(BHI_LIMIT_TYPE_NESTING + 1);
+    check(&w, "types nested in each other: 65 or more, the guard allows 64");
+    w = nested_structs(400000); /* 4.8 MB: the module's size is what it runs into first */
+    check(&w, "bytes of the module");
+    w = nested_structs(300000);
+    check(&w, "types nested in each other: 65 or more");
+    /* The same through pointers and arrays. */
+    w = begin();
+    uint32_t inner = UINT;
+    for (uint32_t i = 0; i < 40; i++) {
+        INS(&w, SpvOpTypeArray, w.bound, inner, ONE);
+        INS(&w, SpvOpTypePointer, w.bound + 1, SpvStorageClassPrivate, w.bound);
+        inner = w.bound + 1;
+        w.bound += 2;
+    }
+    check(&w, "types nested in each other: 65 or more, the guard allows 64");
+}
+
+/* -- control flow --------------------------------------------------------------------------- */
+
+static struct words nested_ifs(uint32_t count, bool merges_first) {
+    struct words w = begin();
+    open_function(&w, MAIN);
+    const uint32_t first = w.bound;
+    w.bound += 2 * count; /* i: body first + 2i, merge first + 2i + 1 */
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t body = first + 2 * i, merge = body + 1;
+        INS(&w, SpvOpSelectionMerge, merge, 0);
+        INS(&w, SpvOpBranchConditional, YES, body, merge);
+        if (merges_first) { /* a merge block may stand before what is inside */
+            INS(&w, SpvOpLabel, merge);
+            if (i == 0) {
+                put(&w, 1u << SpvWordCountShift | SpvOpReturn);
+            } else {
+                INS(&w, SpvOpBranch, merge - 2);
+            }
+        }
+        INS(&w, SpvOpLabel, body);
+    }
+    for (uint32_t i = count; !merges_first && i-- > 0;) {
+        INS(&w, SpvOpBranch, first + 2 * i + 1);
+        INS(&w, SpvOpLabel, first + 2 * i + 1);
+    }
+    if (merges_first) {
+        INS(&w, SpvOpBranch, first + 2 * count - 1);
+        put(&w, 1u << SpvWordCountShift | SpvOpFunctionEnd);
+    } else {
+        close_function(&w);
+    }
+    return w;
+}
+
+static void nesting_of_control_flow(void **state) {
+    (void)state;
+    for (int order = 0; order < 2; order++) {
+        struct words w = nested_ifs(BHI_LIMIT_CONTROL_NESTING, order == 1);
+        check(&w, NULL);
+        w = nested_ifs(BHI_LIMIT_CONTROL_NESTING + 1, order == 1);
+        check(&w, "ifs, switches and loops nested in each other: 257 or more, the guard allows "
+                  "256 (instruction ");
+        w = nested_ifs(5000, order == 1);
+        check(&w, "OpSelectionMerge): split the kernel into functions");
+        w = nested_ifs(20000, order == 1);
+        check(&w, "OpSelectionMerge): split the kernel into functions");
+    }
+    /* One after the other they nest in nothing. */
+    struct words w = begin();
+    open_function(&w, MAIN);
+    for (uint32_t i = 0; i < 2000; i++) {
+        INS(&w, SpvOpSelectionMerge, w.bound + 1, 0);
+        INS(&w, SpvOpBranchConditional, YES, w.bound, w.bound + 1);
+        INS(&w, SpvOpLabel, w.bound);
+        INS(&w, SpvOpBranch, w.bound + 1);
+        INS(&w, SpvOpLabel, w.bound + 1);
+        w.bound += 2;
+    }
+    close_function(&w);
+    check(&w, NULL);
+}
+
+static struct words nested_loops(uint32_t count) {
+    struct words w = begin();
+    open_function(&w, MAIN);
+    const uint32_t first = w.bound;
+    w.bound += 4 * count; /* header, body, continue, merge */
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t header = first + 4 * i;
+        INS(&w, SpvOpBranch, header);
+        INS(&w, SpvOpLabel, header);
+        INS(&w, SpvOpLoopMerge, header + 3, header + 2, 0);
+        INS(&w, SpvOpBranchConditional, YES, header + 1, header + 3);
+        INS(&w, SpvOpLabel, header + 1);
+    }
+    for (uint32_t i = count; i-- > 0;) {
+        const uint32_t header = first + 4 * i;
+        INS(&w, SpvOpBranch, header + 2);
+        INS(&w, SpvOpLabel, header + 2);
+        INS(&w, SpvOpBranch, header);
+        INS(&w, SpvOpLabel, header + 3);
+    }
+    close_function(&w);
+    return w;
+}
+
+static void nesting_of_loops(void **state) {
+    (void)state;
+    struct words w = nested_loops(BHI_LIMIT_CONTROL_NESTING);
+    check(&w, NULL);
+    w = nested_loops(BHI_LIMIT_CONTROL_NESTING + 1);
+    check(&w, "257 or more, the guard allows 256 (instruction ");
+}
+
+/* Function i calls function i + 1 |times| times. */
+static struct words call_chain(uint32_t functions, uint32_t times) {
+    struct words w = begin();
+    const uint32_t first = w.bound;
+    w.bound += functions;
+    for (uint32_t i = 0; i < functions; i++) {
+        open_function(&w, i == 0 ? MAIN : first + i);
+        for (uint32_t t = 0; i + 1 < functions && t < times; t++) {
+            INS(&w, SpvOpFunctionCall, VOID, w.bound++, first + i + 1);
+        }
+        close_function(&w);
+    }
+    return w;
+}
+
+static void calls(void **state) {
+    (void)state;
+    struct words w = call_chain(BHI_LIMIT_CALL_NESTING, 1);
+    check(&w, NULL);
+    w = call_chain(BHI_LIMIT_CALL_NESTING + 2, 1);
+    check(&w, "calls nested in each other: more than 64, which the guard allows");
+    /* Without loops, and yet 2^30 times as long. */
+    w = call_chain(15, 2);
+    check(&w, NULL);
+    w = call_chain(31, 2);
+    check(&w, "instructions once calls are inlined: more than 1048576, which the guard allows "
+              "(OpFunction %");
+    /* Recursion is the validator's to refuse, but the walk has to end. */
+    w = begin();
+    open_function(&w, MAIN);
+    INS(&w, SpvOpFunctionCall, VOID, w.bound++, MAIN);
+    close_function(&w);
+    check(&w, "calls nested in each other: more than 64, which the guard allows, or recursion");
+}
+
+/* -- sizes ---------------------------------------------------------------------------------- */
+
+static uint32_t array_type(struct words *w, uint32_t element, uint32_t length) {
+    INS(w, SpvOpConstant, UINT, w->bound, length);
+    INS(w, SpvOpTypeArray, w->bound + 1, element, w->bound);
+    w->bound += 2;
+    return w->bound - 1;
+}
+
+enum how { PLAIN, INITIALISED, STORED, COPIED };
+
+/* A private variable of |length| uints. */
+static struct words variable(uint32_t length, enum how how, uint32_t count) {
+    struct words w = begin();
+    const uint32_t type = array_type(&w, UINT, length), pointer = w.bound++, null = w.bound++;
+    INS(&w, SpvOpTypePointer, pointer, SpvStorageClassPrivate, type);
+    INS(&w, SpvOpConstantNull, type, null);
+    const uint32_t first = w.bound;
+    for (uint32_t i = 0; i < count; i++) {
+        if (how == INITIALISED) {
+            INS(&w, SpvOpVariable, pointer, w.bound++, SpvStorageClassPrivate, null);
+        } else {
+            INS(&w, SpvOpVariable, pointer, w.bound++, SpvStorageClassPrivate);
+        }
+    }
+    open_function(&w, MAIN);
+    if (how == STORED) {
+        INS(&w, SpvOpStore, first, null);
+    } else if (how == COPIED) {
+        INS(&w, SpvOpCopyMemory, first, first + 1);
+    }
+    close_function(&w);
+    return w;
+}
+
+static void variables(void **state) {
+    (void)state;
+    struct words w = variable(BHI_LIMIT_VARIABLE, PLAIN, 4);
+    check(&w, NULL);
+    w = variable(BHI_LIMIT_VARIABLE + 1, PLAIN, 1);
+    check(&w, "scalars in a variable of each invocation: 16385, the guard allows 16384 "
+              "(instruction ");
+    w = variable(BHI_LIMIT_VARIABLE, PLAIN, 5);
+    check(&w, "scalars in the variables of each invocation: 81920, the guard allows 65536");
+    w = variable(BHI_LIMIT_INITIALISED, INITIALISED, 1);
+    check(&w, NULL);
+    w = variable(BHI_LIMIT_INITIALISED + 1, INITIALISED, 1);
+    check(&w, "scalars in a variable with an initialiser: 4097, the guard allows 4096");
+}
+
+/* A struct of arrays of arrays with 2^30 elements, in a few lines. */
+static void a_value_of_billions(void **state) {
+    (void)state;
+    struct words w = begin();
+    uint32_t type = UINT;
+    for (int i = 0; i < 8; i++) {
+        type = array_type(&w, type, 1u << 30); /* 2^240 in the end */
+    }
+    INS(&w, SpvOpTypePointer, w.bound, SpvStorageClassPrivate, type);
+    INS(&w, SpvOpVariable, w.bound, w.bound + 1, SpvStorageClassPrivate);
+    w.bound += 2;
+    open_function(&w, MAIN);
+    close_function(&w);
+    check(&w, "scalars in a variable of each invocation: at least 18446744073709551615");
+}
+
+static void values(void **state) {
+    (void)state;
+    /* Shared memory: the variable has the device's limit, a value of its type has ours. */
+    for (int how = 0; how < 2; how++) {
+        struct words w = begin();
+        const uint32_t type = array_type(&w, UINT, BHI_LIMIT_VALUE + (how == 1));
+        const uint32_t pointer = w.bound, null = pointer + 1, shared = pointer + 2;
+        w.bound += 3;
+        INS(&w, SpvOpTypePointer, pointer, SpvStorageClassWorkgroup, type);
+        INS(&w, SpvOpConstantNull, type, null);
+        INS(&w, SpvOpVariable, pointer, shared, SpvStorageClassWorkgroup);
+        open_function(&w, MAIN);
+        INS(&w, SpvOpStore, shared, null);
+        close_function(&w);
+        check(&w, how == 1 ? "scalars in one value: 16385, the guard allows 16384 (instruction "
+                           : NULL);
+    }
+    struct words w = begin();
+    const uint32_t type = array_type(&w, UINT, BHI_LIMIT_VALUE + 1), pointer = w.bound;
+    INS(&w, SpvOpTypePointer, pointer, SpvStorageClassWorkgroup, type);
+    INS(&w, SpvOpVariable, pointer, pointer + 1, SpvStorageClassWorkgroup);
+    INS(&w, SpvOpVariable, pointer, pointer + 2, SpvStorageClassWorkgroup);
+    w.bound += 4;
+    open_function(&w, MAIN);
+    INS(&w, SpvOpCopyMemory, pointer + 1, pointer + 2);
+    INS(&w, SpvOpLoad, type, pointer + 3, pointer + 1);
+    close_function(&w);
+    check(&w, "OpCopyMemory %");
+}
+
+/* The length of an array with specialization constants. */
+static void lengths(void **state) {
+    (void)state;
+    static const char format[] = "OpCapability Shader\n"
+                                 "OpMemoryModel Logical GLSL450\n"
+                                 "OpEntryPoint GLCompute %%main \"main\"\n"
+                                 "OpExecutionMode %%main LocalSize 1 1 1\n"
+                                 "OpDecorate %%n SpecId 3\n"
+                                 "%%void = OpTypeVoid\n"
+                                 "%%fn = OpTypeFunction %%void\n"
+                                 "%%uint = OpTypeInt 32 0\n"
+                                 "%%v3 = OpTypeVector %%uint 3\n"
+                                 "%%two = OpConstant %%uint 2\n"
+                                 "%%n = OpSpecConstant %%uint 8\n"
+                                 "%%size = OpSpecConstantComposite %%v3 %%two %%n %%two\n"
+                                 "%%length = OpSpecConstantOp %%uint %s\n"
+                                 "%%array = OpTypeArray %%uint %%length\n"
+                                 "%%pointer = OpTypePointer Private %%array\n"
+                                 "%%v = OpVariable %%pointer Private\n"
+                                 "%%main = OpFunction %%void None %%fn\n"
+                                 "%%start = OpLabel\n"
+                                 "OpReturn\n"
+                                 "OpFunctionEnd\n";
+    static const struct {
+        const char *length;
+        uint32_t n;
+        bh_status status;
+        const char *text;
+    } cases[] = {
+        {"IMul %n %two", 8192, BH_OK, ""},
+        {"IMul %n %two", 8193, BH_LIMIT_EXCEEDED, "16386, the guard allows 16384"},
+        {"IMul %n %two", 0, BH_INVALID_KERNEL, "the length of an array is 0 with these"},
+        {"CompositeExtract %size 1", 16384, BH_OK, ""},
+        {"CompositeExtract %size 1", 16385, BH_LIMIT_EXCEEDED, "16385, the guard allows 16384"},
+        {"UDiv %two %n", 0, BH_INVALID_KERNEL, "can be computed here (instruction "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[2048];
+        snprintf(text, sizeof text, format, cases[i].length);
+        text[sizeof text - 1] = '\0';
+        struct stand_module module = stand_assemble(text, 3);
+        const struct bhi_spec_constant constant = {3, 4, cases[i].n};
+        struct bhi_fault fault = {.status = BH_OK};
+        assert_true(bhi_validate(&stand_device, module.code, module.words, "main", &fault));
+        bhi_guard_limits_sizes(module.code, module.words, "main", &constant, 1, &fault);
+        if (fault.status != cases[i].status || strstr(fault.text, cases[i].text) == NULL) {
+            fail_msg("%s: %d \"%s\"", cases[i].length, (int)fault.status, fault.text);
+        }
+        stand_free(&module);
+    }
+}
+
+/* -- what is not even a module -------------------------------------------------------------- */
+
+static void malformed_words(void **state) {
+    (void)state;
+    struct words w = nested_loops(4);
+    const uint32_t *code = w.at;
+    w.at[3] = w.bound;
+    for (size_t words = 0; words < w.count; words++) {
+        /* Memory of exactly the size, so that a sanitizer sees a read beyond it. */
+        uint32_t *copy = malloc(words * 4 + 1);
+        struct bhi_fault fault;
+        memcpy(copy, code, words * 4);
+        assert_true(bhi_guard_limits(copy, words, &fault));
+        free(copy);
+    }
+    unsigned seed = 7;
+    for (int turn = 0; turn < 20000; turn++) {
+        uint32_t *copy = malloc(w.count * 4);
+        struct bhi_fault fault = {.status = BH_OK};
+        memcpy(copy, code, w.count * 4);
+        for (int changes = 0; changes < 3; changes++) {
+            uint32_t *at = &copy[3 + (size_t)rand_r(&seed) % (w.count - 3)];
+            *at = rand_r(&seed) % 2 ? *at ^ 1u << rand_r(&seed) % 32 : (uint32_t)rand_r(&seed) % 64;
+        }
+        assert_true(bhi_guard_limits(copy, w.count, &fault) == (fault.status == BH_OK));
+        free(copy);
+    }
+    free(w.at);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(size_of_the_module),
+        cmocka_unit_test(bound_of_ids),
+        cmocka_unit_test(number_of_types),
+        cmocka_unit_test(nesting_of_types),
+        cmocka_unit_test(nesting_of_control_flow),
+        cmocka_unit_test(nesting_of_loops),
+        cmocka_unit_test(calls),
+        cmocka_unit_test(variables),
+        cmocka_unit_test(a_value_of_billions),
+        cmocka_unit_test(values),
+        cmocka_unit_test(lengths),
+        cmocka_unit_test(malformed_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

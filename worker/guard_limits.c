@@ -1,0 +1,272 @@
+#include "guard_limits.h"
+
+#include "spirv_tools.h"
+#include "vk_fault.h"
+
+#include <bulkhead/bulkhead.h>
+#include <spirv/unified1/spirv.h>
+#include <stdlib.h>
+
+struct call {
+    uint32_t caller, callee;
+};
+
+struct walk {
+    const uint32_t *code;
+    size_t words;
+    uint32_t bound;
+    struct bhi_fault *fault;
+    /* Of a type: how deep it nests; of a block: in how many constructs it stands. An id is one or
+     * the other, or malformed. */
+    uint16_t *depth;
+    bool *fixed;       /* the block's depth follows from a merge instruction: final */
+    uint64_t *inlined; /* of a function: its instructions, later with those that it calls */
+    struct call *calls;
+    size_t call_count;
+    uint32_t types;
+    /* The function and the block that the walk is in. */
+    uint32_t function, block;
+    uint32_t merge; /* of the block, 0: none */
+};
+
+static bool exceeds(struct walk *w, uint64_t value, uint64_t limit, size_t number, SpvOp op,
+                    const char *what, const char *remedy) {
+    if (value <= limit) {
+        return false;
+    }
+    bhi_fault_set(w->fault, BH_LIMIT_EXCEEDED,
+                  "%s: %llu or more, the guard allows %llu (instruction %zu, Op%s): %s", what,
+                  (unsigned long long)value, (unsigned long long)limit, number,
+                  spvOpcodeString((uint32_t)op), remedy);
+    return true;
+}
+
+static void raise_to(struct walk *w, uint32_t id, uint32_t depth) {
+    if (id < w->bound && w->depth[id] < depth) {
+        w->depth[id] = (uint16_t)depth;
+    }
+}
+
+/* Types stand before what uses them, so one pass finds their depths. */
+static bool take_type(struct walk *w, const uint32_t *at, size_t length, size_t number, SpvOp op) {
+    size_t end = length;
+    switch (op) {
+    case SpvOpTypeVector:
+    case SpvOpTypeMatrix:
+    case SpvOpTypeArray:
+    case SpvOpTypeRuntimeArray:
+        end = 3;
+        break;
+    case SpvOpTypePointer:
+        end = 4;
+        break;
+    case SpvOpTypeStruct:
+    case SpvOpTypeFunction:
+        break;
+    default:
+        end = 2;
+        break;
+    }
+    uint32_t inner = 0;
+    for (size_t i = op == SpvOpTypePointer ? 3 : 2; i < end && i < length; i++) {
+        if (at[i] < w->bound && w->depth[at[i]] > inner) {
+            inner = w->depth[at[i]];
+        }
+    }
+    if (length > 1) {
+        raise_to(w, at[1], inner + 1);
+    }
+    w->types++;
+    return !exceeds(w, w->types, BHI_LIMIT_TYPES, number, op, "types", "declare fewer types") &&
+           !exceeds(w, inner + 1u, BHI_LIMIT_TYPE_NESTING, number, op, "types nested in each other",
+                    "flatten the type");
+}
+
+/* A block is as deep as the branch that leads to it: one deeper than a header, unless it is the
+ * header's merge block. In a valid module the blocks that this needs come first. */
+static void reach(struct walk *w, uint32_t label) {
+    if (label < w->bound && !w->fixed[label] && w->block < w->bound) {
+        raise_to(w, label, w->depth[w->block] + (w->merge != 0 ? 1u : 0u));
+    }
+}
+
+static void settle(struct walk *w, uint32_t label, uint32_t depth) {
+    if (label < w->bound) {
+        w->fixed[label] = true;
+        w->depth[label] = (uint16_t)depth;
+    }
+}
+
+static bool take_branch(struct walk *w, const uint32_t *at, size_t length, size_t number,
+                        SpvOp op) {
+    const uint32_t here = w->block < w->bound ? w->depth[w->block] : 0;
+    switch (op) {
+    case SpvOpSelectionMerge:
+    case SpvOpLoopMerge:
+        if (length >= 3) {
+            w->merge = at[1];
+            settle(w, at[1], here);
+            if (op == SpvOpLoopMerge) {
+                settle(w, at[2], here + 1);
+            }
+        }
+        return !exceeds(w, here + 1u, BHI_LIMIT_CONTROL_NESTING, number, op,
+                        "ifs, switches and loops nested in each other",
+                        "split the kernel into functions, or flatten the chain");
+    case SpvOpBranch:
+        if (length >= 2) {
+            reach(w, at[1]);
+        }
+        return true;
+    case SpvOpBranchConditional:
+        for (size_t i = 2; i < 4 && i < length; i++) {
+            reach(w, at[i]);
+        }
+        return true;
+    case SpvOpSwitch:
+        /* Literals may be two words long; a literal taken for a label raises a block's depth at
+         * most to what a case of this switch has. */
+        for (size_t i = 2; i < length; i++) {
+            reach(w, at[i]);
+        }
+        return true;
+    default:
+        return true;
+    }
+}
+
+static bool is_type(SpvOp op) {
+    return (op >= SpvOpTypeVoid && op <= SpvOpTypePipe) || op == SpvOpTypeForwardPointer;
+}
+
+static bool take(struct walk *w, const uint32_t *at, size_t length, size_t number) {
+    const SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+    if (op == SpvOpFunction) {
+        w->function = length > 2 && at[2] < w->bound ? at[2] : 0;
+    } else if (op == SpvOpLabel) {
+        w->block = length > 1 ? at[1] : 0;
+        w->merge = 0;
+    } else if (op == SpvOpFunctionCall && length > 3 && at[3] < w->bound) {
+        w->calls[w->call_count++] = (struct call){w->function, at[3]};
+    }
+    w->inlined[w->function]++;
+    return is_type(op) ? take_type(w, at, length, number, op)
+                       : take_branch(w, at, length, number, op);
+}
+
+/* Instructions with all calls inlined. A round follows calls one level further down: that it goes
+ * on changing is either deep nesting or recursion, and neither is for us. */
+static bool inlines(struct walk *w) {
+    uint64_t *own = w->inlined;
+    uint64_t *total = calloc(2 * (size_t)w->bound, sizeof *total);
+    if (total == NULL) {
+        bhi_fault_set(w->fault, BH_OUT_OF_HOST_MEMORY, "out of memory while checking the kernel");
+        return false;
+    }
+    uint64_t *next = total + w->bound;
+    bool ok = true, changed = w->call_count > 0;
+    for (uint32_t id = 0; id < w->bound; id++) {
+        total[id] = own[id];
+    }
+    for (uint32_t round = 0; ok && changed; round++) {
+        changed = false;
+        for (size_t i = 0; i < w->call_count; i++) {
+            next[w->calls[i].caller] = own[w->calls[i].caller];
+        }
+        for (size_t i = 0; i < w->call_count; i++) {
+            const struct call *c = &w->calls[i];
+            next[c->caller] += total[c->callee];
+            if (next[c->caller] > BHI_LIMIT_INLINED) {
+                bhi_fault_set(w->fault, BH_LIMIT_EXCEEDED,
+                              "instructions once calls are inlined: more than %u, which the guard "
+                              "allows (OpFunction %%%u): call less, or loop instead",
+                              BHI_LIMIT_INLINED, c->caller);
+                ok = false;
+                break;
+            }
+        }
+        for (size_t i = 0; ok && i < w->call_count; i++) {
+            const uint32_t caller = w->calls[i].caller;
+            changed |= total[caller] != next[caller];
+            total[caller] = next[caller];
+        }
+        if (ok && changed && round >= BHI_LIMIT_CALL_NESTING) {
+            bhi_fault_set(w->fault, BH_LIMIT_EXCEEDED,
+                          "calls nested in each other: more than %u, which the guard allows, or "
+                          "recursion (OpFunctionCall): inline some of them",
+                          BHI_LIMIT_CALL_NESTING);
+            ok = false;
+        }
+    }
+    free(total);
+    return ok;
+}
+
+static bool walk_module(struct walk *w) {
+    size_t number = 0;
+    for (size_t i = 5; i < w->words;) {
+        const size_t length = w->code[i] >> SpvWordCountShift;
+        if (length == 0 || length > w->words - i) {
+            return true; /* the validator says it better */
+        }
+        if (!take(w, &w->code[i], length, ++number)) {
+            return false;
+        }
+        i += length;
+    }
+    if (w->call_count > 0) {
+        return inlines(w);
+    }
+    return true;
+}
+
+static size_t count_calls(const uint32_t *code, size_t words) {
+    size_t count = 0;
+    for (size_t i = 5; i < words;) {
+        const size_t length = code[i] >> SpvWordCountShift;
+        if (length == 0 || length > words - i) {
+            break;
+        }
+        count += (code[i] & SpvOpCodeMask) == SpvOpFunctionCall;
+        i += length;
+    }
+    return count;
+}
+
+bool bhi_guard_limits(const uint32_t *code, size_t words, struct bhi_fault *fault) {
+    struct walk w = {.code = code, .words = words, .fault = fault};
+    if (words * sizeof *code > BHI_LIMIT_MODULE_BYTES) {
+        bhi_fault_set(fault, BH_LIMIT_EXCEEDED,
+                      "bytes of the module: %zu, the guard allows %u: split the kernel, or strip "
+                      "its debug information (spirv-opt --strip-debug)",
+                      words * sizeof *code, BHI_LIMIT_MODULE_BYTES);
+        return false;
+    }
+    if (words < 5) {
+        return true;
+    }
+    w.bound = code[3];
+    if (w.bound > BHI_LIMIT_ID_BOUND) {
+        bhi_fault_set(fault, BH_LIMIT_EXCEEDED,
+                      "bound of ids (the module's header): %u, the guard allows %u: number them "
+                      "anew (spirv-opt --compact-ids)",
+                      w.bound, BHI_LIMIT_ID_BOUND);
+        return false;
+    }
+    const size_t ids = w.bound > 0 ? w.bound : 1, calls = count_calls(code, words);
+    w.depth = calloc(ids, sizeof *w.depth);
+    w.fixed = calloc(ids, sizeof *w.fixed);
+    w.inlined = calloc(ids, sizeof *w.inlined);
+    w.calls = calloc(calls > 0 ? calls : 1, sizeof *w.calls);
+    bool ok = w.depth != NULL && w.fixed != NULL && w.inlined != NULL && w.calls != NULL;
+    if (!ok) {
+        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while checking the kernel");
+    } else {
+        ok = walk_module(&w);
+    }
+    free(w.depth);
+    free(w.fixed);
+    free(w.inlined);
+    free(w.calls);
+    return ok;
+}

@@ -1,0 +1,161 @@
+/* Sizes, in scalars. A module of a few lines can name a type of 2^30 elements, and compilers take a
+ * value or a variable of it apart one by one. */
+#define SPV_ENABLE_UTILITY_CODE /* SpvHasResultAndType */
+#include "guard_limits.h"
+
+#include "module.h"
+#include "spirv_tools.h"
+#include "vk_fault.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdlib.h>
+
+struct sizes {
+    const struct bhi_module *module;
+    struct bhi_fault *fault;
+    uint64_t *scalars;  /* by id of a type: in a value of it; UINT64_MAX: more than fit */
+    uint32_t *types;    /* by id of a value: its type */
+    uint32_t *pointees; /* by id of a type: what it points to; 0: it is no pointer */
+    uint64_t variables; /* scalars in all Function and Private variables */
+    bool inside;        /* a function */
+    size_t number;
+};
+
+static uint64_t times(uint64_t a, uint64_t b) {
+    uint64_t result;
+    return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
+}
+
+static bool exceeds(const struct sizes *s, SpvOp op, uint32_t id, uint64_t value, uint64_t limit,
+                    const char *what, const char *remedy) {
+    if (value <= limit) {
+        return false;
+    }
+    bhi_fault_set(s->fault, BH_LIMIT_EXCEEDED,
+                  "%s: %s%llu, the guard allows %llu (instruction %zu, Op%s %%%u): %s", what,
+                  value == UINT64_MAX ? "at least " : "", (unsigned long long)value,
+                  (unsigned long long)limit, s->number, spvOpcodeString((uint32_t)op), id, remedy);
+    return true;
+}
+
+static bool take_type(struct sizes *s, const uint32_t *at, size_t length, SpvOp op) {
+    uint64_t *out = &s->scalars[at[1]];
+    uint64_t count;
+    switch (op) {
+    case SpvOpTypeBool:
+    case SpvOpTypeInt:
+    case SpvOpTypeFloat:
+        *out = 1;
+        return true;
+    case SpvOpTypeVector:
+    case SpvOpTypeMatrix:
+        *out = times(s->scalars[at[2]], at[3]);
+        return true;
+    case SpvOpTypeArray:
+        if (!bhi_module_constant(s->module, at[3], &count)) {
+            bhi_fault_set(s->fault, BH_INVALID_KERNEL,
+                          "the length of an array is not a constant that can be computed here "
+                          "(instruction %zu, OpTypeArray %%%u): write it as a literal or a "
+                          "specialization constant",
+                          s->number, at[1]);
+            return false;
+        }
+        if (count == 0) {
+            bhi_fault_set(s->fault, BH_INVALID_KERNEL,
+                          "the length of an array is 0 with these specialization constants "
+                          "(instruction %zu, OpTypeArray %%%u): give others",
+                          s->number, at[1]);
+            return false;
+        }
+        *out = times(s->scalars[at[2]], count);
+        return true;
+    case SpvOpTypeStruct:
+        for (size_t i = 2; i < length; i++) {
+            if (__builtin_add_overflow(*out, s->scalars[at[i]], out)) {
+                *out = UINT64_MAX;
+            }
+        }
+        return true;
+    case SpvOpTypePointer:
+        s->pointees[at[1]] = at[3];
+        return true;
+    default:
+        return true;
+    }
+}
+
+static bool take_variable(struct sizes *s, const uint32_t *at, size_t length) {
+    if (at[3] != SpvStorageClassFunction && at[3] != SpvStorageClassPrivate) {
+        return true; /* shared memory has the device's limit */
+    }
+    const uint64_t count = s->scalars[s->pointees[at[1]]];
+    if (exceeds(s, SpvOpVariable, at[2], count, BHI_LIMIT_VARIABLE,
+                "scalars in a variable of each invocation", "keep the array in a buffer")) {
+        return false;
+    }
+    s->variables += count;
+    return !exceeds(s, SpvOpVariable, at[2], s->variables, BHI_LIMIT_VARIABLES,
+                    "scalars in the variables of each invocation", "keep arrays in a buffer") &&
+           (length < 5 ||
+            !exceeds(s, SpvOpVariable, at[2], count, BHI_LIMIT_INITIALISED,
+                     "scalars in a variable with an initialiser", "keep the table in a buffer"));
+}
+
+static bool value_fits(const struct sizes *s, SpvOp op, uint32_t id, uint32_t type) {
+    return !exceeds(s, op, id, s->scalars[type], BHI_LIMIT_VALUE, "scalars in one value",
+                    "load, store and pass elements instead of the whole");
+}
+
+/* A null constant is no matter until it is used: shared memory may well be zeroed by one. */
+static bool take_use(const struct sizes *s, const uint32_t *at, SpvOp op) {
+    switch (op) {
+    case SpvOpStore:
+        return value_fits(s, op, at[2], s->types[at[2]]);
+    case SpvOpCopyMemory:
+        return value_fits(s, op, at[1], s->pointees[s->types[at[1]]]);
+    default:
+        return true;
+    }
+}
+
+static bool take(struct sizes *s, const uint32_t *at) {
+    const size_t length = at[0] >> SpvWordCountShift;
+    const SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+    bool has_result = false, has_type = false;
+    SpvHasResultAndType(op, &has_result, &has_type);
+    s->inside |= op == SpvOpFunction;
+    if (!has_type) {
+        return has_result && !s->inside ? take_type(s, at, length, op) : take_use(s, at, op);
+    }
+    s->types[at[2]] = at[1];
+    if (op == SpvOpVariable) {
+        return take_variable(s, at, length);
+    }
+    return (op == SpvOpConstantNull && !s->inside) || value_fits(s, op, at[2], at[1]);
+}
+
+bool bhi_guard_limits_sizes(const uint32_t *code, size_t words, const char *entry,
+                            const struct bhi_spec_constant *constants, uint32_t constant_count,
+                            struct bhi_fault *fault) {
+    struct bhi_module module;
+    if (!bhi_module_init(&module, code, words, entry, constants, constant_count, fault)) {
+        return false;
+    }
+    struct sizes s = {.module = &module, .fault = fault};
+    s.scalars = calloc(module.bound, sizeof *s.scalars);
+    s.types = calloc(module.bound, sizeof *s.types);
+    s.pointees = calloc(module.bound, sizeof *s.pointees);
+    bool ok = s.scalars != NULL && s.types != NULL && s.pointees != NULL;
+    if (!ok) {
+        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while checking the kernel");
+    }
+    for (size_t i = 5; ok && i < words; i += code[i] >> SpvWordCountShift) {
+        s.number++;
+        ok = take(&s, &code[i]);
+    }
+    free(s.scalars);
+    free(s.types);
+    free(s.pointees);
+    bhi_module_fini(&module);
+    return ok;
+}
