@@ -130,7 +130,6 @@ static int64_t sign_extend(uint64_t value, uint32_t bits) {
 static bool evaluate(const struct bhi_module *module, uint32_t id, unsigned *budget,
                      uint64_t *out_value);
 
-<<<<<<< HEAD
 /* OpSpecConstantOp CompositeExtract of a composite of constants: gl_WorkGroupSize.x. */
 static bool evaluate_member(const struct bhi_module *module, const uint32_t *at, unsigned *budget,
                             uint64_t *out_value) {
@@ -146,30 +145,6 @@ static bool evaluate_member(const struct bhi_module *module, const uint32_t *at,
         part = whole[3 + at[i]];
     }
     return evaluate(module, part, budget, out_value);
-=======
-/* A part of a composite constant, as an array as long as the workgroup has it. */
-static bool evaluate_extract(const struct bhi_module *module, const uint32_t *at, unsigned *budget,
-                             uint64_t *out_value) {
-    const size_t length = at[0] >> SpvWordCountShift;
-    uint32_t id = at[4];
-    for (size_t i = 5; i < length; i++) {
-        const uint32_t *composite = definition(module, id);
-        if (composite == NULL) {
-            return false;
-        }
-        const SpvOp op = opcode(composite);
-        if (op == SpvOpConstantNull) {
-            *out_value = 0;
-            return true;
-        }
-        if ((op != SpvOpConstantComposite && op != SpvOpSpecConstantComposite) ||
-            at[i] >= (composite[0] >> SpvWordCountShift) - 3) {
-            return false;
-        }
-        id = composite[3 + at[i]];
-    }
-    return length > 5 && evaluate(module, id, budget, out_value);
->>>>>>> 7162eb2 (guard: limits, an allow-list of extensions)
 }
 
 /* OpSpecConstantOp on integers: what compilers emit for sizes. */
@@ -178,13 +153,8 @@ static bool evaluate_op(const struct bhi_module *module, const uint32_t *at, uns
     const uint32_t bits = scalar_bits(module, at[1]);
     const size_t operands = (at[0] >> SpvWordCountShift) - 4;
     uint64_t v[3] = {0};
-<<<<<<< HEAD
     if (at[3] == SpvOpCompositeExtract) {
         return bits != 0 && operands > 0 && evaluate_member(module, at, budget, out_value);
-=======
-    if ((SpvOp)at[3] == SpvOpCompositeExtract) {
-        return bits != 0 && evaluate_extract(module, at, budget, out_value);
->>>>>>> 7162eb2 (guard: limits, an allow-list of extensions)
     }
     if (bits == 0 || operands == 0 || operands > 3) {
         return false;
