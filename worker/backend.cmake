@@ -32,8 +32,10 @@ set(backend_sources
     guard_limits.c
     guard_limits_sizes.c
     guard_locals.c
+    guard_lower.c
     guard_loops.c
     guard_poll.c
+    guard_purity.c
     guard_trips.c
     guard_values.c
     guard_words.c

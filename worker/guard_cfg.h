@@ -13,6 +13,8 @@ enum bhi_loop_fate {
     BHI_LOOP_POLLED,  /* a poll in its header */
 };
 
+struct bhi_exit; /* guard_induction.h */
+
 struct bhi_loop {
     struct bhi_block *header, *merge, *cont, *latch;
     struct bhi_loop *parent; /* next outer one */
@@ -20,7 +22,8 @@ struct bhi_loop {
     bool unbounded;          /* has a loop in it that is not ALONE */
     bool calls;              /* has a call in it (in no inner loop) of a function that polls */
     enum bhi_loop_fate fate;
-    uint64_t trips;  /* of an ALONE one: how often its header runs, at most */
+    struct bhi_exit *exit; /* of a LOWERED one: its only exit */
+    uint64_t trips;        /* of an ALONE one: how often its header runs, at most */
     uint64_t weight; /* what one iteration stands for: 1 and what runs inside unpolled; saturates */
 };
 

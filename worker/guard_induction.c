@@ -180,8 +180,7 @@ static SpvOp mirrored(SpvOp op) {
     }
 }
 
-/* SpvOpNop: no comparison of integers. */
-static SpvOp negated(SpvOp op) {
+SpvOp bhi_comparison_negated(SpvOp op) {
     switch (op) {
     case SpvOpIEqual:
         return SpvOpINotEqual;
@@ -212,10 +211,12 @@ bool bhi_exit_find(const struct bhi_values *values, const struct bhi_loop *loop,
                    struct bhi_block *block, uint32_t condition, bool goes_on_where,
                    struct bhi_exit *out) {
     struct bhi_ins *compare = bhi_ir_definition(values->ir, condition);
-    if (compare == NULL || compare->block == NULL || negated(bhi_ins_op(compare)) == SpvOpNop) {
+    if (compare == NULL || compare->block == NULL ||
+        bhi_comparison_negated(bhi_ins_op(compare)) == SpvOpNop) {
         return false;
     }
-    const SpvOp op = goes_on_where ? bhi_ins_op(compare) : negated(bhi_ins_op(compare));
+    const SpvOp op =
+        goes_on_where ? bhi_ins_op(compare) : bhi_comparison_negated(bhi_ins_op(compare));
     for (uint32_t side = 3; side <= 4; side++) {
         *out = (struct bhi_exit){.block = block, .compare = compare, .side = side};
         if (induction_of(values, loop, compare->words[side], &out->after, &out->induction)) {

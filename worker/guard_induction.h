@@ -34,6 +34,9 @@ static inline bool bhi_loop_runs(const struct bhi_loop *loop, const struct bhi_b
     return block->mark == loop;
 }
 
+/* Of a comparison of integers: the opposite. SpvOpNop: it is none. */
+SpvOp bhi_comparison_negated(SpvOp op);
+
 /* Does |compare| at the end of |block| test an induction of |loop| (which is marked)? */
 bool bhi_exit_find(const struct bhi_values *values, const struct bhi_loop *loop,
                    struct bhi_block *block, uint32_t condition, bool goes_on_where,

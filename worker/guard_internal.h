@@ -42,8 +42,29 @@ uint32_t bhi_guard_count(struct bhi_guard *g, struct bhi_block *block, uint32_t 
 /* guard_entry.c: returns at once when the word is set. */
 void bhi_guard_entry_check(struct bhi_guard *g);
 
+/* guard_purity.c */
+bool bhi_ins_is_arithmetic(const struct bhi_ir *ir, const struct bhi_ins *ins);
+/* That, or a load of something: may run twice. */
+bool bhi_ins_is_repeatable(const struct bhi_ir *ir, const struct bhi_ins *ins);
+/* Does |pointer| point to what no invocation can write? */
+bool bhi_pointer_is_constant(const struct bhi_ir *ir, uint32_t pointer);
+
 /* guard_poll.c: a poll in the loop's header. */
 void bhi_guard_poll(struct bhi_guard *g, struct bhi_loop *loop);
+/* What an iteration adds to the counter: the id of a constant. */
+uint32_t bhi_guard_weight(struct bhi_guard *g, const struct bhi_loop *loop);
+/* Ends |from|: if |due|, look at the word: set, |aborted| returns; else |reset| clears the counter.
+ * Then |to|. */
+void bhi_guard_look(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi_block *from,
+                    uint32_t due, struct bhi_block *look, struct bhi_block *aborted,
+                    struct bhi_block *reset, struct bhi_block *to);
+
+/* guard_lower.c. |loop| is marked; if it can, loop->exit says how. */
+bool bhi_guard_can_lower(struct bhi_guard *g, const struct bhi_values *values,
+                         struct bhi_loop *loop);
+void bhi_guard_lower(struct bhi_guard *g, struct bhi_loop *loop);
+/* Of an OpLoopMerge: what asks for unrolling and peeling. Mesa would unroll a chunk 1024 times. */
+void bhi_guard_drop_hints(struct bhi_guard *g, struct bhi_ins *merge);
 
 /* guard_trips.c: how often |loop|'s header runs, at most; BHI_TRIPS_UNKNOWN: not known, or more
  * than BHI_TRIPS_MAX times. |loop| is marked. */

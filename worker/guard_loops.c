@@ -78,6 +78,11 @@ static void decide(struct bhi_guard *g, const struct bhi_values *values, struct 
                       "kernel trusted",
                       bhi_ir_describe(&g->ir, SpvOpLabel, loop->header->label));
     }
+    if (!loop->calls && bhi_guard_can_lower(g, values, loop)) {
+        loop->fate = BHI_LOOP_LOWERED;
+        g->out->lowered++;
+        return;
+    }
     loop->fate = BHI_LOOP_POLLED;
     g->out->polled++;
 }
@@ -97,6 +102,8 @@ static void guard_function(struct bhi_guard *g, struct bhi_function *f) {
     for (uint32_t i = f->loop_count; i-- > 0;) {
         if (f->loops[i]->fate == BHI_LOOP_POLLED) {
             bhi_guard_poll(g, f->loops[i]);
+        } else if (f->loops[i]->fate == BHI_LOOP_LOWERED) {
+            bhi_guard_lower(g, f->loops[i]);
         }
     }
     g->out->loops += f->loop_count;

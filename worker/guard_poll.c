@@ -39,6 +39,28 @@ static void make_selection(struct bhi_guard *g, const struct bhi_loop *loop,
                         BHI_OPERANDS(never->label, SpvSelectionControlMaskNone));
 }
 
+uint32_t bhi_guard_weight(struct bhi_guard *g, const struct bhi_loop *loop) {
+    return bhi_ir_constant(&g->ir, g->type_uint,
+                           loop->weight < BHI_GUARD_LIMIT ? (uint32_t)loop->weight
+                                                          : BHI_GUARD_LIMIT);
+}
+
+void bhi_guard_look(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi_block *from,
+                    uint32_t due, struct bhi_block *look, struct bhi_block *aborted,
+                    struct bhi_block *reset, struct bhi_block *to) {
+    struct bhi_ir *ir = &g->ir;
+    bhi_block_do(ir, from, SpvOpSelectionMerge,
+                 BHI_OPERANDS(to->label, SpvSelectionControlMaskNone));
+    bhi_block_do(ir, from, SpvOpBranchConditional, BHI_OPERANDS(due, look->label, to->label));
+    const uint32_t set = bhi_guard_load_abort(g, look);
+    bhi_block_do(ir, look, SpvOpSelectionMerge,
+                 BHI_OPERANDS(reset->label, SpvSelectionControlMaskNone));
+    bhi_block_do(ir, look, SpvOpBranchConditional, BHI_OPERANDS(set, aborted->label, reset->label));
+    bhi_guard_return(g, loop->header->function, aborted);
+    bhi_block_do(ir, reset, SpvOpStore, BHI_OPERANDS(g->counter, g->zero));
+    bhi_block_do(ir, reset, SpvOpBranch, BHI_OPERANDS(to->label));
+}
+
 /*   H: phis; OpLoopMerge; Branch P
  *   P: counter += weight; counter >= LIMIT? ──▶ Q: the word set? ──▶ A: return
  *       │                                            └──▶ Y: counter = 0 ─┐
@@ -73,20 +95,8 @@ void bhi_guard_poll(struct bhi_guard *g, struct bhi_loop *loop) {
     bhi_block_do(ir, header, SpvOpBranch, BHI_OPERANDS(poll->label));
     make_selection(g, loop, rest);
 
-    const uint32_t weight =
-        bhi_ir_constant(ir, g->type_uint,
-                        loop->weight < BHI_GUARD_LIMIT ? (uint32_t)loop->weight : BHI_GUARD_LIMIT);
-    const uint32_t due = bhi_guard_count(g, poll, weight);
-    bhi_block_do(ir, poll, SpvOpSelectionMerge,
-                 BHI_OPERANDS(rest->label, SpvSelectionControlMaskNone));
-    bhi_block_do(ir, poll, SpvOpBranchConditional, BHI_OPERANDS(due, look->label, rest->label));
-    const uint32_t set = bhi_guard_load_abort(g, look);
-    bhi_block_do(ir, look, SpvOpSelectionMerge,
-                 BHI_OPERANDS(reset->label, SpvSelectionControlMaskNone));
-    bhi_block_do(ir, look, SpvOpBranchConditional, BHI_OPERANDS(set, aborted->label, reset->label));
-    bhi_guard_return(g, loop->header->function, aborted);
-    bhi_block_do(ir, reset, SpvOpStore, BHI_OPERANDS(g->counter, g->zero));
-    bhi_block_do(ir, reset, SpvOpBranch, BHI_OPERANDS(rest->label));
+    bhi_guard_drop_hints(g, merge);
+    const uint32_t due = bhi_guard_count(g, poll, bhi_guard_weight(g, loop));
+    bhi_guard_look(g, loop, poll, due, look, aborted, reset, rest);
     bhi_ir_set_name(ir, poll->label, "bulkhead_poll");
-    loop->fate = BHI_LOOP_POLLED;
 }

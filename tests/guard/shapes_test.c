@@ -79,6 +79,46 @@ static const char counts[] = "%count = OpFunction %uint None %to_uint\n"
                              "OpReturnValue %ci\n"
                              "OpFunctionEnd\n";
 
+/* Counts up to a bound that the header loads, and down in another loop; what the header computes
+ * and the phis are used behind the loop. */
+static const char counted[] = "OpBranch %h\n"
+                              "%h = OpLabel\n"
+                              "%i = OpPhi %uint %u_0 %start %i2 %k\n"
+                              "%sum = OpPhi %uint %u_1 %start %sum2 %k\n"
+                              "%pn = OpAccessChain %p_push %push %i_0\n"
+                              "%n = OpLoad %uint %pn\n"
+                              "%n2 = OpIAdd %uint %n %u_8\n"
+                              "%c = OpULessThan %bool %i %n2\n"
+                              "OpLoopMerge %m %k Unroll\n"
+                              "OpBranchConditional %c %b %m\n"
+                              "%b = OpLabel\n"
+                              "%p = OpAccessChain %p_uint %out %u_0 %i\n"
+                              "OpStore %p %sum\n"
+                              "OpBranch %k\n"
+                              "%k = OpLabel\n"
+                              "%sum2 = OpIAdd %uint %sum %i\n"
+                              "%i2 = OpIAdd %uint %i %u_1\n"
+                              "OpBranch %h\n"
+                              "%m = OpLabel\n"
+                              "%x = OpPhi %uint %sum %h\n"
+                              "OpBranch %h2\n"
+                              "%h2 = OpLabel\n"
+                              "%j = OpPhi %uint %n2 %m %j2 %k2\n"
+                              "OpLoopMerge %m2 %k2 None\n"
+                              "OpBranch %t2\n"
+                              "%t2 = OpLabel\n"
+                              "%c2 = OpULessThanEqual %bool %j %n\n"
+                              "OpBranchConditional %c2 %m2 %b2\n"
+                              "%b2 = OpLabel\n"
+                              "OpBranch %k2\n"
+                              "%k2 = OpLabel\n"
+                              "%j2 = OpISub %uint %j %u_1\n"
+                              "OpBranch %h2\n"
+                              "%m2 = OpLabel\n"
+                              "%p2 = OpAccessChain %p_uint %out %u_0 %j\n"
+                              "OpStore %p2 %x\n"
+                              "OpReturn\n";
+
 static void each_version(const char *globals, const char *body, const char *functions,
                          uint32_t loops) {
     for (unsigned minor = 0; minor <= 6; minor++) {
@@ -110,6 +150,24 @@ static void test_header_selects(void **state) {
 static void test_calls(void **state) {
     (void)state;
     each_version("%to_uint = OpTypeFunction %uint %uint\n", calls, counts, 2);
+}
+
+static void test_counted(void **state) {
+    (void)state;
+    static const char push[] = "%params = OpTypeStruct %uint\n"
+                               "%p_params = OpTypePointer PushConstant %params\n"
+                               "%p_push = OpTypePointer PushConstant %uint\n"
+                               "%push = OpVariable %p_params PushConstant\n";
+    for (unsigned minor = 0; minor <= 6; minor++) {
+        struct stand_module module =
+            stand_compute_with("OpDecorate %params Block\nOpMemberDecorate %params 0 Offset 0\n",
+                               push, minor >= 4 ? "%push" : "", counted, "", minor);
+        struct bhi_guarded guarded = stand_guard(&module);
+        assert_int_equal(guarded.loops, 2);
+        assert_int_equal(guarded.lowered, 2);
+        bhi_guarded_fini(&guarded);
+        stand_free(&module);
+    }
 }
 
 /* The entry block's terminator moves: phis of where it leads must follow. */
@@ -145,9 +203,13 @@ static void test_no_set_free(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_loop),        cmocka_unit_test(test_single_block),
-        cmocka_unit_test(test_header_selects), cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_no_set_free),    cmocka_unit_test(test_phi_of_the_entry_block),
+        cmocka_unit_test(test_no_loop),
+        cmocka_unit_test(test_single_block),
+        cmocka_unit_test(test_header_selects),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_counted),
+        cmocka_unit_test(test_no_set_free),
+        cmocka_unit_test(test_phi_of_the_entry_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,16 +54,23 @@ struct stand_module stand_assemble(const char *text, unsigned minor) {
 
 struct stand_module stand_compute(const char *globals, const char *body, const char *functions,
                                   unsigned minor) {
+    return stand_compute_with("", globals, "", body, functions, minor);
+}
+
+struct stand_module stand_compute_with(const char *decorations, const char *globals,
+                                       const char *interface, const char *body,
+                                       const char *functions, unsigned minor) {
     static const char format[] = "OpCapability Shader\n"
                                  "%s"
                                  "OpMemoryModel Logical GLSL450\n"
-                                 "OpEntryPoint GLCompute %%main \"main\" %s\n"
+                                 "OpEntryPoint GLCompute %%main \"main\" %s %s\n"
                                  "OpExecutionMode %%main LocalSize 1 1 1\n"
                                  "OpDecorate %%array ArrayStride 4\n"
                                  "OpMemberDecorate %%block 0 Offset 0\n"
                                  "OpDecorate %%block Block\n"
                                  "OpDecorate %%out DescriptorSet 0\n"
                                  "OpDecorate %%out Binding 0\n"
+                                 "%s"
                                  "%%void = OpTypeVoid\n"
                                  "%%bool = OpTypeBool\n"
                                  "%%int = OpTypeInt 32 1\n"
@@ -98,7 +105,7 @@ struct stand_module stand_compute(const char *globals, const char *body, const c
     const int length =
         snprintf(text, sizeof text, format,
                  minor < 3 ? "OpExtension \"SPV_KHR_storage_buffer_storage_class\"\n" : "",
-                 minor >= 4 ? "%out" : "", globals, body, functions);
+                 minor >= 4 ? "%out" : "", interface, decorations, globals, body, functions);
     assert_true(length > 0 && (size_t)length < sizeof text);
     return stand_assemble(text, minor);
 }

@@ -32,6 +32,10 @@ struct stand_module stand_assemble(const char *text, unsigned minor);
  */
 struct stand_module stand_compute(const char *globals, const char *body, const char *functions,
                                   unsigned minor);
+/* The same with decorations, and names of more variables for the entry point's interface. */
+struct stand_module stand_compute_with(const char *decorations, const char *globals,
+                                       const char *interface, const char *body,
+                                       const char *functions, unsigned minor);
 void stand_free(struct stand_module *module);
 
 /* Valid before, guarded, valid after; the caller calls bhi_guarded_fini(). */
