@@ -188,7 +188,8 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
         return -EEXIST;
     }
     int keeper[2] = {-1, -1};
-    if (zygote.config->driver.info->keeper && spawn->kind == BHI_WORKER_DEVICE && pipe2(keeper, O_CLOEXEC) != 0) {
+    if (zygote.config->driver.info->keeper && spawn->kind == BHI_WORKER_DEVICE &&
+        pipe2(keeper, O_CLOEXEC) != 0) {
         return -errno;
     }
     struct bhi_worker_config config = {.keeper = keeper[0],
