@@ -20,26 +20,28 @@ static bool find_option(const struct bhi_command *command, const char *name, siz
 static bool take_option(struct bhi_args *args, char *const *words, size_t word_count, size_t *index,
                         struct bhi_complaint *complaint) {
     const char *word = words[*index];
-    const char *name = word + 2;
-    size_t length = strcspn(name, "=");
-    const char *value = name[length] ? name + length + 1 : NULL;
+    bool is_short = word[1] != '-'; /* -D VALUE, -DVALUE */
+    const char *name = word + (is_short ? 1 : 2);
+    size_t length = is_short ? 1 : strcspn(name, "=");
+    const char *value = !name[length] ? NULL : name + length + !is_short;
     enum bhi_option_id id;
 
-    if (word[1] != '-' || !find_option(args->command, name, length, &id))
-        return bhi_refuse(complaint, "unknown option '%.*s'",
-                          (int)(word[1] == '-' ? length + 2 : 2), word);
+    if ((!is_short && length == 1) || !find_option(args->command, name, length, &id))
+        return bhi_refuse(complaint, "unknown option '%.*s'", (int)(name - word + (int)length),
+                          word);
     const struct bhi_option *option = &bhi_options[id];
+    const char *dashes = bhi_option_dashes(option);
     if (!option->value && value)
-        return bhi_refuse(complaint, "option '--%s' takes no value", option->name);
+        return bhi_refuse(complaint, "option '%s%s' takes no value", dashes, option->name);
     if (option->value && !value) {
         /* A word that is an option itself is not taken for the value: it is a forgotten value. */
         if (*index + 1 == word_count || !strncmp(words[*index + 1], "--", 2))
-            return bhi_refuse(complaint, "option '--%s' needs a value: --%s %s", option->name,
-                              option->name, option->value);
+            return bhi_refuse(complaint, "option '%s%s' needs a value: %s%s %s", dashes,
+                              option->name, dashes, option->name, option->value);
         value = words[++*index];
     }
     if (option->count != BHI_MANY && bhi_args_has(args, id))
-        return bhi_refuse(complaint, "option '--%s' is given twice", option->name);
+        return bhi_refuse(complaint, "option '%s%s' is given twice", dashes, option->name);
     args->items[args->item_count++] = (struct bhi_arg){id, value};
     return true;
 }

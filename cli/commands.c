@@ -55,6 +55,8 @@ static const struct bhi_section run_sections[] = {
 static const struct bhi_example run_examples[] = {
     {"bulkhead run saxpy.spv --groups 4096 --in 0=x.npy --inout 1=y.npy --push f32:2,u32:1048576",
      "y = 2 x + y over a million numbers; y.npy is replaced."},
+    {"bulkhead run blur.comp -D RADIUS=3 -I include --groups 16,16 --inout 0=picture.npy",
+     "Compiles GLSL, with a define and a folder of includes, and runs it."},
     {"bulkhead run square.spv --groups 16 --in 0=m.safetensors:w --out 1=w2.npy:f32[1024]",
      "The tensor w of a model, squared."},
     {"bulkhead run mandelbrot.spv --groups 64,64 --out 0=set.npy:u32[512,512] --push "
@@ -118,10 +120,12 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
          .most_operands = 1,
          .summary = "Run a compute kernel on .npy arrays in a sandboxed worker",
          .description =
-             "Runs the SPIR-V compute kernel in the file KERNEL (- is standard input) in a "
-             "sandboxed worker process. Whatever the kernel or the driver does, crash, hang or "
-             "exhaust its memory, ends as a verdict: which kernel, what happened, whether it "
-             "executed.",
+             "Runs the compute kernel in the file KERNEL (- is standard input) in a sandboxed "
+             "worker process. Whatever the kernel or the driver does, crash, hang or exhaust its "
+             "memory, ends as a verdict: which kernel, what happened, whether it executed.\n\n"
+             "KERNEL is SPIR-V, or GLSL where its name ends in .comp or .glsl (on standard input: "
+             "where it does not begin as SPIR-V does). GLSL is compiled in a sandboxed worker of "
+             "its own; what the compiler says goes to standard error.",
          SECTIONS(run_sections),
          EXAMPLES(run_examples),
          .run = bhi_run_main},

@@ -55,6 +55,11 @@ struct bhi_command {
 extern const struct bhi_option bhi_options[BHI_OPTION_COUNT];
 extern const struct bhi_command bhi_commands[BHI_COMMANDS];
 
+/* "--", or "-" of an option that is one letter. */
+static inline const char *bhi_option_dashes(const struct bhi_option *option) {
+    return option->name[1] ? "--" : "-";
+}
+
 /* The options of |command|: *out_first to below the returned number. */
 size_t bhi_command_options(enum bhi_command_id command, size_t *out_first);
 enum bhi_command_id bhi_command_id(const struct bhi_command *command);

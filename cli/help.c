@@ -33,8 +33,8 @@ static void print_usage_line(FILE *stream, const struct bhi_command *command) {
 }
 
 static void option_name(const struct bhi_option *option, char *out, size_t capacity) {
-    snprintf(out, capacity, "--%s%s%s", option->name, option->value ? " " : "",
-             option->value ? option->value : "");
+    snprintf(out, capacity, "%s%s%s%s", bhi_option_dashes(option), option->name,
+             option->value ? " " : "", option->value ? option->value : "");
 }
 
 static const char *count_note(const struct bhi_option *option) {

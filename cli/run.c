@@ -9,6 +9,7 @@
 
 #include "args.h"
 #include "exit_status.h"
+#include "kernel_file.h"
 #include "run_files.h"
 #include "run_match.h"
 #include "run_steps.h"
@@ -20,7 +21,10 @@ static const uint64_t reflect_limit_ns = 10000000000u;
 static int make_kernel(struct bhi_run *run) {
     const struct bhi_run_request *request = &run->request;
     bh_kernel_options options;
-    bh_detail detail = {0};
+    const struct bhi_kernel_file file = {.path = request->kernel_path,
+                                         .code = run->code,
+                                         .size = run->code_size,
+                                         .source = request->source};
 
     bh_kernel_options_init(&options);
     options.name = request->kernel_name;
@@ -28,11 +32,7 @@ static int make_kernel(struct bhi_run *run) {
     options.specializations = request->specs;
     options.specialization_count = request->spec_count;
     options.trusted = request->trusted;
-    bh_status status = bh_kernel_create_spirv(run->context, run->code, run->code_size, &options,
-                                              &run->kernel, &detail);
-    if (status != BH_OK)
-        return bhi_session_fail(run->request.command, request->kernel_path, status, &detail);
-    return BHI_EXIT_READY;
+    return bhi_kernel_file_make(request->command, &file, &run->context, &options, &run->kernel);
 }
 
 /* Holds the request against what the kernel binds. */
@@ -56,8 +56,12 @@ static int match(struct bhi_run *run) {
 
 static int check_files(struct bhi_run *run) {
     struct bhi_complaint complaint;
-    if (!bhi_run_load_kernel(&run->request, &run->code, &run->code_size, &complaint) ||
-        !bhi_run_open_stdin(&run->request, &complaint))
+    struct bhi_complaint inner;
+    if (!bhi_kernel_file_read(run->request.kernel_path, &run->code, &run->code_size, &inner)) {
+        bhi_refuse(&complaint, "KERNEL %.300s: %.600s", run->request.kernel_path, inner.text);
+        return bhi_run_refused(run, &complaint);
+    }
+    if (!bhi_run_open_stdin(&run->request, &complaint))
         return bhi_run_refused(run, &complaint);
     return BHI_EXIT_READY;
 }

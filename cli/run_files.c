@@ -11,8 +11,6 @@
 #include "interrupt.h"
 #include "session.h"
 
-enum { MAX_KERNEL = 64 << 20 };
-
 /* A stream's claim up to this size is believed before its data is there. */
 static const uint64_t trusted_claim = 64u << 20;
 /* More than any wait takes: nothing else uses these buffers yet. */
@@ -22,76 +20,6 @@ static const uint64_t map_limit_ns = 10000000000u;
 static bool blame(const struct bhi_run_binding *binding, struct bhi_complaint *complaint) {
     struct bhi_complaint inner = *complaint;
     return bhi_refuse(complaint, "--%s %.300s: %.600s", binding->option, binding->text, inner.text);
-}
-
-/* -- kernel -------------------------------------------------------------------------------------
- */
-
-/* Reads to the end, growing as data arrives; one byte over the limit tells that it is too long. */
-static bool read_code(int fd, uint8_t **out_code, size_t *out_size,
-                      struct bhi_complaint *complaint) {
-    uint8_t *code = NULL;
-    size_t size = 0, capacity = 0;
-    for (;;) {
-        if (size == capacity) {
-            capacity = capacity ? capacity * 2 : 1 << 16;
-            if (capacity > MAX_KERNEL + 1)
-                capacity = MAX_KERNEL + 1;
-            uint8_t *grown = realloc(code, capacity);
-            if (!grown) {
-                free(code);
-                return bhi_refuse(complaint, "out of memory");
-            }
-            code = grown;
-        }
-        ssize_t n = read(fd, code + size, capacity - size);
-        if (n < 0 && errno == EINTR && !bhi_interrupt_signal())
-            continue;
-        if (n < 0) {
-            free(code);
-            return bhi_refuse(complaint, "cannot be read: %s", strerror(errno));
-        }
-        size += (size_t)n;
-        if (size > MAX_KERNEL) {
-            free(code);
-            return bhi_refuse(complaint, "longer than %d MiB, not a kernel", MAX_KERNEL >> 20);
-        }
-        if (n == 0)
-            break;
-    }
-    *out_code = code;
-    *out_size = size;
-    return true;
-}
-
-static bool open_kernel(const char *path, int *out_fd, struct bhi_complaint *complaint) {
-    struct stat status;
-    *out_fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (*out_fd < 0)
-        return bhi_refuse(complaint, "%s", strerror(errno));
-    if (fstat(*out_fd, &status) == 0 && S_ISREG(status.st_mode))
-        return true;
-    close(*out_fd);
-    return bhi_refuse(complaint, "not a regular file (use - for a stream)");
-}
-
-bool bhi_run_load_kernel(const struct bhi_run_request *request, void **out_code,
-                         size_t *out_code_size, struct bhi_complaint *complaint) {
-    uint8_t *code = NULL;
-    struct bhi_complaint inner;
-    bool is_stdin = !strcmp(request->kernel_path, "-");
-    int fd = STDIN_FILENO;
-
-    bool good = is_stdin || open_kernel(request->kernel_path, &fd, &inner);
-    if (good) {
-        good = read_code(fd, &code, out_code_size, &inner);
-        if (!is_stdin)
-            close(fd);
-    }
-    if (!good)
-        return bhi_refuse(complaint, "KERNEL %.300s: %.600s", request->kernel_path, inner.text);
-    *out_code = code;
-    return true;
 }
 
 /* -- before the run -----------------------------------------------------------------------------

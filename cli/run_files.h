@@ -1,12 +1,9 @@
-/* The files of a run: kernel, inputs, outputs. */
+/* The files of a run: inputs and outputs. */
 #ifndef BHI_CLI_RUN_FILES_H
 #define BHI_CLI_RUN_FILES_H
 
 #include "run_request.h"
 
-/* The kernel's file (or standard input) in memory; *out_code is the caller's to free. */
-bool bhi_run_load_kernel(const struct bhi_run_request *request, void **out_code,
-                         size_t *out_code_size, struct bhi_complaint *complaint);
 /* Where standard input is an input, reads its header. */
 bool bhi_run_open_stdin(struct bhi_run_request *request, struct bhi_complaint *complaint);
 /* Proves that every output can be written. After the inputs: --inout takes its shape from them. */

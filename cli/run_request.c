@@ -1,14 +1,18 @@
 #include "run_request.h"
+#include "kernel_file.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Puts the option before a complaint about its value. Returns false. */
-static bool blame(const char *option, const char *value, struct bhi_complaint *complaint) {
+static bool blame(const struct bhi_arg *item, struct bhi_complaint *complaint) {
+    const struct bhi_option *option = &bhi_options[item->option];
+    const char *dashes = bhi_option_dashes(option);
     struct bhi_complaint inner = *complaint;
-    if (value)
-        return bhi_refuse(complaint, "--%s %.200s: %.700s", option, value, inner.text);
-    return bhi_refuse(complaint, "--%s: %.900s", option, inner.text);
+    if (item->value)
+        return bhi_refuse(complaint, "%s%s %.200s: %.700s", dashes, option->name, item->value,
+                          inner.text);
+    return bhi_refuse(complaint, "%s%s: %.900s", dashes, option->name, inner.text);
 }
 
 /* FILE of "FILE:REST", split at the last colon; without one *out_rest is NULL. */
@@ -118,6 +122,10 @@ static bool parse_item(struct bhi_run_request *request, const struct bhi_arg *it
         return parse_binding(request, item, complaint);
     case BHI_RUN_PUSH:
         return bhi_parse_push(value, &request->push, complaint);
+    case BHI_RUN_D:
+        return bhi_source_define(&request->source, value, complaint);
+    case BHI_RUN_I:
+        return bhi_source_include(&request->source, value, complaint);
     case BHI_RUN_SPEC:
         return parse_spec(request, value, complaint);
     case BHI_RUN_TRUSTED:
@@ -166,22 +174,6 @@ static bool check_streams(const struct bhi_run_request *request, struct bhi_comp
     return true;
 }
 
-/* The file's name without folder and ".spv": what verdicts call the kernel. */
-static void name_kernel(struct bhi_run_request *request) {
-    const char *slash = strrchr(request->kernel_path, '/');
-    const char *base = slash ? slash + 1 : request->kernel_path;
-    size_t length = strlen(base);
-    if (length > 4 && !strcmp(base + length - 4, ".spv"))
-        length -= 4;
-    if (!strcmp(base, "-")) {
-        base = "stdin";
-        length = strlen(base);
-    }
-    char name[256];
-    snprintf(name, sizeof name, "%.*s", length > 255 ? 255 : (int)length, base);
-    bhi_text_clean(request->kernel_name, sizeof request->kernel_name, name);
-}
-
 bool bhi_run_request_parse(const struct bhi_args *args, struct bhi_run_request *out_request,
                            struct bhi_complaint *complaint) {
     struct bhi_run_request *request = out_request;
@@ -190,7 +182,7 @@ bool bhi_run_request_parse(const struct bhi_args *args, struct bhi_run_request *
     request->command = "run";
     request->repeat = 1;
     request->kernel_path = args->operands[0];
-    name_kernel(request);
+    bhi_kernel_file_name(request->kernel_path, request->kernel_name);
     /* As many as could be bindings; parse_binding stops at BHI_MAX_BINDINGS. */
     request->bindings = calloc(BHI_MAX_BINDINGS + 1, sizeof *request->bindings);
     bool good = request->bindings != NULL;
@@ -198,8 +190,7 @@ bool bhi_run_request_parse(const struct bhi_args *args, struct bhi_run_request *
         bhi_refuse(complaint, "out of memory");
     for (size_t i = 0; good && i < args->item_count; i++) {
         const struct bhi_arg *item = &args->items[i];
-        good = parse_item(request, item, complaint) ||
-               blame(bhi_options[item->option].name, item->value, complaint);
+        good = parse_item(request, item, complaint) || blame(item, complaint);
     }
     good = good && check_streams(request, complaint);
     if (!good)
@@ -216,6 +207,7 @@ void bhi_run_request_free(struct bhi_run_request *request) {
         free(binding->in_path);
         free(binding->out_path);
     }
+    bhi_source_free(&request->source);
     free(request->bindings);
     request->bindings = NULL;
     request->binding_count = 0;

@@ -10,6 +10,7 @@
 #include "npy.h"
 #include "npy_file.h"
 #include "outfile.h"
+#include "source.h"
 #include "values.h"
 
 enum { BHI_MAX_BINDINGS = 256, BHI_MAX_SPECS = 256, BHI_MAX_REPEAT = 1000000 };
@@ -34,6 +35,7 @@ struct bhi_run_request {
     const char *kernel_path;
     char kernel_name[64];
     const char *entry; /* NULL: the default */
+    struct bhi_source source;
     uint32_t groups[3];
     struct bhi_run_binding *bindings; /* owned */
     uint32_t binding_count;

@@ -137,13 +137,20 @@ static const struct bhi_driver_info loader_info = {
     .limits = {.descriptors = 256, .file_bytes = UINT64_C(2) << 40, .locked = 65536},
 };
 
-/* A compiler computes, in memory that it is given or allocates. */
+/* A compiler computes, in memory that it is given or allocates. glslang says some of what it has to
+ * say on standard output too, which is /dev/null, and stdio asks whether that is a terminal. */
+static const struct bhi_seccomp_rule compiler_rules[] = {
+    BHI_ANSWER(openat, ENOENT),
+    BHI_ANSWER(ioctl, ENOTTY),
+    BHI_ANSWER_LOOKUPS,
+    BHI_END_OF_RULES,
+};
 static const struct bhi_driver_info compiler_info = {
     .name = "compiler",
     .devices = lavapipe_devices,
     .paths = lavapipe_paths,
-    .start_rules = lavapipe_rules,
-    .steady_rules = lavapipe_rules,
+    .start_rules = compiler_rules,
+    .steady_rules = compiler_rules,
     .limits = {.descriptors = 256, .file_bytes = 0, .locked = 65536},
 };
 

@@ -206,6 +206,14 @@ for signal in INT TERM; do
     expect_status "$want"
     expect_stderr "cancelled by SIG$signal"
     expect_untouched
+    case_name="SIG$signal while GLSL is compiled"
+    echo > k.comp
+    export SCRIPT_GLSL_HANG=1
+    interrupt $signal "${good[@]/k.spv/k.comp}"
+    unset SCRIPT_GLSL_HANG
+    expect_status "$want"
+    expect_stderr "cancelled by SIG$signal"
+    expect_untouched
     case_name="SIG$signal ends a load"
     export SCRIPT_LOAD_HANG=1
     interrupt $signal "${good[@]}"

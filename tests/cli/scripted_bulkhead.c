@@ -7,6 +7,8 @@
  *                            devices, doctor: what that call answers; default OK
  *   SCRIPT_FILE, SCRIPT_LOAD=STATUS   what bh_buffer_from_file answers, how the load ends
  *   SCRIPT_FILE_HANG=1       bh_buffer_from_file returns when the context is destroyed
+ *   SCRIPT_GLSL_HANG=1       bh_kernel_create_glsl returns when the context is destroyed
+ *   SCRIPT_GLSL_LOG=TEXT     what the compiler says
  *   SCRIPT_LOAD_HANG=1       loads stay pending until they are cancelled
  *   SCRIPT_LOAD_UNTIL=PATH   loads stay pending, half done, until there is such a file
  *   SCRIPT_FAIL_AT=N         SCRIPT_EVENT holds for the Nth submission only (from 1)
@@ -273,6 +275,26 @@ bh_status bh_kernel_create_spirv(bh_context *context, const void *code, size_t c
     *out_kernel = calloc(1, sizeof **out_kernel);
     snprintf((*out_kernel)->name, sizeof(*out_kernel)->name, "%s", options->name);
     return BH_OK;
+}
+
+void bh_glsl_source_init(bh_glsl_source *source) {
+    *source = (bh_glsl_source){.struct_size = sizeof *source};
+}
+
+bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source *source,
+                                const bh_kernel_options *options, bh_kernel **out_kernel,
+                                bh_detail *detail) {
+    if (getenv("SCRIPT_GLSL_LOG"))
+        snprintf(source->log, source->log_size, "%s", getenv("SCRIPT_GLSL_LOG"));
+    if (getenv("SCRIPT_GLSL_HANG")) {
+        pthread_mutex_lock(&lock);
+        while (!closed)
+            pthread_cond_wait(&changed, &lock);
+        pthread_mutex_unlock(&lock);
+        return detail->status = BH_CONTEXT_CLOSED;
+    }
+    return bh_kernel_create_spirv(context, source->text, source->length, options, out_kernel,
+                                  detail);
 }
 
 void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]) {

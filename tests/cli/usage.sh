@@ -21,6 +21,10 @@ refuses "unknown option '--foo'; see bulkhead run --help" "${run[@]}" --foo
 refuses "unknown option '--foo'; see bulkhead run --help" "${run[@]}" --foo=7
 refuses "unknown option '-x'" "${run[@]}" -x
 refuses "unknown option '--group'" run k.spv --group 1
+refuses "unknown option '--D'" "${run[@]}" --D X
+refuses "option '-D' needs a value: -D NAME[=VALUE]" "${run[@]}" -D
+refuses "-D =1: it has no name: write NAME or NAME=VALUE" "${run[@]}" -D =1
+refuses "-I nowhere: No such file or directory" "${run[@]}" -I nowhere
 refuses "option '--json' takes no value" "${run[@]}" --json=yes
 refuses "option '--deadline' needs a value: --deadline TIME" "${run[@]}" --deadline
 refuses "option '--deadline' needs a value" "${run[@]}" --deadline --json

@@ -1,0 +1,29 @@
+/* The file that a kernel is in: SPIR-V, or GLSL. */
+#ifndef BHI_CLI_KERNEL_FILE_H
+#define BHI_CLI_KERNEL_FILE_H
+
+#include "source.h"
+
+/* What a kernel is made of. */
+struct bhi_kernel_file {
+    const char *path; /* - is standard input */
+    const void *code;
+    size_t size;
+    struct bhi_source source; /* counts for GLSL only */
+};
+
+/* All of the file (or standard input) in memory, with a NUL behind it; *out_code is the caller's to
+ * free. */
+bool bhi_kernel_file_read(const char *path, void **out_code, size_t *out_size,
+                          struct bhi_complaint *complaint);
+/* Its name without folder and ending: what verdicts call the kernel. */
+void bhi_kernel_file_name(const char *path, char out[64]);
+/* Makes the kernel. GLSL is what is called .comp or .glsl, or comes from standard input and does
+ * not begin as a module does. The compiler's words go to standard error. A signal ends the wait,
+ * and the context with it: then it is NULL. Returns an exit status; what went wrong has been said.
+ */
+int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file,
+                         bh_context **context, const bh_kernel_options *options,
+                         bh_kernel **out_kernel);
+
+#endif

@@ -1,0 +1,123 @@
+#include "source.h"
+
+#include <errno.h>
+#include <fts.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "kernel_file.h"
+
+bool bhi_source_define(struct bhi_source *source, const char *value,
+                       struct bhi_complaint *complaint) {
+    size_t length = strcspn(value, "=");
+    if (!length)
+        return bhi_refuse(complaint, "it has no name: write NAME or NAME=VALUE");
+    if (source->define_count == BHI_MAX_DEFINES)
+        return bhi_refuse(complaint, "more than %d defines", BHI_MAX_DEFINES);
+    if (!source->defines)
+        source->defines = calloc(BHI_MAX_DEFINES, sizeof *source->defines);
+    char *name = strndup(value, length);
+    char *text = value[length] ? strdup(value + length + 1) : NULL;
+    if (!source->defines || !name || (value[length] && !text)) {
+        free(name);
+        free(text);
+        return bhi_refuse(complaint, "out of memory");
+    }
+    source->defines[source->define_count++] = (bh_glsl_define){.name = name, .value = text};
+    return true;
+}
+
+/* Reads the file at |path|, which sources include as |name|. */
+static bool add_file(struct bhi_source *source, const char *path, const char *name,
+                     struct bhi_complaint *complaint) {
+    struct bhi_complaint inner;
+    void *text = NULL;
+    size_t size = 0;
+    if (source->include_count == BHI_MAX_INCLUDES)
+        return bhi_refuse(complaint, "more than %d files: name those that are included",
+                          BHI_MAX_INCLUDES);
+    if (!bhi_kernel_file_read(path, &text, &size, &inner))
+        return bhi_refuse(complaint, "%.400s: %.500s", path, inner.text);
+    source->bytes += size;
+    if (source->bytes > BHI_MAX_SOURCE) {
+        free(text);
+        return bhi_refuse(complaint, "more than %d MiB: name the files that are included",
+                          BHI_MAX_SOURCE >> 20);
+    }
+    if (!source->includes)
+        source->includes = calloc(BHI_MAX_INCLUDES, sizeof *source->includes);
+    char *copy = strdup(name);
+    if (!source->includes || !copy) {
+        free(text);
+        free(copy);
+        return bhi_refuse(complaint, "out of memory");
+    }
+    source->includes[source->include_count++] =
+        (bh_glsl_include){.name = copy, .text = text, .length = size};
+    return true;
+}
+
+/* What is read of a folder: nobody means all of it. */
+static bool is_source(const char *name) {
+    static const char *const endings[] = {".glsl", ".comp", ".h", ".inc"};
+    const char *ending = strrchr(name, '.');
+    for (size_t i = 0; ending && i < sizeof endings / sizeof endings[0]; i++) {
+        if (!strcmp(ending, endings[i]))
+            return true;
+    }
+    return false;
+}
+
+static int by_name(const FTSENT **a, const FTSENT **b) {
+    return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+static bool add_folder(struct bhi_source *source, const char *path,
+                       struct bhi_complaint *complaint) {
+    char *root = strdup(path);
+    char *roots[] = {root, NULL};
+    FTS *walk = root ? fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name) : NULL;
+    bool good = walk != NULL || bhi_refuse(complaint, "out of memory");
+    size_t prefix = strlen(path);
+    for (FTSENT *entry; good && (entry = fts_read(walk)) != NULL;) {
+        if (entry->fts_level > 0 && entry->fts_name[0] == '.') {
+            fts_set(walk, entry, FTS_SKIP); /* .git and its like */
+        } else if (entry->fts_info == FTS_F && is_source(entry->fts_name)) {
+            const char *name = entry->fts_path + prefix;
+            name += strspn(name, "/");
+            good = add_file(source, entry->fts_path, name, complaint);
+        } else if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR) {
+            good = bhi_refuse(complaint, "%.400s: %s", entry->fts_path, strerror(entry->fts_errno));
+        }
+    }
+    if (walk)
+        fts_close(walk);
+    free(root);
+    return good;
+}
+
+bool bhi_source_include(struct bhi_source *source, const char *path,
+                        struct bhi_complaint *complaint) {
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return bhi_refuse(complaint, "%s", strerror(errno));
+    if (S_ISDIR(status.st_mode))
+        return add_folder(source, path, complaint);
+    const char *slash = strrchr(path, '/');
+    return add_file(source, path, slash ? slash + 1 : path, complaint);
+}
+
+void bhi_source_free(struct bhi_source *source) {
+    for (uint32_t i = 0; i < source->define_count; i++) {
+        free((char *)source->defines[i].name);
+        free((char *)source->defines[i].value);
+    }
+    for (uint32_t i = 0; i < source->include_count; i++) {
+        free((char *)source->includes[i].name);
+        free((char *)source->includes[i].text);
+    }
+    free(source->defines);
+    free(source->includes);
+    *source = (struct bhi_source){0};
+}

@@ -1,0 +1,31 @@
+/* What belongs to a GLSL source: its defines (-D) and what it may include (-I). The files of -I are
+ * read here, before anything is compiled: the compiler sees their text, and no file. */
+#ifndef BHI_CLI_SOURCE_H
+#define BHI_CLI_SOURCE_H
+
+#include <bulkhead/bulkhead.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "complaint.h"
+
+enum { BHI_MAX_DEFINES = 256, BHI_MAX_INCLUDES = 1024, BHI_MAX_SOURCE = 4 << 20 };
+
+struct bhi_source {
+    bh_glsl_define *defines; /* owned, and their texts */
+    uint32_t define_count;
+    bh_glsl_include *includes; /* owned, and their texts */
+    uint32_t include_count;
+    size_t bytes; /* of the includes */
+};
+
+/* NAME[=VALUE]. */
+bool bhi_source_define(struct bhi_source *source, const char *value,
+                       struct bhi_complaint *complaint);
+/* A file, which is then called by its name without folders, or a folder: all of its sources, by
+ * their paths in it. */
+bool bhi_source_include(struct bhi_source *source, const char *path,
+                        struct bhi_complaint *complaint);
+void bhi_source_free(struct bhi_source *source);
+
+#endif

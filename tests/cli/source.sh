@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# GLSL on the command line: run kernel.comp, -D, -I, and what the compiler says.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+ready() {
+    expect_status 0
+    expect_empty .stderr
+}
+
+# A refusal with the compiler's lines before the one of the program. Those are given as $1.
+does_not_compile() {
+    local line=$1
+    shift
+    case_name="does not compile: $*"
+    cli "$@"
+    expect_status 2
+    expect_stderr "$line"
+    expect_stderr "it does not compile (COMPILE_FAILED)"
+    expect_empty .stdout
+    expect_untouched
+}
+
+"$NPY" make x.npy 'f32[64]' ramp 0 1
+square=(--groups 1 --in 0=x.npy --out '1=y.npy:f32[64]')
+cat > square.comp << 'END'
+#version 450
+layout(local_size_x = 64) in;
+layout(set = 0, binding = 0) readonly buffer X { float x[]; };
+layout(set = 0, binding = 1) writeonly buffer Y { float y[]; };
+void main() { uint i = gl_GlobalInvocationID.x; y[i] = x[i] * x[i]; }
+END
+
+case_name="a .comp file"
+cli run square.comp "${square[@]}" --json
+ready
+expect_json '.status == "READY" and .kernel == "square"'
+"$NPY" check square x.npy y.npy || fail "wrong result"
+case_name="a .glsl file, by a path"
+mkdir -p sub
+cp square.comp sub/other.glsl
+cli run ./sub/other.glsl "${square[@]}" --json
+ready
+expect_json '.kernel == "other"'
+case_name="GLSL on standard input"
+INPUT=square.comp cli run - "${square[@]}" --json
+ready
+expect_json '.kernel == "stdin"'
+"$NPY" check square x.npy y.npy || fail "wrong result"
+rm y.npy
+
+# -- defines and includes --------------------------------------------------------------------------
+mkdir -p include/deep
+cat > use.comp << 'END'
+#version 450
+#include "deep/first.glsl"
+#include "single.h"
+#ifndef FLAG
+#error there is no flag
+#endif
+layout(local_size_x = 64) in;
+layout(set = 0, binding = 0) readonly buffer X { float x[]; };
+layout(set = 0, binding = 1) writeonly buffer Y { float y[]; };
+void main() { uint i = gl_GlobalInvocationID.x; y[i] = FIRST(x[i]) SINGLE x[i]; }
+END
+echo '#include "second.glsl"' > include/deep/first.glsl
+echo '#define FIRST(v) (v)' > include/deep/second.glsl
+echo 'this is no source' > include/deep/notes.txt
+mkdir -p include/.hidden elsewhere
+echo 'this is not read' > include/.hidden/x.glsl
+echo '#define SINGLE OP' > elsewhere/single.h
+use=("${square[@]}" -I include -I elsewhere/single.h)
+case_name="-D and -I"
+cli run use.comp "${use[@]}" -D OP='*' -DFLAG
+ready
+"$NPY" check square x.npy y.npy || fail "wrong result"
+rm y.npy
+does_not_compile "use.comp:5: error: '#error' : there is no flag" run use.comp "${use[@]}" -D 'OP=*'
+does_not_compile "use.comp:2: error: '#include' : 'deep/first.glsl' is not among the includes" \
+    run use.comp "${square[@]}"
+refuses "k.spv is SPIR-V: -D and -I are for GLSL" run "$(cp "$SHADERS/square.spv" k.spv; echo k.spv)" \
+    "${square[@]}" -D A
+refuses "source.defines[0].name is no identifier: 1A" run use.comp "${use[@]}" -D 1A
+mkfifo include/pipe.glsl
+case_name="what is no file in a folder is passed over"
+cli run use.comp "${use[@]}" -D OP='*' -DFLAG
+ready
+rm y.npy include/pipe.glsl
+
+# -- errors ----------------------------------------------------------------------------------------
+cat > bad.comp << 'END'
+#version 450
+layout(local_size_x = 1) in;
+void main() {
+    int a = nothing;
+    float b = "text";
+}
+END
+does_not_compile "bad.comp:4: error: 'nothing' : undeclared identifier" run bad.comp --groups 1
+# Escapes do not reach the terminal.
+printf '#version 450\n#error \033[31mred\nvoid main() {}\n' > escape.comp
+does_not_compile "escape.comp:2: error:" run escape.comp --groups 1
+if grep -q $'\033' .stderr; then fail "an escape"; else passed=$((passed + 1)); fi
+: > empty.comp
+does_not_compile "error" run empty.comp --groups 1
+head -c 5000 /dev/urandom > noise.comp
+does_not_compile "noise.comp" run noise.comp --groups 1
+refuses "options.entry is 'other'; GLSL's entry point is main" run square.comp "${square[@]}" --entry other
+head -c 5000000 /dev/zero | tr '\0' ' ' > big.comp
+refuses "over 4194304 (TOO_LARGE)" run big.comp --groups 1
+case_name="a warning does not stop it"
+sed 's/#version 450/&\n#extension GL_NO_such : enable/' square.comp > warned.comp
+cli run warned.comp "${square[@]}"
+expect_status 0
+expect_stderr "warned.comp:2: warning: "
+
+finish
