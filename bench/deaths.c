@@ -143,6 +143,7 @@ static void open_deaths(struct deaths *deaths, const struct bench_options *optio
     bh_context_options_init(&context_options);
     context_options.worker_path = options->worker;
     context_options.restart_budget = 1000 * 1000; /* deaths are the point here */
+    context_options.quarantine_deaths = 0;
     must(bh_context_create(&context_options, &deaths->context, &detail), "bh_context_create",
          &detail);
     bh_stream_options stream_options;

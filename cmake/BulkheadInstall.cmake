@@ -34,6 +34,7 @@ install(FILES
     ${PROJECT_SOURCE_DIR}/include/bulkhead/bulkhead.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/glsl.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/kernel_stats.h
+    ${PROJECT_SOURCE_DIR}/include/bulkhead/quarantine.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/status.h
     ${PROJECT_BINARY_DIR}/include/bulkhead/status_codes.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/bulkhead)

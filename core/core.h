@@ -25,6 +25,7 @@ struct bhi_core;
 struct bhi_content;
 struct bhi_core_stream;
 struct bhi_crew;
+struct bhi_outcome;
 struct bhi_submission;
 
 /* Why a worker is killed. */
@@ -67,6 +68,9 @@ struct bhi_ports {
                         bh_verdict *verdict);
     /* It has ended, or was never queued; everything that the core had in it is gone. */
     void (*free_submission)(struct bhi_submission *submission);
+    /* Must the submission not run at all? True: |out| says why; its message is good until the next
+     * call. Asked when it is queued, and again when its turn comes. */
+    bool (*refuse)(const struct bhi_submission *submission, struct bhi_outcome *out);
     /* A reference that bhi_submission_use took; one that bhi_submission_enqueue took. */
     void (*unref_buffer)(struct bhi_content *content);
     void (*unref_stream)(struct bhi_core_stream *stream);

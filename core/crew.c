@@ -101,6 +101,11 @@ void bhi_crew_fill(struct bhi_core_stream *stream) {
             BHI_CONTAINER(stream->queue.next, struct bhi_submission, link);
         if (next->holds)
             break; /* what comes after it waits too: a stream is in order */
+        struct bhi_outcome refusal;
+        if (ports->refuse(next, &refusal)) {
+            bhi_submission_end(next, &refusal);
+            continue;
+        }
         enum bhi_publish result = release(crew, next);
         if (result == BHI_LANE_FULL) {
             crew->backlog = true;

@@ -423,6 +423,7 @@ void bhi_submission_enqueue(struct bhi_submission *submission) {
     bhi_list_append(&stream->queue, &submission->link);
     bhi_stream_heal(stream);
     uint32_t others = 0;
+    struct bhi_outcome refusal;
     const struct bh_event *cause = cause_of(submission, &others);
     if (cause) {
         doom(submission, cause);
@@ -430,6 +431,8 @@ void bhi_submission_enqueue(struct bhi_submission *submission) {
         run_ripples(core);
     } else if (stream->strict && stream->failure) {
         bhi_submission_fail_strict(submission, stream->failure);
+    } else if (core->ports->refuse(submission, &refusal)) {
+        bhi_submission_end(submission, &refusal);
     } else if (stream->state == BHI_STREAM_UNAVAILABLE) {
         bhi_submission_end_unstarted(submission, stream->trouble.status, stream->trouble.message,
                                      0);

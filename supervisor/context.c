@@ -39,6 +39,8 @@ BH_API void bh_context_options_init(bh_context_options *options) {
             .start_timeout_ns = 30ull * 1000000000,
             .pool_limit = bhi_pool_default_limit(),
             .kernel_limit = DEFAULT_KERNELS,
+            .quarantine_deaths = 2,
+            .quarantine_ns = 600ull * 1000000000,
             .kernel_limit_bytes = DEFAULT_KERNEL_BYTES,
         };
 }
@@ -94,6 +96,7 @@ void bhi_context_unref(bh_context *context) {
     pthread_mutex_destroy(&context->opener_lock);
     munmap((void *)context->fork_guard, (size_t)sysconf(_SC_PAGESIZE));
     bhi_kernel_table_fini(&context->kernels);
+    bhi_suspects_fini(&context->suspects);
     free(context->settings.worker_path);
     free(context->settings.runtime_parent);
     bhi_slab_give(&slab, context);
@@ -213,6 +216,7 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
     bhi_list_init(&context->pending);
     bhi_callbacks_init(&context->callbacks);
     bhi_pool_init(&context->pool, options->pool_limit);
+    bhi_suspects_init(&context->suspects, options->quarantine_deaths, options->quarantine_ns);
     context->settings = (struct bhi_context_settings){
         .spares = options->spares,
         .restart_budget = options->restart_budget,

@@ -12,6 +12,7 @@
 #include "core/handle.h"
 #include "core/list.h"
 #include "pool_types.h"
+#include "suspects.h"
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -74,6 +75,9 @@ struct bh_context {
     struct bhi_callbacks callbacks;
     struct bhi_pool pool; /* memory of buffers that are gone */
     struct bhi_kernel_table kernels;
+    struct bhi_suspects suspects;
+    char refusal[512]; /* the message of the submission that is being refused */
+    char news[256];    /* of the quarantine, for the log */
 
     struct bhi_reactor *reactor;
 

@@ -6,6 +6,7 @@
 #include "file.h"
 #include "futex.h"
 #include "kernel.h"
+#include "quarantine.h"
 #include "reactor.h"
 #include "request.h"
 #include "stream.h"
@@ -64,20 +65,38 @@ static void arm(struct bhi_core *core, uint64_t when_ns) {
     bhi_reactor_arm(context_of(core), when_ns);
 }
 
+/* 0: the command has none. */
+static uint64_t kernel_id(const struct bhi_cmd_header *command) {
+    if (command->type == BHI_CMD_DISPATCH)
+        return ((const struct bhi_cmd_dispatch *)(const void *)command)->kernel;
+    if (command->type == BHI_CMD_PREPARE)
+        return ((const struct bhi_cmd_prepare *)(const void *)command)->kernel;
+    return 0;
+}
+
+uint32_t bhi_request_command(const struct bhi_request *request, uint64_t id) {
+    const struct bhi_cmd_header *command = bhi_record_first(request->record);
+    for (uint32_t i = 0; command; i++) {
+        if (kernel_id(command) == id)
+            return i;
+        command = bhi_record_next(request->record, command);
+    }
+    return BH_NO_COMMAND;
+}
+
 static struct bh_kernel *kernel_of(const struct bhi_request *request, uint32_t command_index) {
-    if (command_index ==
-        BH_NO_COMMAND) /* with one kernel only there is no doubt which one it was */
-        return request->kernel_count == 1 ? request->kernels[0] : NULL;
+    if (command_index == BH_NO_COMMAND) { /* where there is only one there is no doubt */
+        for (uint32_t i = 1; i < request->kernel_count; i++)
+            if (request->kernels[i]->body != request->kernels[0]->body)
+                return NULL;
+        return request->kernel_count ? request->kernels[0] : NULL;
+    }
     const struct bhi_cmd_header *command = bhi_record_first(request->record);
     for (uint32_t i = 0; command && i < command_index; i++)
         command = bhi_record_next(request->record, command);
     if (!command)
         return NULL;
-    uint64_t id = 0; /* of none: a file's commands have no kernel */
-    if (command->type == BHI_CMD_DISPATCH)
-        id = ((const struct bhi_cmd_dispatch *)(const void *)command)->kernel;
-    else if (command->type == BHI_CMD_PREPARE)
-        id = ((const struct bhi_cmd_prepare *)(const void *)command)->kernel;
+    uint64_t id = kernel_id(command); /* of none: a file's commands have no kernel */
     for (uint32_t i = 0; i < request->kernel_count; i++)
         if (request->kernels[i]->body->id == id)
             return request->kernels[i];
@@ -97,6 +116,7 @@ static void name_kernel(const struct bhi_submission *submission, uint32_t comman
         return;
     memcpy(verdict->kernel_name, kernel->name, sizeof verdict->kernel_name);
     memcpy(verdict->kernel_hash, kernel->body->hash, sizeof verdict->kernel_hash);
+    bhi_quarantine_note(submission, verdict);
 }
 
 static void free_submission(struct bhi_submission *submission) {
@@ -144,4 +164,5 @@ const struct bhi_ports bhi_supervisor_ports = {
     .unref_stream = unref_stream,
     .ref_stream = ref_stream,
     .stream_changed = stream_changed,
+    .refuse = bhi_quarantine_refuse,
 };

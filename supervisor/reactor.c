@@ -3,6 +3,7 @@
 #include "control.h"
 #include "core/detail.h"
 #include "futex.h"
+#include "quarantine.h"
 #include "staffing.h"
 #include "step_point.h"
 #include "zygote.h"
@@ -125,9 +126,13 @@ static void bury_worker(struct bhi_worker *worker) {
     }
     struct bhi_obituary obituary;
     bhi_worker_died(worker, &obituary);
+    char news[256];
+    bhi_quarantine_news(context, news, sizeof news);
     bhi_context_unlock(context);
     if (obituary.line[0])
         bhi_context_log(context, obituary.level, "%s", obituary.line);
+    if (news[0])
+        bhi_context_log(context, 1, "%s", news);
     bhi_reactor_unwatch(context, worker->pidfd);
     bhi_reactor_unwatch(context, worker->doorbell);
     bhi_reactor_unwatch(context, worker->channel.fd);

@@ -19,4 +19,7 @@ static inline struct bhi_request *bhi_request_of(const struct bhi_submission *su
     return BHI_CONTAINER(submission, struct bhi_request, submission);
 }
 
+/* The first command that uses kernel |id|; BH_NO_COMMAND: none. (ports.c) */
+uint32_t bhi_request_command(const struct bhi_request *request, uint64_t id);
+
 #endif

@@ -54,6 +54,7 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
     stream->deadline_ns = options->deadline_ns;
     stream->memory_limit = options->memory_limit;
     snprintf(stream->device, sizeof stream->device, "%s", options->device ? options->device : "");
+    snprintf(stream->tenant, sizeof stream->tenant, "%s", options->tenant ? options->tenant : "");
     bhi_context_lock(context);
     bhi_stream_init(&stream->core, &context->core, context->settings.restart_budget,
                     context->settings.restart_window_ns);
@@ -91,6 +92,9 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
     if (options->device && strlen(options->device) >= sizeof((struct bh_stream *)0)->device)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_stream_create: options.device is longer than 47 bytes");
+    if (options->tenant && strlen(options->tenant) >= BHI_TENANT)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_create: options.tenant is longer than %u bytes", BHI_TENANT - 1);
     char driver[BHI_DRIVER_NAME];
     uint32_t device_index;
     if (options->device && !bhi_selector_parse(options->device, driver, &device_index))

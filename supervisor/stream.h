@@ -15,6 +15,7 @@ struct bh_stream {
     _Atomic uint32_t refs;       /* and one for each submission on its way */
     bh_context *context;         /* referenced */
     char device[48];
+    char tenant[BHI_TENANT];
     uint64_t deadline_ns;
     uint64_t memory_limit;
     enum bhi_worker_kind kind;   /* not BHI_WORKER_DEVICE: the library's own */

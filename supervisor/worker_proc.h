@@ -89,6 +89,7 @@ struct bhi_worker {
     enum bhi_worker_state state;
     struct bhi_lane lane;
     struct bhi_progress_view progress;
+    bool device_lost;           /* it said so: it is about to end */
     bool recheck;               /* the reactor shall harvest */
     uint64_t refused_seen;      /* progress.refused_allocations at the last harvest */
     struct bhi_idset buffers;   /* attached: buffers without a block, and blocks (pool.h) */

@@ -89,6 +89,10 @@ typedef struct bh_context_options {
                               The longest unused ones are forgotten, and introduced again when they
                               are used again; what is in flight always stays (docs/kernels.md) */
     uint64_t kernel_limit_bytes; /* and how many bytes of SPIR-V; default 64 MiB */
+    uint32_t quarantine_deaths;  /* a kernel that has ended so many workers of one tenant is refused
+                                    (bulkhead/quarantine.h); default 2; 0: never for that */
+    uint64_t quarantine_ns; /* for how long after the last one, and how long a kernel that ended the
+                               driver's compiler is; default 10 min; 0: neither is remembered */
     /* Called for each line that a worker or the library logs (a death, a failed
      * start, a stream that can have no worker, a worker that is ready), from a thread which
      * serves the whole context: it should return soon. What it may call is what a completion
@@ -170,6 +174,8 @@ typedef struct bh_stream_options {
     uint64_t memory_limit; /* bytes a worker may use besides buffers, at least 64 MiB; default
                               4 GiB; 0: none. The copies through which some devices (NVIDIA) read
                               inputs count, where the limit is a memory cgroup */
+    const char *tenant;    /* on whose behalf: what is remembered of kernels is for one tenant alone
+                              (bulkhead/quarantine.h); NULL: ""; at most 63 bytes */
     bool strict;           /* once a submission is poisoned, all that was submitted after it ends
                               STREAM_FAILED with its origin, until bh_stream_reset (E4), and so does
                               what depends on that, on other streams, too; default false: only
@@ -734,6 +740,7 @@ BH_API BH_MUST_USE bh_status bh_doctor(bh_context *context, bh_check *out_checks
                                        size_t *out_count, bh_detail *detail);
 
 #include <bulkhead/kernel_stats.h>
+#include <bulkhead/quarantine.h>
 
 #ifdef __cplusplus
 }

@@ -70,6 +70,11 @@ static void stream_port(struct bhi_core_stream *stream) {
     (void)stream;
 }
 
+static bool refuse(const struct bhi_submission *submission, struct bhi_outcome *out) {
+    (void)submission, (void)out;
+    return false;
+}
+
 static const struct bhi_ports ports = {
     .now_ns = now_ns,
     .publish = publish,
@@ -87,6 +92,7 @@ static const struct bhi_ports ports = {
     .unref_stream = stream_port,
     .ref_stream = stream_port,
     .stream_changed = stream_port,
+    .refuse = refuse,
 };
 
 struct line { /* a stream and its worker */

@@ -65,6 +65,7 @@ bh_context_options fx_options(void) {
     bh_context_options_init(&options);
     options.spares = 0; /* tests count processes */
     options.restart_budget = 100;
+    options.quarantine_deaths = 0; /* they kill, and launch the same again */
     return options;
 }
 

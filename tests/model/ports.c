@@ -316,6 +316,11 @@ static void stream_changed(struct bhi_core_stream *stream) {
     BHI_CONTAINER(stream, struct world_stream, core)->told = true;
 }
 
+static bool refuse(const struct bhi_submission *submission, struct bhi_outcome *out) {
+    (void)submission, (void)out;
+    return false;
+}
+
 const struct bhi_ports world_ports = {
     .now_ns = now_ns,
     .publish = publish,
@@ -333,4 +338,5 @@ const struct bhi_ports world_ports = {
     .unref_stream = world_unref_stream,
     .ref_stream = ref_stream,
     .stream_changed = stream_changed,
+    .refuse = refuse,
 };

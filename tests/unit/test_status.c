@@ -62,6 +62,7 @@ static void test_values_are_fixed(void **state) {
     assert_int_equal(BH_WORKER_LOST, 49);
     assert_int_equal(BH_STREAM_FAILED, 50);
     assert_int_equal(BH_LOOP_LIMIT, 51);
+    assert_int_equal(BH_QUARANTINED, 52);
 }
 
 static void test_unknown(void **state) {

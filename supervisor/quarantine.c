@@ -1,0 +1,139 @@
+#include "quarantine.h"
+#include "core/crew.h"
+#include "core/detail.h"
+#include "futex.h"
+#include "kernel.h"
+#include "stream.h"
+#include "text.h"
+#include "worker_proc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NS_PER_S 1000000000ull
+
+/* "12 s", rounded up. */
+static void say_left(char out[32], uint64_t expires_ns, uint64_t now_ns) {
+    if (expires_ns == BH_FOREVER)
+        snprintf(out, 32, "never");
+    else
+        snprintf(out, 32, "in %llu s",
+                 (unsigned long long)((expires_ns - now_ns + NS_PER_S - 1) / NS_PER_S));
+}
+
+static void say_refusal(struct bh_context *context, const struct bh_kernel *kernel,
+                        const struct bhi_suspect *suspect, uint64_t now_ns) {
+    char left[32];
+    say_left(left, bhi_suspects_expiry(&context->suspects, suspect), now_ns);
+    if (suspect->uncompilable)
+        snprintf(context->refusal, sizeof context->refusal,
+                 "kernel \"%s\" is not compiled again: it ended the driver's compiler at event "
+                 "%llu (%.250s); this expires %s, and bh_quarantine_release ends it",
+                 kernel->name, (unsigned long long)suspect->origin, suspect->message, left);
+    else
+        snprintf(context->refusal, sizeof context->refusal,
+                 "kernel \"%s\" is quarantined: it has ended %u worker%s, the last one at event "
+                 "%llu (%.250s); this expires %s, and bh_quarantine_release ends it",
+                 kernel->name, suspect->deaths, suspect->deaths == 1 ? "" : "s",
+                 (unsigned long long)suspect->origin, suspect->message, left);
+}
+
+bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_outcome *out) {
+    const struct bhi_request *request = bhi_request_of(submission);
+    const struct bh_stream *stream = bhi_stream_of(submission->stream);
+    struct bh_context *context = stream->context;
+    if (!context->suspects.count || !request->kernel_count)
+        return false;
+    uint64_t now_ns = bhi_now_ns();
+    for (uint32_t i = 0; i < request->kernel_count; i++) {
+        const struct bh_kernel *kernel = request->kernels[i];
+        const struct bhi_suspect *suspect =
+            bhi_suspects_held(&context->suspects, stream->tenant, kernel->body->hash, now_ns);
+        if (!suspect)
+            continue;
+        say_refusal(context, kernel, suspect, now_ns);
+        *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
+        out->status = suspect->uncompilable ? BH_COMPILE_FAILED : BH_QUARANTINED;
+        out->executed = BH_EXECUTED_NO;
+        out->command_index = bhi_request_command(request, kernel->body->id);
+        out->origin = suspect->origin;
+        out->ended_ns = now_ns;
+        out->message = context->refusal;
+        return true;
+    }
+    return false;
+}
+
+/* Its worker is dead, or as good as dead, and it is the one to blame. A liar is not: what it had in
+ * hand when it was found out need not be what made it one. */
+static bool ended_its_worker(const struct bhi_submission *submission, const bh_verdict *verdict) {
+    struct bhi_crew *crew = submission->crew;
+    if (!crew || verdict->origin != verdict->event || verdict->hops)
+        return false;
+    if (verdict->status == BH_DEVICE_LOST && !crew->dead) {
+        /* It says so, and ends. Of those that were with the device the first one is it. */
+        struct bhi_worker *worker = bhi_worker_of(crew);
+        bool first = !worker->device_lost;
+        worker->device_lost = true;
+        return first;
+    }
+    return crew->dead &&
+           (verdict->status == BH_WORKER_SIGNAL || verdict->status == BH_WORKER_EXIT ||
+            verdict->status == BH_SECCOMP || verdict->status == BH_DEADLINE ||
+            verdict->status == BH_OUT_OF_HOST_MEMORY || verdict->status == BH_COMPILE_FAILED);
+}
+
+void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdict *verdict) {
+    if (!ended_its_worker(submission, verdict))
+        return;
+    const struct bh_stream *stream = bhi_stream_of(submission->stream);
+    struct bh_context *context = stream->context;
+    bool compiling = verdict->status == BH_COMPILE_FAILED;
+    uint64_t now_ns = bhi_now_ns();
+    if (!bhi_suspects_note(&context->suspects, stream->tenant, verdict, compiling, now_ns))
+        return;
+    char left[32], tenant[BHI_TENANT];
+    const struct bhi_suspect *suspect =
+        bhi_suspects_held(&context->suspects, stream->tenant, verdict->kernel_hash, now_ns);
+    if (!suspect)
+        return;
+    say_left(left, bhi_suspects_expiry(&context->suspects, suspect), now_ns);
+    bhi_text_sanitise(tenant, sizeof tenant, stream->tenant, strlen(stream->tenant));
+    snprintf(context->news, sizeof context->news,
+             "kernel \"%s\" of tenant \"%s\" is %s with event %llu; this expires %s",
+             verdict->kernel_name, tenant, compiling ? "not compiled again" : "quarantined",
+             (unsigned long long)verdict->event, left);
+}
+
+void bhi_quarantine_news(struct bh_context *context, char *out, size_t size) {
+    snprintf(out, size, "%s", context->news);
+    context->news[0] = 0;
+}
+
+/* -- the API ----------------------------------------------------------------------------------- */
+
+BH_API bh_status bh_quarantine_list(bh_context *context, bh_quarantined *out_entries,
+                                    size_t capacity, size_t *out_count, bh_detail *detail) {
+    if (!out_count || (capacity && !out_entries))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_quarantine_list: %s is NULL",
+                        out_count ? "out_entries" : "out_count");
+    *out_count = 0;
+    bh_status status = bhi_context_check(context, "bh_quarantine_list", detail);
+    if (status != BH_OK)
+        return status;
+    bhi_context_lock(context);
+    *out_count = bhi_suspects_list(&context->suspects, out_entries, capacity, bhi_now_ns());
+    bhi_context_unlock(context);
+    return BH_OK;
+}
+
+BH_API bh_status bh_quarantine_release(bh_context *context, const char *tenant,
+                                       const uint8_t kernel_hash[32], bh_detail *detail) {
+    bh_status status = bhi_context_check(context, "bh_quarantine_release", detail);
+    if (status != BH_OK)
+        return status;
+    bhi_context_lock(context);
+    bhi_suspects_forget(&context->suspects, tenant ? tenant : "", kernel_hash);
+    bhi_context_unlock(context);
+    return BH_OK;
+}

@@ -1,0 +1,16 @@
+/* The quarantine: kernels that have ended workers are refused before they reach another (K5). What
+ * is remembered is in suspects.h. */
+#ifndef BHI_QUARANTINE_H
+#define BHI_QUARANTINE_H
+
+#include "request.h"
+
+/* Lock held. A port of the core: the submission launches a kernel that is held. */
+bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_outcome *out);
+/* Lock held. The verdict of a submission is complete: was it the end of its worker? Not
+ * called where nobody knows which of several kernels it was. */
+void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdict *verdict);
+/* Lock held. What the log is to be told: taken away. Empty: nothing. */
+void bhi_quarantine_news(struct bh_context *context, char *out, size_t size);
+
+#endif

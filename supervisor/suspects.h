@@ -1,0 +1,57 @@
+/* Kernels that have ended workers: one record for each tenant and kernel, bounded, each forgotten
+ * when it has ended none for a while. A kernel that has ended enough of them is held, and so is one
+ * that the driver's compiler has died of: it is not to be given to a worker again. What one
+ * tenant's workers did is nothing to another's. No lock, no clock, no I/O. */
+#ifndef BHI_SUSPECTS_H
+#define BHI_SUSPECTS_H
+
+#include "core/list.h"
+#include <bulkhead/bulkhead.h>
+
+#define BHI_TENANT         64u   /* bytes, NUL included */
+#define BHI_SUSPECTS       1024u /* records, at most */
+#define BHI_SUSPECT_CHAINS 256u
+
+struct bhi_suspect {
+    struct bhi_list age;   /* the longest without another death first */
+    struct bhi_list chain; /* of those whose hash begins with the same byte */
+    char tenant[BHI_TENANT];
+    uint8_t hash[32];
+    char name[64]; /* as it was called the last time */
+    uint32_t deaths;
+    bool uncompilable; /* the driver's compiler died of it */
+    bh_status cause;   /* of the last one, and so on */
+    int32_t signal;
+    uint64_t origin;
+    uint64_t first_ns, last_ns;
+    char message[320];
+};
+
+struct bhi_suspects {
+    uint32_t most_deaths; /* it is held with so many; 0: never for those */
+    uint64_t keep_ns;     /* after its last death; 0: nothing is remembered */
+    struct bhi_list ages;
+    struct bhi_list chains[BHI_SUSPECT_CHAINS];
+    uint32_t count;
+};
+
+void bhi_suspects_init(struct bhi_suspects *suspects, uint32_t most_deaths, uint64_t keep_ns);
+void bhi_suspects_fini(struct bhi_suspects *suspects);
+/* A worker of |tenant| has died of the kernel, as |verdict| says; |compiling|: in the driver's
+ * compiler. True: it is held from now on, and was not before. Where there is no memory it is not
+ * remembered. */
+bool bhi_suspects_note(struct bhi_suspects *suspects, const char *tenant, const bh_verdict *verdict,
+                       bool compiling, uint64_t now_ns);
+/* NULL: it may run. */
+const struct bhi_suspect *bhi_suspects_held(struct bhi_suspects *suspects, const char *tenant,
+                                            const uint8_t hash[32], uint64_t now_ns);
+/* When it is forgotten: BH_FOREVER, never. */
+uint64_t bhi_suspects_expiry(const struct bhi_suspects *suspects,
+                             const struct bhi_suspect *suspect);
+/* Forgets one, or all of |tenant| (NULL). */
+void bhi_suspects_forget(struct bhi_suspects *suspects, const char *tenant, const uint8_t hash[32]);
+/* Those that are held, the newest last; up to |capacity|. Returns how many there are. */
+size_t bhi_suspects_list(struct bhi_suspects *suspects, bh_quarantined *out, size_t capacity,
+                         uint64_t now_ns);
+
+#endif

@@ -1,0 +1,434 @@
+/* K5: a kernel that has ended workers is refused before it reaches another. */
+#include "fixture.h"
+
+#include <stdio.h>
+
+/* Kernels that do not end; the driver has them as they are. */
+struct stage {
+    bh_context *context;
+    bh_stream *stream;
+    bh_kernel *gate, *square;
+    bh_buffer *word;
+    uint32_t *open;
+};
+
+static bh_stream *stream_of(struct stage *s, const char *name, const char *tenant,
+                            uint64_t deadline_ns) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.name = name;
+    options.tenant = tenant;
+    options.deadline_ns = deadline_ns;
+    bh_stream *stream = NULL;
+    BHT_EQ(bh_stream_create(s->context, &options, &stream, NULL), BH_OK);
+    fx_ready(stream);
+    return stream;
+}
+
+static bh_kernel *trusted(bh_context *context, const char *name) {
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    options.name = name;
+    options.trusted = true;
+    return fx_kernel_with(context, name, &options);
+}
+
+static struct stage stage_open(uint32_t deaths, uint64_t keep_ns, const char *faults,
+                               uint64_t deadline_ns) {
+    bh_context_options options = fx_options();
+    options.quarantine_deaths = deaths;
+    options.quarantine_ns = keep_ns;
+    struct stage s = {.context = fx_context_with(options, faults)};
+    s.stream = stream_of(&s, "s", NULL, deadline_ns);
+    s.gate = trusted(s.context, "gate");
+    s.square = fx_kernel(s.context, "square");
+    s.word = fx_words(s.context, 2, 0);
+    s.open = fx_pointer(s.word);
+    return s;
+}
+
+static void stage_close(struct stage *s) {
+    bh_kernel_release(s->gate);
+    bh_kernel_release(s->square);
+    bh_buffer_release(s->word);
+    bh_stream_release(s->stream);
+    bh_context_destroy(s->context);
+}
+
+/* A fresh word each time: the last one is poisoned, and may still be written. */
+static void fresh_word(struct stage *s) {
+    bh_buffer_release(s->word);
+    s->word = fx_words(s->context, 2, 0);
+    s->open = fx_pointer(s->word);
+}
+
+/* The gate runs on |stream|, and its worker is killed. */
+static bh_verdict die(struct stage *s, bh_stream *stream) {
+    pid_t pid = fx_ready(stream);
+    fresh_word(s);
+    bh_event *event = fx_gate(stream, s->gate, s->word);
+    fx_await_gate(s->word);
+    fx_kill(pid, SIGSEGV);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
+    bh_event_release(event);
+    return verdict;
+}
+
+static size_t held(struct stage *s) {
+    size_t count = 99;
+    BHT_EQ(bh_quarantine_list(s->context, NULL, 0, &count, NULL), BH_OK);
+    return count;
+}
+
+/* The gate is refused, and no worker hears of it. */
+static bh_verdict refused(struct stage *s, bh_stream *stream) {
+    bh_kernel_stats before, after;
+    BHT_EQ(bh_context_kernel_stats(s->context, &before, NULL), BH_OK);
+    fresh_word(s);
+    bh_event *event = fx_gate(stream, s->gate, s->word);
+    BHT_EQ(bh_event_query(event), BH_EVENT_POISONED); /* at once */
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.status, BH_QUARANTINED);
+    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    BHT_EQ(verdict.hops, 0);
+    BHT_EQ(verdict.worker_pid, 0);
+    BHT_STR_EQ(verdict.kernel_name, "gate");
+    BHT_STR_HAS(verdict.message, "quarantined");
+    BHT_EQ(bh_verdict_classify(&verdict), BH_CLASS_INPUT);
+    bh_event_release(event);
+    BHT_EQ(bh_context_kernel_stats(s->context, &after, NULL), BH_OK);
+    BHT_EQ(after.introduced, before.introduced);
+    return verdict;
+}
+
+/* It runs. */
+static void accepted(struct stage *s, bh_stream *stream) {
+    fresh_word(s);
+    s->open[0] = FX_GATE_OPEN;
+    bh_event *event = fx_gate(stream, s->gate, s->word);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+}
+
+static void two_deaths_are_enough(void) {
+    struct stage s = stage_open(2, BH_FOREVER, NULL, BH_FOREVER);
+    die(&s, s.stream);
+    BHT_EQ(held(&s), 0);
+    bh_verdict last = die(&s, s.stream);
+    bh_verdict verdict = refused(&s, s.stream);
+    BHT_EQ(verdict.origin, last.event);
+    BHT_STR_HAS(verdict.message, "SIGSEGV");
+    BHT_STR_HAS(verdict.message, "expires never");
+    char event[32];
+    snprintf(event, sizeof event, "event %" PRIu64, last.event);
+    BHT_STR_HAS(verdict.message, event);
+    bh_quarantined entry;
+    size_t count;
+    BHT_EQ(bh_quarantine_list(s.context, &entry, 1, &count, NULL), BH_OK);
+    BHT_EQ(count, 1);
+    uint8_t hash[32];
+    bh_kernel_hash(s.gate, hash);
+    BHT_MEM_EQ(entry.kernel_hash, hash, sizeof hash);
+    BHT_STR_EQ(entry.kernel_name, "gate");
+    BHT_STR_EQ(entry.tenant, "");
+    BHT_EQ(entry.status, BH_QUARANTINED);
+    BHT_EQ(entry.cause, BH_WORKER_SIGNAL);
+    BHT_EQ(entry.signal, SIGSEGV);
+    BHT_EQ(entry.deaths, 2);
+    BHT_EQ(entry.origin, last.event);
+    BHT_EQ(entry.expires_ns, BH_FOREVER);
+    BHT_TRUE(entry.since_ns < bht_now_ns());
+    /* It is the kernel, not its handle, its name or its stream. */
+    bh_kernel *again = trusted(s.context, "gate");
+    bh_kernel *old = s.gate;
+    s.gate = again;
+    bh_stream *other = stream_of(&s, "other", "", BH_FOREVER);
+    refused(&s, other);
+    bh_kernel_release(old);
+    refused(&s, s.stream);
+    fx_expect_healthy(s.context, s.stream);
+    bh_stream_release(other);
+    stage_close(&s);
+}
+
+/* What reads its output is poisoned with it; a submission that has it among others is refused
+ * whole. */
+static void refusals_are_verdicts_like_others(void) {
+    struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
+    bh_verdict last = die(&s, s.stream);
+    fresh_word(&s);
+    bh_buffer *x = fx_words(s.context, 64, 0), *y = fx_words(s.context, 64, 0);
+    const bh_binding word = {.buffer = s.word, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const bh_binding pair[] = {
+        {.binding = 0, .buffer = s.word, .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_WRITE}};
+    const bh_command commands[] = {
+        {.type = BH_COMMAND_FILL, .dst = x, .size = BH_WHOLE_SIZE, .fill_value = 7},
+        {.type = BH_COMMAND_DISPATCH,
+         .kernel = s.gate,
+         .groups = {1, 1, 1},
+         .bindings = &word,
+         .binding_count = 1}};
+    const bh_command reader = {.type = BH_COMMAND_DISPATCH,
+                               .kernel = s.square,
+                               .groups = {1, 1, 1},
+                               .bindings = pair,
+                               .binding_count = 2};
+    bh_submit_info info = {.commands = commands, .command_count = 2};
+    bh_event *first, *dependent;
+    BHT_EQ(bh_submit(s.stream, &info, &first, NULL), BH_OK);
+    info = (bh_submit_info){.commands = &reader, .command_count = 1};
+    BHT_EQ(bh_submit(s.stream, &info, &dependent, NULL), BH_OK);
+    bh_verdict verdict = fx_verdict(first);
+    BHT_EQ(verdict.status, BH_QUARANTINED);
+    BHT_EQ(verdict.command_index, 1);
+    verdict = fx_verdict(dependent);
+    BHT_EQ(verdict.status, BH_QUARANTINED);
+    BHT_EQ(verdict.hops, 1);
+    BHT_EQ(verdict.origin, last.event);
+    void *mapped;
+    BHT_EQ(bh_buffer_map(x, BH_MAP_READ, FX_SECONDS, &mapped, NULL), BH_QUARANTINED);
+    bh_event_release(first);
+    bh_event_release(dependent);
+    /* To prepare it is to use it. */
+    BHT_EQ(bh_kernel_prepare(s.gate, s.stream, &first, NULL), BH_OK);
+    fx_expect(first, BH_QUARANTINED);
+    bh_event_release(first);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    fx_expect_healthy(s.context, s.stream);
+    stage_close(&s);
+}
+
+enum { QUEUED = 8 };
+
+/* Those that were queued before it was known are refused when their turn comes. */
+static void what_is_queued_is_refused_too(void) {
+    struct stage s = stage_open(2, BH_FOREVER, NULL, 50 * FX_MS);
+    bh_event *events[QUEUED];
+    bh_buffer *words[QUEUED];
+    for (int i = 0; i < QUEUED; i++) {
+        words[i] = fx_words(s.context, 2, 0);
+        events[i] = fx_gate(s.stream, s.gate, words[i]);
+    }
+    uint64_t deaths[2];
+    for (int i = 0; i < QUEUED; i++) {
+        bh_verdict verdict = fx_verdict(events[i]);
+        BHT_EQ(verdict.status, i < 2 ? BH_DEADLINE : BH_QUARANTINED);
+        if (i < 2)
+            deaths[i] = verdict.event;
+        else
+            BHT_EQ(verdict.origin, deaths[1]);
+        bh_event_release(events[i]);
+        bh_buffer_release(words[i]);
+    }
+    fx_expect_healthy(s.context, s.stream);
+    stage_close(&s);
+}
+
+static void other_tenants_are_not_touched(void) {
+    struct stage s = stage_open(2, BH_FOREVER, NULL, BH_FOREVER);
+    bh_stream *a = stream_of(&s, "a", "alice", BH_FOREVER);
+    bh_stream *b = stream_of(&s, "b", "bob", BH_FOREVER);
+    die(&s, a);
+    die(&s, b);
+    BHT_EQ(held(&s), 0); /* one each */
+    accepted(&s, a);
+    die(&s, a);
+    refused(&s, a);
+    accepted(&s, b);
+    accepted(&s, s.stream);
+    bh_stream *second = stream_of(&s, "a2", "alice", BH_FOREVER);
+    refused(&s, second);
+    bh_stream_release(second);
+    bh_stream_release(a);
+    bh_stream_release(b);
+    stage_close(&s);
+}
+
+static void it_is_released(void) {
+    struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
+    uint8_t hash[32], other[32];
+    bh_kernel_hash(s.gate, hash);
+    bh_kernel_hash(s.square, other);
+    die(&s, s.stream);
+    BHT_EQ(bh_quarantine_release(s.context, NULL, other, NULL), BH_OK);
+    BHT_EQ(bh_quarantine_release(s.context, "alice", NULL, NULL), BH_OK);
+    refused(&s, s.stream);
+    BHT_EQ(bh_quarantine_release(s.context, "", hash, NULL), BH_OK);
+    BHT_EQ(held(&s), 0);
+    accepted(&s, s.stream);
+    die(&s, s.stream); /* and is counted anew */
+    refused(&s, s.stream);
+    BHT_EQ(bh_quarantine_release(s.context, NULL, NULL, NULL), BH_OK);
+    accepted(&s, s.stream);
+    size_t count;
+    BHT_EQ(bh_quarantine_list(s.context, NULL, 1, &count, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_quarantine_list(s.context, NULL, 0, NULL, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_quarantine_list(NULL, NULL, 0, &count, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_quarantine_release(NULL, NULL, NULL, NULL), BH_INVALID_ARGUMENT);
+    stage_close(&s);
+}
+
+static void it_expires(void) {
+    struct stage s = stage_open(1, BHT_SECOND_MS * FX_MS, NULL, BH_FOREVER);
+    die(&s, s.stream);
+    fx_ready(s.stream);
+    WAIT_UNTIL(held(&s) == 0, 20000);
+    accepted(&s, s.stream);
+    stage_close(&s);
+}
+
+/* Each of these ends a worker; what it ends with is in tests/system/death.c. */
+static void every_kind_of_death_counts(void) {
+    static const struct {
+        const char *fault;
+        bh_status status;
+    } kinds[] = {
+        {"1:submitted:1=sigsys", BH_SECCOMP},
+        {"1:submitted:1=exit7", BH_WORKER_EXIT},
+        {"1:submitted:1=abort", BH_WORKER_SIGNAL},
+        {"1:vk:*=lost", BH_DEVICE_LOST},
+    };
+    for (size_t i = 0; i < BHT_COUNT(kinds); i++) {
+        struct stage s = stage_open(1, BH_FOREVER, kinds[i].fault, BH_FOREVER);
+        s.open[0] = FX_GATE_OPEN;
+        bh_event *event = fx_gate(s.stream, s.gate, s.word);
+        bh_verdict verdict = fx_verdict(event);
+        if (verdict.status != kinds[i].status)
+            BHT_FAIL("%s: %s: %s", kinds[i].fault, bh_status_name(verdict.status), verdict.message);
+        bh_event_release(event);
+        BHT_EQ(refused(&s, s.stream).origin, verdict.event);
+        stage_close(&s);
+    }
+}
+
+static void running_out_of_memory_counts(void) {
+    struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.memory_limit = 256ull << 20;
+    bh_stream *stream = NULL;
+    BHT_EQ(bh_stream_create(s.context, &options, &stream, NULL), BH_OK);
+    bh_kernel_release(s.gate);
+    s.gate = trusted(s.context, "memory_bomb");
+    fresh_word(&s);
+    bh_event *event = fx_run(stream, s.gate, s.word);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.status, BH_OUT_OF_HOST_MEMORY);
+    bh_event_release(event);
+    BHT_EQ(held(&s), 1);
+    bh_stream_release(stream);
+    stage_close(&s);
+}
+
+/* A worker that dies idle, a submission that is cancelled or refused, one that is lost with its
+ * worker through another's fault: none of them is the kernel's doing. */
+static void what_does_not_count(void) {
+    struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
+    for (int i = 0; i < 2; i++) {
+        fresh_word(&s);
+        bh_event *event = fx_gate(s.stream, s.gate, s.word);
+        fx_await_gate(s.word);
+        BHT_EQ(bh_event_cancel(event), BH_OK);
+        fx_expect(event, BH_CANCELLED);
+        bh_event_release(event);
+    }
+    pid_t pid = fx_ready(s.stream);
+    fx_kill(pid, SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(s.stream) != pid, 20000);
+    bh_buffer *empty = fx_buffer(s.context, 0);
+    bh_event *mismatch = fx_run(s.stream, s.square, empty); /* it wants two */
+    fx_expect(mismatch, BH_BINDING_MISMATCH);
+    bh_event_release(mismatch);
+    bh_buffer_release(empty);
+    BHT_EQ(held(&s), 0);
+    accepted(&s, s.stream);
+    stage_close(&s);
+}
+
+/* Which of two different kernels it was nobody knows; two names of one are one. */
+static void a_death_among_several_kernels_counts_for_none(void) {
+    struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
+    bh_buffer *y = fx_words(s.context, 64, 0);
+    for (int same = 0; same < 2; same++) {
+        pid_t pid = fx_ready(s.stream);
+        fresh_word(&s);
+        bh_kernel *other = same ? trusted(s.context, "gate") : fx_kernel(s.context, "empty");
+        const bh_binding words[] = {
+            {.buffer = s.word, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
+            {.buffer = y, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE}};
+        const bh_command commands[] = {{.type = BH_COMMAND_DISPATCH,
+                                        .kernel = s.gate,
+                                        .groups = {1, 1, 1},
+                                        .bindings = &words[0],
+                                        .binding_count = 1},
+                                       {.type = BH_COMMAND_DISPATCH,
+                                        .kernel = other,
+                                        .groups = {1, 1, 1},
+                                        .bindings = &words[1],
+                                        .binding_count = same ? 1 : 0}};
+        const bh_submit_info info = {.commands = commands, .command_count = 2};
+        bh_event *event;
+        BHT_EQ(bh_submit(s.stream, &info, &event, NULL), BH_OK);
+        WAIT_UNTIL(((volatile uint32_t *)s.open)[1] != 0, 20000);
+        fx_kill(pid, SIGKILL);
+        fx_expect(event, BH_WORKER_SIGNAL);
+        bh_event_release(event);
+        bh_kernel_release(other);
+        BHT_EQ(held(&s), same);
+    }
+    bh_buffer_release(y);
+    stage_close(&s);
+}
+
+static void it_can_be_switched_off(void) {
+    struct stage s = stage_open(0, BH_FOREVER, NULL, BH_FOREVER);
+    for (int i = 0; i < 3; i++)
+        die(&s, s.stream);
+    BHT_EQ(held(&s), 0);
+    accepted(&s, s.stream);
+    stage_close(&s);
+}
+
+static void by_default_there_are_two_in_ten_minutes(void) {
+    bh_context_options options;
+    bh_context_options_init(&options);
+    BHT_EQ(options.quarantine_deaths, 2);
+    BHT_EQ(options.quarantine_ns, 600 * 1000 * FX_MS);
+    bh_context *context = fx_context(NULL);
+    bh_stream_options stream_options;
+    bh_stream_options_init(&stream_options);
+    BHT_TRUE(stream_options.tenant == NULL);
+    char tenant[65];
+    memset(tenant, 't', sizeof tenant);
+    tenant[64] = 0;
+    stream_options.tenant = tenant;
+    bh_stream *stream;
+    bh_detail detail;
+    BHT_EQ(bh_stream_create(context, &stream_options, &stream, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "options.tenant");
+    tenant[63] = 0;
+    BHT_EQ(bh_stream_create(context, &stream_options, &stream, &detail), BH_OK);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(two_deaths_are_enough),
+        BHT_TEST(refusals_are_verdicts_like_others),
+        BHT_TEST(what_is_queued_is_refused_too),
+        BHT_TEST(other_tenants_are_not_touched),
+        BHT_TEST(it_is_released),
+        BHT_TEST(it_expires),
+        BHT_TEST(every_kind_of_death_counts),
+        BHT_TEST(running_out_of_memory_counts),
+        BHT_TEST(what_does_not_count),
+        BHT_TEST(a_death_among_several_kernels_counts_for_none),
+        BHT_TEST(it_can_be_switched_off),
+        BHT_TEST(by_default_there_are_two_in_ten_minutes),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
