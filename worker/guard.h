@@ -12,7 +12,8 @@
 /* The guard's storage buffer: one of these for each record that runs. */
 struct bhi_guard_words {
     uint32_t abort; /* written by the host: not 0: return */
-    uint32_t flags; /* written by the kernel */
+    uint32_t flags; /* written by the kernel: BHI_GUARD_CUT */
+    uint32_t alive; /* written by the kernel, for itself (guard_entry.c) */
 };
 
 struct bhi_guard_options {

@@ -1,7 +1,24 @@
 #include "guard_internal.h"
 
+/* Ends |block|: where |condition| (an id) holds, |out|, which returns; else on to |rest|. */
+static void return_where(struct bhi_guard *g, struct bhi_block *block, struct bhi_block *rest,
+                         struct bhi_block *out, uint32_t condition) {
+    struct bhi_ir *ir = &g->ir;
+    bhi_block_do(ir, block, SpvOpSelectionMerge,
+                 BHI_OPERANDS(rest->label, SpvSelectionControlMaskNone));
+    bhi_block_do(ir, block, SpvOpBranchConditional,
+                 BHI_OPERANDS(condition, out->label, rest->label));
+    bhi_guard_return(g, g->entry, out);
+}
+
 /*   X: variables; the word set? ──▶ A: return
- *                  └──▶ X2: the rest of X, its terminator */
+ *                  └──▶ X2: the rest of X, its terminator
+ *
+ * llvmpipe before 25 runs lanes that are not there: a workgroup of 5 is run as one of 8, and the 3
+ * are kept from storing, and read zeros, but go round loops as long as they like; the loop goes on
+ * as long as they do, and the word is a zero for them. So, there, X2 stores a one and reads it
+ * back: who reads a zero is not there, and returns. (Where it is not in a branch, such a load is
+ * not masked: it stands behind the check of the word.) */
 void bhi_guard_entry_check(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     struct bhi_block *entry = g->entry->first;
@@ -15,10 +32,19 @@ void bhi_guard_entry_check(struct bhi_guard *g) {
     struct bhi_block *rest = bhi_block_new(ir, aborted);
     bhi_block_move_tail(entry, from, rest);
     bhi_block_took_over(ir, rest, entry->label);
-    const uint32_t set = bhi_guard_load_abort(g, entry);
-    bhi_block_do(ir, entry, SpvOpSelectionMerge,
-                 BHI_OPERANDS(rest->label, SpvSelectionControlMaskNone));
-    bhi_block_do(ir, entry, SpvOpBranchConditional, BHI_OPERANDS(set, aborted->label, rest->label));
-    bhi_guard_return(g, g->entry, aborted);
     bhi_ir_set_name(ir, aborted->label, "bulkhead_abort");
+    if (!g->options->count_iterations) {
+        return_where(g, entry, rest, aborted, bhi_guard_load_abort(g, entry));
+        return;
+    }
+    struct bhi_block *there = bhi_block_new(ir, aborted);
+    struct bhi_block *not_there = bhi_block_new(ir, there);
+    return_where(g, entry, there, aborted, bhi_guard_load_abort(g, entry));
+    bhi_block_do(ir, there, SpvOpStore,
+                 BHI_OPERANDS(bhi_guard_word(g, there, BHI_WORD_ALIVE),
+                              bhi_ir_constant(ir, g->type_uint, 1), SpvMemoryAccessVolatileMask));
+    const uint32_t alive = bhi_guard_load(g, there, BHI_WORD_ALIVE);
+    return_where(
+        g, there, rest, not_there,
+        bhi_block_value(ir, there, SpvOpIEqual, g->type_bool, BHI_OPERANDS(alive, g->zero)));
 }

@@ -31,6 +31,10 @@ struct bhi_guard {
 
 /* guard_words.c: the buffer, the counter, and the code that looks at them. */
 void bhi_guard_add_words(struct bhi_guard *g);
+/* Appends to |block|: a pointer to a member of struct bhi_guard_words; its value. */
+enum { BHI_WORD_ABORT, BHI_WORD_FLAGS, BHI_WORD_ALIVE };
+uint32_t bhi_guard_word(struct bhi_guard *g, struct bhi_block *block, uint32_t member);
+uint32_t bhi_guard_load(struct bhi_guard *g, struct bhi_block *block, uint32_t member);
 /* Appends to |block|: is the word set? Returns the id of a bool. */
 uint32_t bhi_guard_load_abort(struct bhi_guard *g, struct bhi_block *block);
 /* Makes |block|, of |function|, one that returns. */

@@ -53,8 +53,8 @@ void bhi_guard_add_words(struct bhi_guard *g) {
         bhi_ir_extension(ir, "SPV_KHR_storage_buffer_storage_class");
     }
     /* Not one that the module has: its decorations are its own. */
-    const uint32_t block =
-        bhi_ir_global(ir, SpvOpTypeStruct, 0, BHI_OPERANDS(g->type_uint, g->type_uint));
+    const uint32_t block = bhi_ir_global(ir, SpvOpTypeStruct, 0,
+                                         BHI_OPERANDS(g->type_uint, g->type_uint, g->type_uint));
     const uint32_t pointer = bhi_ir_type_pointer(ir, SpvStorageClassStorageBuffer, block);
     g->word_pointer = bhi_ir_type_pointer(ir, SpvStorageClassStorageBuffer, g->type_uint);
     g->buffer =
@@ -63,8 +63,10 @@ void bhi_guard_add_words(struct bhi_guard *g) {
                                bhi_ir_type_pointer(ir, SpvStorageClassPrivate, g->type_uint),
                                BHI_OPERANDS(SpvStorageClassPrivate, g->zero));
     bhi_ir_decorate(ir, SpvOpDecorate, BHI_OPERANDS(block, SpvDecorationBlock));
-    bhi_ir_decorate(ir, SpvOpMemberDecorate, BHI_OPERANDS(block, 0, SpvDecorationOffset, 0));
-    bhi_ir_decorate(ir, SpvOpMemberDecorate, BHI_OPERANDS(block, 1, SpvDecorationOffset, 4));
+    for (uint32_t i = 0; i < sizeof(struct bhi_guard_words) / 4; i++) {
+        bhi_ir_decorate(ir, SpvOpMemberDecorate,
+                        BHI_OPERANDS(block, i, SpvDecorationOffset, 4 * i));
+    }
     bhi_ir_decorate(ir, SpvOpDecorate,
                     BHI_OPERANDS(g->buffer, SpvDecorationDescriptorSet, g->out->set));
     bhi_ir_decorate(ir, SpvOpDecorate, BHI_OPERANDS(g->buffer, SpvDecorationBinding, 0));
@@ -77,14 +79,23 @@ void bhi_guard_add_words(struct bhi_guard *g) {
     bhi_ir_set_name(ir, g->counter, "bulkhead_counter");
 }
 
-uint32_t bhi_guard_load_abort(struct bhi_guard *g, struct bhi_block *block) {
+uint32_t bhi_guard_word(struct bhi_guard *g, struct bhi_block *block, uint32_t member) {
     struct bhi_ir *ir = &g->ir;
-    const uint32_t pointer = bhi_block_value(ir, block, SpvOpAccessChain, g->word_pointer,
-                                             BHI_OPERANDS(g->buffer, g->zero));
+    return bhi_block_value(ir, block, SpvOpAccessChain, g->word_pointer,
+                           BHI_OPERANDS(g->buffer, bhi_ir_constant(ir, g->type_uint, member)));
+}
+
+uint32_t bhi_guard_load(struct bhi_guard *g, struct bhi_block *block, uint32_t member) {
     /* Volatile, not atomic: Mesa 25 merges a relaxed atomic load with that of the entry check. */
-    const uint32_t word = bhi_block_value(ir, block, SpvOpLoad, g->type_uint,
-                                          BHI_OPERANDS(pointer, SpvMemoryAccessVolatileMask));
-    return bhi_block_value(ir, block, SpvOpINotEqual, g->type_bool, BHI_OPERANDS(word, g->zero));
+    return bhi_block_value(
+        &g->ir, block, SpvOpLoad, g->type_uint,
+        BHI_OPERANDS(bhi_guard_word(g, block, member), SpvMemoryAccessVolatileMask));
+}
+
+uint32_t bhi_guard_load_abort(struct bhi_guard *g, struct bhi_block *block) {
+    const uint32_t word = bhi_guard_load(g, block, BHI_WORD_ABORT);
+    return bhi_block_value(&g->ir, block, SpvOpINotEqual, g->type_bool,
+                           BHI_OPERANDS(word, g->zero));
 }
 
 void bhi_guard_return(struct bhi_guard *g, const struct bhi_function *function,

@@ -110,6 +110,18 @@ struct stand_module stand_compute_with(const char *decorations, const char *glob
     return stand_assemble(text, minor);
 }
 
+struct stand_module stand_load(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        fail_msg("%s: cannot be opened", path);
+    }
+    struct stand_module module = {malloc(1 << 20), 0};
+    assert_non_null(module.code);
+    module.words = fread(module.code, sizeof *module.code, (1 << 20) / 4, file);
+    fclose(file);
+    return module;
+}
+
 void stand_free(struct stand_module *module) {
     free(module->code);
     module->code = NULL;

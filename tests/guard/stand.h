@@ -36,6 +36,8 @@ struct stand_module stand_compute(const char *globals, const char *body, const c
 struct stand_module stand_compute_with(const char *decorations, const char *globals,
                                        const char *interface, const char *body,
                                        const char *functions, unsigned minor);
+/* A file of SPIR-V. */
+struct stand_module stand_load(const char *path);
 void stand_free(struct stand_module *module);
 
 /* Valid before, guarded, valid after; the caller calls bhi_guarded_fini(). */
