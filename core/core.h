@@ -33,6 +33,7 @@ enum bhi_kill {
     BHI_KILL_NONE,
     BHI_KILL_DEADLINE,
     BHI_KILL_CANCEL,
+    BHI_KILL_COMPILE, /* compiling took too long */
     BHI_KILL_PROTOCOL,
     BHI_KILL_START, /* too slow to start, or not isolated as it should be */
     BHI_KILL_RETIRED,
@@ -51,6 +52,9 @@ struct bhi_ports {
     bool (*withdraw)(struct bhi_crew *crew, uint64_t seq);
     /* The result of |seq|, which withdraw was called for, has been taken. */
     void (*withdrawn)(struct bhi_crew *crew, uint64_t seq);
+    /* Has the worker end number |seq|, should it run, and go on. Its result says BH_DEADLINE then,
+     * if it can; if it has ended otherwise before, that. */
+    void (*abort)(struct bhi_crew *crew, uint64_t seq);
     /* Ends the worker's process. Its death is told with bhi_crew_died, later. */
     void (*kill)(struct bhi_crew *crew);
     /* Somebody needs bhi_crew_result to be called soon after the next result is there. */

@@ -41,17 +41,29 @@ static struct bhi_submission *head_of(const struct bhi_crew *crew) {
     return BHI_CONTAINER(crew->inflight.next, struct bhi_submission, link);
 }
 
-static uint64_t due_ns(const struct bhi_crew *crew, const struct bhi_submission *running) {
-    uint64_t due = crew->running_since_ns + running->deadline_ns;
-    return running->deadline_ns == BH_FOREVER || due < crew->running_since_ns ? BH_FOREVER : due;
+static uint64_t after_ns(uint64_t since_ns, uint64_t ns) {
+    return ns == BH_FOREVER || since_ns + ns < since_ns ? BH_FOREVER : since_ns + ns;
 }
 
-/* When to look at the deadlines again. What comes behind |running| may begin without anybody being
- * told, where they share a queue submission: its time runs from the look that sees it, so that look
- * must not be late. */
+/* When something has to be done about |running|. |limit_ns|: how long it may take. */
+static uint64_t due_ns(const struct bhi_crew *crew, const struct bhi_submission *running,
+                       uint64_t limit_ns) {
+    if (running->asked)
+        return after_ns(crew->asked_ns, crew->stream->grace_ns);
+    return running->cancelled ? 0 : after_ns(crew->running_since_ns, limit_ns);
+}
+
+/* Nobody knows yet whether it compiles or runs. */
+static uint64_t shorter_ns(const struct bhi_crew *crew, const struct bhi_submission *submission) {
+    uint64_t compile_ns = crew->stream->compile_deadline_ns;
+    return submission->deadline_ns < compile_ns ? submission->deadline_ns : compile_ns;
+}
+
+/* When to look again, if there is something to do about |running| at |look|. What comes behind it
+ * may begin without anybody being told, where they share a queue submission: its time runs from the
+ * look that sees it, so that look must not be late. */
 static uint64_t look_ns(const struct bhi_crew *crew, const struct bhi_submission *running,
-                        uint64_t now_ns) {
-    uint64_t look = running->cancelled ? 0 : due_ns(crew, running);
+                        uint64_t look, uint64_t now_ns) {
     if ((crew->shortest_ns == BH_FOREVER && !crew->cancels) ||
         crew->inflight.prev == &running->link)
         return look;
@@ -59,6 +71,12 @@ static uint64_t look_ns(const struct bhi_crew *crew, const struct bhi_submission
     if (crew->cancels || pause < MARKER_LOOK_NS)
         pause = MARKER_LOOK_NS;
     return now_ns + pause < look ? now_ns + pause : look;
+}
+
+static void arm(struct bhi_crew *crew, uint64_t now_ns) {
+    const struct bhi_submission *head = head_of(crew);
+    uint64_t due = due_ns(crew, head, shorter_ns(crew, head));
+    crew->core->ports->arm(crew->core, look_ns(crew, head, due, now_ns));
 }
 
 static enum bhi_publish release(struct bhi_crew *crew, struct bhi_submission *submission) {
@@ -79,12 +97,13 @@ static enum bhi_publish release(struct bhi_crew *crew, struct bhi_submission *su
         crew->marker_seen = crew->harvested;
         crew->shortest_ns = BH_FOREVER;
     }
-    bool shorter = submission->deadline_ns < crew->shortest_ns;
+    uint64_t limit_ns = shorter_ns(crew, submission);
+    bool shorter = limit_ns < crew->shortest_ns;
     if (shorter)
-        crew->shortest_ns = submission->deadline_ns;
+        crew->shortest_ns = limit_ns;
     /* While there was one alone nobody had to look whether the next has begun. */
     if (shorter || (second && crew->shortest_ns != BH_FOREVER))
-        core->ports->arm(core, look_ns(crew, head_of(crew), submission->released_ns));
+        arm(crew, submission->released_ns);
     core->ports->turned(submission->event);
     return BHI_PUBLISHED;
 }
@@ -154,13 +173,49 @@ bool bhi_crew_skip(struct bhi_crew *crew) {
     return true;
 }
 
+/* "100 ms", or where that is not the whole of it "100000001 ns". */
+static const char *in_words(uint64_t ns, char text[32]) {
+    bool whole_ms = ns % 1000000 == 0;
+    snprintf(text, 32, "%llu %s", (unsigned long long)(ns / (whole_ms ? 1000000 : 1)),
+             whole_ms ? "ms" : "ns");
+    return text;
+}
+
+/* It has ended |submission| as it was told to: the verdict says why it was told. */
+static void aborted(const struct bhi_crew *crew, const struct bhi_submission *submission,
+                    struct bhi_outcome *outcome, char message[160]) {
+    char limit[32];
+    *outcome = (struct bhi_outcome){.status = BH_DEADLINE,
+                                    .executed = BH_EXECUTED_UNKNOWN,
+                                    .exit_code = -1,
+                                    .command_index = BH_NO_COMMAND,
+                                    .worker_pid = crew->pid,
+                                    .started_ns = outcome->started_ns,
+                                    .ended_ns = outcome->ended_ns,
+                                    .message = message};
+    if (submission->asked == BHI_KILL_CANCEL) {
+        outcome->status = BH_CANCELLED;
+        snprintf(message, 160, "cancelled while it ran; worker %d has ended it, and goes on",
+                 crew->pid);
+    } else {
+        outcome->limit = submission->deadline_ns;
+        snprintf(message, 160, "its deadline of %s passed; worker %d has ended it, and goes on",
+                 in_words(submission->deadline_ns, limit), crew->pid);
+    }
+}
+
 bool bhi_crew_result(struct bhi_crew *crew, struct bhi_outcome *outcome) {
     struct bhi_submission *submission = head_of(crew);
+    char message[160];
     BHI_CHECK(!bhi_list_empty(&crew->inflight) && submission->seq == crew->harvested + 1);
     if (submission->withdrawn)
         crew->core->ports->withdrawn(crew, submission->seq);
     if (outcome->status == BH_CANCELLED && !submission->withdrawn) {
         bhi_crew_liar(crew, "it skipped what nobody had cancelled");
+        return false;
+    }
+    if (outcome->status == BH_DEADLINE && !submission->asked) {
+        bhi_crew_liar(crew, "it ended what nobody had told it to end");
         return false;
     }
     crew->harvested++;
@@ -174,6 +229,8 @@ bool bhi_crew_result(struct bhi_crew *crew, struct bhi_outcome *outcome) {
         bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, crew->pid);
         return true;
     }
+    if (outcome->status == BH_DEADLINE)
+        aborted(crew, submission, outcome, message);
     if (crew->stream)
         crew->stream->restart.productive = true;
     bhi_submission_end(submission, outcome);
@@ -187,7 +244,7 @@ void bhi_crew_settle(struct bhi_crew *crew) {
         if (crew->running_since_ns < head->released_ns)
             crew->running_since_ns = head->released_ns;
         if (head->cancelled || crew->cancels || crew->shortest_ns != BH_FOREVER)
-            ports->arm(crew->core, look_ns(crew, head, ports->now_ns(crew->core)));
+            arm(crew, ports->now_ns(crew->core));
     }
     if (crew->backlog && crew->stream)
         bhi_stream_wants_pump(crew->stream);
@@ -209,14 +266,14 @@ static uint64_t check_idle(struct bhi_crew *crew, uint64_t now_ns) {
 
 /* Which of those in flight the device works on. Several can share one queue submission, and then
  * one completion record; the device's own marker tells them apart. *out_reached: how far it is. */
-static const struct bhi_submission *running_of(const struct bhi_crew *crew, uint64_t started,
-                                               uint32_t marker, uint64_t *out_reached) {
-    uint32_t moved = marker - (uint32_t)crew->harvested;
+static struct bhi_submission *running_of(const struct bhi_crew *crew, const struct bhi_sight *sight,
+                                         uint64_t *out_reached) {
+    uint32_t moved = sight->marker - (uint32_t)crew->harvested;
     *out_reached = crew->harvested + (moved <= BHI_MERGED_AT_MOST ? moved : 0);
-    const struct bhi_submission *running = head_of(crew);
+    struct bhi_submission *running = head_of(crew);
     BHI_LIST_EACH(node, &crew->inflight) {
-        const struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (submission != running && submission->seq > started)
+        struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
+        if (submission != running && submission->seq > sight->started)
             break; /* all that was started is done, and not recorded: the last of it lingers */
         running = submission;
         if (submission->seq > *out_reached)
@@ -225,29 +282,66 @@ static const struct bhi_submission *running_of(const struct bhi_crew *crew, uint
     return running;
 }
 
-uint64_t bhi_crew_deadline(struct bhi_crew *crew, uint64_t now_ns, uint64_t started,
-                           uint32_t marker) {
+/* Does it still compile |running|? The time to run begins at the look that sees that it does not,
+ * and only once. */
+static bool compiling(struct bhi_crew *crew, const struct bhi_submission *running,
+                      const struct bhi_sight *sight, uint64_t now_ns) {
+    if (sight->compiles != running->seq || crew->compiled == running->seq)
+        return false;
+    if (!sight->compiled)
+        return true;
+    crew->compiled = running->seq;
+    crew->running_since_ns = now_ns;
+    return false;
+}
+
+static void kill_for(struct bhi_crew *crew, const struct bhi_submission *running, bool compiles) {
+    enum bhi_kill reason = running->asked       ? running->asked
+                           : running->cancelled ? BHI_KILL_CANCEL
+                           : compiles           ? BHI_KILL_COMPILE
+                                                : BHI_KILL_DEADLINE;
+    char limit[32], grace[32], late[96] = "";
+    if (running->asked)
+        snprintf(late, sizeof late, "%s it did not end within %s of being told to",
+                 reason == BHI_KILL_CANCEL ? ";" : ", and",
+                 in_words(crew->stream->grace_ns, grace));
+    if (reason == BHI_KILL_CANCEL)
+        bhi_crew_kill(crew, reason, running->event->id, "cancelled while it %s%s",
+                      compiles ? "was compiled" : "ran", late);
+    else if (reason == BHI_KILL_COMPILE)
+        bhi_crew_kill(crew, reason, running->event->id, "compiling it did not end within %s",
+                      in_words(crew->stream->compile_deadline_ns, limit));
+    else
+        bhi_crew_kill(crew, reason, running->event->id, "its deadline of %s passed%s",
+                      in_words(running->deadline_ns, limit), late);
+}
+
+uint64_t bhi_crew_deadline(struct bhi_crew *crew, uint64_t now_ns, const struct bhi_sight *sight) {
     if (crew->kill != BHI_KILL_NONE)
         return BH_FOREVER;
     if (bhi_list_empty(&crew->inflight))
         return check_idle(crew, now_ns);
     uint64_t reached;
-    const struct bhi_submission *running = running_of(crew, started, marker, &reached);
+    struct bhi_submission *running = running_of(crew, sight, &reached);
     if (reached > crew->harvested && reached > crew->marker_seen) {
         /* It has its time from the moment we saw it begin. (Where nothing is merged the marker is
          * an old one, and the time of the last result counts.) */
         crew->marker_seen = reached;
         crew->running_since_ns = now_ns;
     }
-    if (running->cancelled) {
-        bhi_crew_kill(crew, BHI_KILL_CANCEL, running->event->id, "cancelled while it ran");
+    bool compiles = compiling(crew, running, sight, now_ns);
+    uint64_t grace_ns = crew->stream->grace_ns;
+    uint64_t due =
+        due_ns(crew, running, compiles ? crew->stream->compile_deadline_ns : running->deadline_ns);
+    if (due > now_ns)
+        return look_ns(crew, running, due, now_ns);
+    if (running->asked || compiles || !running->abortable || !crew->aborts || !grace_ns ||
+        running->seq > sight->started) {
+        kill_for(crew, running, compiles);
         return BH_FOREVER;
     }
-    if (due_ns(crew, running) > now_ns)
-        return look_ns(crew, running, now_ns);
-    bool whole_ms = running->deadline_ns % 1000000 == 0;
-    bhi_crew_kill(crew, BHI_KILL_DEADLINE, running->event->id, "its deadline of %llu %s passed",
-                  (unsigned long long)(running->deadline_ns / (whole_ms ? 1000000 : 1)),
-                  whole_ms ? "ms" : "ns");
-    return BH_FOREVER;
+    running->asked = running->cancelled ? BHI_KILL_CANCEL : BHI_KILL_DEADLINE;
+    crew->asked_ns = now_ns;
+    crew->core->ports->abort(crew, running->seq);
+    return look_ns(crew, running, after_ns(now_ns, grace_ns), now_ns);
 }

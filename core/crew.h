@@ -24,6 +24,9 @@ struct bhi_crew {
     bool backlog;                   /* the stream's queue waits for space in the lane */
     uint64_t running_since_ns;      /* the one that runs has been running since */
     uint64_t shortest_ns; /* no deadline is shorter of all that was in flight since it was empty */
+    bool aborts;          /* it can end what runs, and go on */
+    uint64_t asked_ns;    /* when it was told to the last time */
+    uint64_t compiled;    /* that one was seen to be compiled at last */
     uint64_t marker_seen; /* the device's progress at the last look at the deadline */
     _Atomic bool lied;    /* nothing that it has written counts any more; set under the lock */
     uint32_t cancels;     /* in flight, cancelled, and perhaps running */
@@ -66,20 +69,26 @@ void bhi_crew_settle(struct bhi_crew *crew);
 /* -- deadlines -----------------------------------------------------------------------------------
  */
 
-/* Ends nothing by itself: where a deadline has passed, or a cancelled one runs, it has the worker
- * killed. |started|: the newest that may have been started, as far as it says; |marker|: the
- * number, modulo 2^32, up to which the device itself says that it is done. Returns when to look
- * again, BH_FOREVER: no need. */
-uint64_t bhi_crew_deadline(struct bhi_crew *crew, uint64_t now_ns, uint64_t started,
-                           uint32_t marker);
+/* What a worker says of where it is. It may be lying, and can gain no more than one deadline for
+ * compiling and one for running by it. */
+struct bhi_sight {
+    uint64_t started;  /* the newest that may have been started */
+    uint32_t marker;   /* the device itself: up to that number, modulo 2^32, it is done */
+    uint64_t compiles; /* the newest that had to be compiled first; 0: none */
+    bool compiled;     /* that is over: what it does for it now is to run it */
+};
+
+/* Where a deadline has passed, or a cancelled one runs, has the worker end it, if it can do that,
+ * and killed if it can't, does not within the stream's grace time, or still compiles. Returns when
+ * to look again, BH_FOREVER: no need. */
+uint64_t bhi_crew_deadline(struct bhi_crew *crew, uint64_t now_ns, const struct bhi_sight *sight);
 
 /* -- death ---------------------------------------------------------------------------------------
  */
 
 struct bhi_death {
     struct bhi_outcome outcome; /* for the culprit; message included */
-    uint64_t started;           /* the newest that may have been started, as far as it says */
-    uint32_t marker;            /* as above */
+    struct bhi_sight sight;     /* the last */
     bool closing;               /* the context closes: nothing is put back */
     bool excused;               /* nobody's fault: its zygote died */
     bool final;                 /* another worker would not start either */

@@ -2,10 +2,21 @@
 #include "check.h"
 #include "crew.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 static struct bhi_submission *oldest(const struct bhi_crew *crew) {
     return BHI_CONTAINER(crew->inflight.next, struct bhi_submission, link);
+}
+
+/* What it was told to end had begun, whatever it says now. */
+static uint64_t begun(const struct bhi_crew *crew, uint64_t started) {
+    BHI_LIST_EACH(node, &crew->inflight) {
+        const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
+        if (s->asked && s->seq > started)
+            started = s->seq;
+    }
+    return started;
 }
 
 /* Those that were never started go back to the head of the queue, in order (E13). */
@@ -23,6 +34,7 @@ static void put_back(struct bhi_crew *crew, uint64_t started) {
         }
         bhi_list_remove(&last->link);
         last->state = BHI_QUEUED;
+        last->asked = BHI_KILL_NONE;
         last->crew = NULL;
         bhi_list_insert_before(stream->queue.next, &last->link);
         stream->core->ports->turned(last->event);
@@ -54,17 +66,41 @@ static uint64_t culprit_of(const struct bhi_crew *crew, uint64_t started, uint32
     return first;
 }
 
+/* A compiler that is killed from outside has not crashed. */
+static bool is_crash(const struct bhi_outcome *outcome) {
+    switch (outcome->status) {
+    case BH_WORKER_EXIT:
+    case BH_OUT_OF_HOST_MEMORY:
+        return true;
+    case BH_WORKER_SIGNAL:
+        return outcome->signal == SIGSEGV || outcome->signal == SIGBUS ||
+               outcome->signal == SIGABRT || outcome->signal == SIGILL ||
+               outcome->signal == SIGFPE || outcome->signal == SIGTRAP;
+    default:
+        return false;
+    }
+}
+
 /* One whose result was not recorded: it may have written anything (E11). */
 static void judge(struct bhi_crew *crew, struct bhi_submission *submission,
                   const struct bhi_death *death, uint64_t culprit, uint64_t origin, uint64_t tick) {
     struct bhi_outcome outcome = death->outcome;
     char message[512];
     /* Compiling runs nothing of the kernel. */
-    outcome.executed = submission->runs_kernel ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
+    bool compiling =
+        !crew->lied && death->sight.compiles == submission->seq && !death->sight.compiled;
+    outcome.executed = submission->runs_kernel && !compiling ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
     if (submission->seq == culprit) {
         outcome.tick = tick;
         if (outcome.status == BH_DEADLINE)
             outcome.limit = submission->deadline_ns;
+        if (outcome.status == BH_COMPILE_FAILED)
+            outcome.limit = crew->stream->compile_deadline_ns;
+        if (compiling && is_crash(&outcome)) {
+            snprintf(message, sizeof message, "died while compiling: %.400s", outcome.message);
+            outcome.status = BH_COMPILE_FAILED;
+            outcome.message = message;
+        }
     } else if (outcome.status == BH_CANCELLED && submission->cancelled) {
         /* Its caller asked for the same: it is nobody's victim. */
     } else if (outcome.status != BH_CONTEXT_CLOSED && outcome.status != BH_ZYGOTE_LOST) {
@@ -123,10 +159,10 @@ bool bhi_crew_died(struct bhi_crew *crew, const struct bhi_death *death) {
     bool blame = false;
     if (!bhi_list_empty(&crew->inflight)) {
         /* A liar may have run whatever was in its lane: none of that runs again. */
-        uint64_t started = crew->lied ? crew->published : death->started;
-        uint64_t culprit = culprit_of(crew, started, death->marker);
+        uint64_t started = crew->lied ? crew->published : begun(crew, death->sight.started);
+        uint64_t culprit = culprit_of(crew, started, death->sight.marker);
         if (crew->kill == BHI_KILL_DEADLINE || crew->kill == BHI_KILL_CANCEL ||
-            crew->kill == BHI_KILL_PROTOCOL)
+            crew->kill == BHI_KILL_COMPILE || crew->kill == BHI_KILL_PROTOCOL)
             started = started < culprit ? culprit : started;
         if (!death->closing)
             put_back(crew, started);

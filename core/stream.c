@@ -5,7 +5,7 @@
 
 void bhi_stream_init(struct bhi_core_stream *stream, struct bhi_core *core, uint32_t budget,
                      uint64_t window_ns) {
-    *stream = (struct bhi_core_stream){.core = core};
+    *stream = (struct bhi_core_stream){.core = core, .compile_deadline_ns = BH_FOREVER};
     bhi_list_init(&stream->pump_link);
     bhi_list_init(&stream->sweep_link);
     bhi_list_init(&stream->queue);

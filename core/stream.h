@@ -17,7 +17,9 @@ enum bhi_stream_state { BHI_STREAM_WANTING, BHI_STREAM_SERVED, BHI_STREAM_UNAVAI
 struct bhi_core_stream {
     struct bhi_core *core;
     char name[64];
-    bool strict; /* once one is poisoned, so is all that was submitted after it (E4) */
+    uint64_t compile_deadline_ns; /* of each submission; BH_FOREVER: none */
+    uint64_t grace_ns; /* to end what runs when it is told to; then its worker is killed */
+    bool strict;       /* once one is poisoned, so is all that was submitted after it (E4) */
     struct bhi_list pump_link;  /* core->pumpable */
     struct bhi_list sweep_link; /* core->sweeps */
     enum bhi_stream_state state;

@@ -50,14 +50,16 @@ struct bhi_submission {
     uint64_t seq;                   /* RELEASED: its number there */
     uint64_t deadline_ns;           /* relative, BH_FOREVER: none */
     uint64_t released_ns;
-    uint32_t holds;   /* unresolved edges with hold */
-    bool runs_kernel; /* false: compiling is all it does */
-    bool cancelled;   /* asked for */
-    bool hastened;    /* counted in crew->cancels */
-    bool withdrawn;   /* asked for: the worker may skip it */
-    bool doomed;      /* certain to be poisoned; event->verdict says by what */
-    bool noted;       /* its stream knows that it is, or is not to know */
-    bool notify;      /* somebody needs to notice its end without waiting for it */
+    uint32_t holds;      /* unresolved edges with hold */
+    bool runs_kernel;    /* false: compiling is all it does */
+    bool abortable;      /* all its kernels look at the abort word */
+    bool cancelled;      /* asked for */
+    bool hastened;       /* counted in crew->cancels */
+    bool withdrawn;      /* asked for: the worker may skip it */
+    enum bhi_kill asked; /* its worker has been told to end it, because of that */
+    bool doomed;         /* certain to be poisoned; event->verdict says by what */
+    bool noted;          /* its stream knows that it is, or is not to know */
+    bool notify;         /* somebody needs to notice its end without waiting for it */
     struct bhi_edge *edges;
     uint32_t edge_count, edge_capacity;
     struct bhi_use *uses;

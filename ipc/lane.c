@@ -114,6 +114,12 @@ void bhi_lane_wake(struct bhi_lane *lane) {
     bhi_futex_wake(&lane->header->doorbell, true, INT_MAX);
 }
 
+void bhi_lane_abort(struct bhi_lane *lane, uint64_t seq) {
+    atomic_store_explicit(&lane->header->abort_seq, seq, memory_order_release);
+    atomic_fetch_add_explicit(&lane->header->abort_word, 1, memory_order_seq_cst);
+    bhi_futex_wake(&lane->header->abort_word, true, 1);
+}
+
 /* -- worker -------------------------------------------------------------------------------- */
 
 int bhi_lane_view_map(struct bhi_lane_view *view, int fd, uint64_t bytes) {

@@ -43,6 +43,10 @@ struct bhi_lane_header {
     _Atomic uint64_t withdrawn[BHI_LANE_WITHDRAWN / 64];
     /* Host threads that sleep, or are about to, on progress.completed_word. */
     _Atomic uint32_t waiters;
+    /* Futex word of the worker's watchdog; incremented after abort_seq was stored. */
+    _Alignas(64) _Atomic uint32_t abort_word;
+    /* The submission that the worker shall end, should it run; its result is BH_DEADLINE then. */
+    _Atomic uint64_t abort_seq;
 };
 
 /* One submission. Followed by its commands (commands.h). */
@@ -78,6 +82,8 @@ void bhi_lane_control(struct bhi_lane *lane, uint32_t control_sent);
 void bhi_lane_withdraw(struct bhi_lane *lane, uint64_t seq, bool withdrawn);
 /* futex_wake on the doorbell. */
 void bhi_lane_wake(struct bhi_lane *lane);
+/* Has the worker end |seq|, should it run. */
+void bhi_lane_abort(struct bhi_lane *lane, uint64_t seq);
 
 /* Worker side. Thread: the worker's main thread. */
 struct bhi_lane_view {

@@ -40,5 +40,7 @@ const struct bhi_layer_info *bhi_layer_info(uint32_t layer);
 #define BHI_FEATURE_SUBGROUP_ARITH  (1ull << 14)
 #define BHI_FEATURE_LOCAL_VISIBLE   (1ull << 15) /* device-local host-visible memory */
 #define BHI_FEATURE_MEMORY_BUDGET   (1ull << 16)
+#define BHI_FEATURE_ABORT_WORD      (1ull << 17) /* what runs can be told to end */
+#define BHI_FEATURE_WHOLE_LOOPS     (1ull << 18) /* no loop is cut short by the driver */
 
 #endif

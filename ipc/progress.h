@@ -36,6 +36,11 @@ struct bhi_progress_header {
     _Atomic uint64_t completed_seq;
     /* The newest submission that has been handed to the device (or refused). */
     _Atomic uint64_t started_seq;
+    /* The newest submission that had to be compiled first, and the newest of those for which that
+     * is over: what it dies of, or hangs in, between the two is the compiler. The doorbell rings
+     * when it is over: the time that it has to run begins. */
+    _Atomic uint64_t compile_seq;
+    _Atomic uint64_t run_seq;
     /* Bytes of the lane consumed. */
     _Atomic uint64_t tail;
     _Alignas(64) _Atomic uint64_t heartbeat; /* incremented in each turn of the worker's loop */

@@ -56,8 +56,9 @@ bool bhi_status_known(uint32_t code) {
     return false;
 }
 
-/* How a worker died, a passed deadline, a cancellation, the loss of others: the supervisor sees
- * those for itself, and takes no worker's word for them. */
+/* How a worker died, a cancellation, the loss of others: the supervisor sees those for itself, and
+ * takes no worker's word for them. A passed deadline is the answer to an abort (lane.h): without
+ * one it is a lie (core/crew.c). */
 bool bhi_status_from_worker(uint32_t code) {
     switch (code) {
     case BH_OUT_OF_HOST_MEMORY:
@@ -70,6 +71,7 @@ bool bhi_status_from_worker(uint32_t code) {
     case BH_BINDING_MISMATCH:
     case BH_LIMIT_EXCEEDED:
     case BH_LOOP_LIMIT:
+    case BH_DEADLINE:
     case BH_CANCELLED: /* skipped, as the lane said */
         return true;
     default:

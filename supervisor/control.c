@@ -93,8 +93,11 @@ void bhi_control_ready(struct bhi_worker *worker) {
                         name[0] ? " and serves stream " : "", name);
 }
 
-static void on_ready(struct bhi_worker *worker) {
+static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *ready) {
     BHI_STEP_POINT("ready", worker);
+    bhi_context_lock(worker->context);
+    worker->crew.aborts = ready->aborts;
+    bhi_context_unlock(worker->context);
     /* Its word can overtake the zygote's that it exists: then that one is waited for. */
     worker->ready_said = true;
     if (worker->pidfd >= 0)
@@ -191,7 +194,7 @@ static void handle(struct bhi_worker *worker, const struct bhi_message *message)
         on_device(worker, &message->device);
         break;
     case BHI_MSG_READY:
-        on_ready(worker);
+        on_ready(worker, &message->ready);
         break;
     case BHI_MSG_KERNEL_BINDING:
         on_binding(worker, &message->kernel_binding);

@@ -151,8 +151,12 @@ static void describe_lane(struct out *out, const struct bhi_worker *worker) {
         say(out, ", full");
 }
 
-static void describe_running(struct out *out, struct bhi_submission *running, uint64_t since_ns,
-                             uint64_t now_ns) {
+static void describe_running(struct out *out, const struct bhi_worker *worker,
+                             struct bhi_submission *running, uint64_t now_ns) {
+    uint64_t since_ns = worker->crew.running_since_ns;
+    const struct bhi_sight sight = bhi_worker_sight(worker);
+    bool compiles = sight.compiles == running->seq && !sight.compiled;
+    uint64_t limit_ns = compiles ? running->stream->compile_deadline_ns : running->deadline_ns;
     const struct bhi_request *request = bhi_request_of(running);
     for (uint32_t i = 0; i < request->kernel_count && i < MAX_NAMES; i++)
         say(out, "%s\"%s\"", i ? ", " : ", kernel ", request->kernels[i]->name);
@@ -160,9 +164,13 @@ static void describe_running(struct out *out, struct bhi_submission *running, ui
         say(out, " and %u more", request->kernel_count - MAX_NAMES);
     if (since_ns < running->released_ns)
         since_ns = running->released_ns;
-    say(out, ", for %llu ms", ms(now_ns > since_ns ? now_ns - since_ns : 0));
-    uint64_t due = since_ns + running->deadline_ns;
-    bool none = running->deadline_ns == BH_FOREVER || due < since_ns;
+    say(out, ", %sfor %llu ms", compiles ? "compiling " : "",
+        ms(now_ns > since_ns ? now_ns - since_ns : 0));
+    uint64_t due = since_ns + limit_ns;
+    bool none = limit_ns == BH_FOREVER || due < since_ns;
+    if (running->asked)
+        say(out, ", told to end %llu ms ago",
+            ms(now_ns > worker->crew.asked_ns ? now_ns - worker->crew.asked_ns : 0));
     say_left(out, ", its deadline is ", ", it has no deadline", none ? BH_FOREVER : due, now_ns);
 }
 
@@ -173,7 +181,7 @@ static void describe_oldest(struct out *out, const struct bh_stream *stream, uin
     if (running) {
         say(out, "; event %llu is with the worker%s", (unsigned long long)running->event->id,
             running->cancelled ? ", cancelled" : "");
-        describe_running(out, running, worker->crew.running_since_ns, now_ns);
+        describe_running(out, worker, running, now_ns);
     }
     if (!queued)
         return;

@@ -35,6 +35,8 @@ static const struct {
     {BHI_FEATURE_SUBGROUP_ARITH, "subgroupArithmetic"},
     {BHI_FEATURE_LOCAL_VISIBLE, "deviceLocalHostVisible"},
     {BHI_FEATURE_MEMORY_BUDGET, "memoryBudget"},
+    {BHI_FEATURE_ABORT_WORD, "abortWord"},
+    {BHI_FEATURE_WHOLE_LOOPS, "wholeLoops"},
 };
 
 static void describe(const struct bhi_msg_device *device, const char *driver, bh_device_info *out) {

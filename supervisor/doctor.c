@@ -169,7 +169,13 @@ static void report_driver(struct report *report, const bh_device_info *device) {
         {"nullDescriptor", false, "unused bindings must be bound"},
         {"zeroInitializeWorkgroupMemory", false, "shared memory may hold another kernel's data"},
         {"deviceFault", false, "a device loss comes without an address"},
-        {"deviceLocalHostVisible", false, "a running kernel cannot be told to stop"},
+        {"abortWord", false,
+         "what runs past its deadline cannot be told to end: its worker is killed, and on a GPU "
+         "the "
+         "others there may stand still for seconds; a GPU with device-local host-visible memory"},
+        {"wholeLoops", false,
+         "the driver cuts long loops short: such a submission is poisoned, LOOP_LIMIT; Mesa 25 or "
+         "later"},
     };
     for (size_t i = 0; i < sizeof guarantees / sizeof guarantees[0]; i++) {
         bool has = false;

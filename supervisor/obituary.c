@@ -35,6 +35,9 @@ static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *out
     } else if (worker->crew.kill == BHI_KILL_DEADLINE && killed) {
         outcome->status = BH_DEADLINE;
         snprintf(message, size, "%s; worker %d was killed", worker->crew.kill_text, pid);
+    } else if (worker->crew.kill == BHI_KILL_COMPILE && killed) {
+        outcome->status = BH_COMPILE_FAILED;
+        snprintf(message, size, "%s; worker %d was killed", worker->crew.kill_text, pid);
     } else if (worker->crew.kill == BHI_KILL_CANCEL && killed) {
         outcome->status = BH_CANCELLED;
         snprintf(message, size, "%s; worker %d was killed", worker->crew.kill_text, pid);
@@ -127,8 +130,7 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     char message[512];
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT};
     cause_of_death(worker, &death.outcome, message, sizeof message);
-    death.started = bhi_progress_started(&worker->progress, crew->harvested, crew->published);
-    death.marker = atomic_load(&worker->progress.markers->completed);
+    death.sight = bhi_worker_sight(worker);
     death.closing = worker->context->closed;
     if (was_running)
         bhi_fail(&death.why, BH_UNAVAILABLE, 0, "worker %d died while it was idle%s%s", crew->pid,

@@ -44,6 +44,10 @@ static void withdrawn(struct bhi_crew *crew, uint64_t seq) {
     bhi_lane_withdraw(&bhi_worker_of(crew)->lane, seq, false);
 }
 
+static void abort_running(struct bhi_crew *crew, uint64_t seq) {
+    bhi_lane_abort(&bhi_worker_of(crew)->lane, seq);
+}
+
 static void kill_worker(struct bhi_crew *crew) {
     struct bhi_worker *worker = BHI_CONTAINER(crew, struct bhi_worker, crew);
     /* Without a pidfd it is not born yet: the reactor does it when it has one. */
@@ -152,6 +156,7 @@ const struct bhi_ports bhi_supervisor_ports = {
     .publish = publish,
     .withdraw = withdraw,
     .withdrawn = withdrawn,
+    .abort = abort_running,
     .kill = kill_worker,
     .notify = notify,
     .arm = arm,

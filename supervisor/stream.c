@@ -17,6 +17,8 @@
 #include <string.h>
 
 #define DEFAULT_DEADLINE_NS (10ull * 1000000000)
+#define DEFAULT_COMPILE_NS  (60ull * 1000000000)
+#define DEFAULT_GRACE_NS    (250ull * 1000000)
 #define DEFAULT_MEMORY      (4ull << 30)
 #define MIN_MEMORY          (64ull << 20)
 
@@ -25,6 +27,8 @@ BH_API void bh_stream_options_init(bh_stream_options *options) {
         *options = (bh_stream_options){
             .struct_size = sizeof *options,
             .deadline_ns = DEFAULT_DEADLINE_NS,
+            .compile_deadline_ns = DEFAULT_COMPILE_NS,
+            .grace_ns = DEFAULT_GRACE_NS,
             .memory_limit = DEFAULT_MEMORY,
         };
 }
@@ -59,6 +63,9 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
     bhi_stream_init(&stream->core, &context->core, context->settings.restart_budget,
                     context->settings.restart_window_ns);
     stream->core.strict = options->strict;
+    stream->core.compile_deadline_ns =
+        kind == BHI_WORKER_DEVICE ? options->compile_deadline_ns : BH_FOREVER;
+    stream->core.grace_ns = options->grace_ns;
     context->stream_serial += kind == BHI_WORKER_DEVICE;
     if (options->name)
         bhi_text_sanitise(stream->core.name, sizeof stream->core.name, options->name,
@@ -102,9 +109,9 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
                         "bh_stream_create: options.device '%s' is not DRIVER, DRIVER:INDEX or "
                         "INDEX (bulkhead devices lists them)",
                         options->device);
-    if (!options->deadline_ns)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_stream_create: options.deadline_ns is 0");
+    if (!options->deadline_ns || !options->compile_deadline_ns)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_stream_create: options.%s is 0",
+                        options->deadline_ns ? "compile_deadline_ns" : "deadline_ns");
     if (options->memory_limit && options->memory_limit < MIN_MEMORY)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_stream_create: options.memory_limit %llu is under 64 MiB: no driver "

@@ -515,13 +515,24 @@ void bhi_worker_harvest(struct bhi_worker *worker) {
         bhi_stream_unref_locked(bhi_stream_of(stream));
 }
 
+struct bhi_sight bhi_worker_sight(const struct bhi_worker *worker) {
+    const struct bhi_progress_header *header = worker->progress.header;
+    const struct bhi_crew *crew = &worker->crew;
+    /* In this order: what was compiled after that is another one. */
+    uint64_t compiles = atomic_load_explicit(&header->compile_seq, memory_order_acquire);
+    uint64_t runs = atomic_load_explicit(&header->run_seq, memory_order_acquire);
+    return (struct bhi_sight){
+        .started = bhi_progress_started(&worker->progress, crew->harvested, crew->published),
+        .marker = atomic_load(&worker->progress.markers->completed),
+        .compiles = compiles,
+        .compiled = runs >= compiles,
+    };
+}
+
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
     bhi_worker_harvest(worker);
     if (worker->reap_deadline_ns)
         return BH_FOREVER; /* it is dead: what it was killed for has been decided */
-    const struct bhi_crew *crew = &worker->crew;
-    return bhi_crew_deadline(
-        &worker->crew, now_ns,
-        bhi_progress_started(&worker->progress, crew->harvested, crew->published),
-        atomic_load(&worker->progress.markers->completed));
+    const struct bhi_sight sight = bhi_worker_sight(worker);
+    return bhi_crew_deadline(&worker->crew, now_ns, &sight);
 }

@@ -146,8 +146,10 @@ struct bhi_obituary {
 /* It is confirmed dead: says how, has the core judge what it owed (obituary.c), leaves the
  * context. The caller drops the context's reference. */
 void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary);
-/* When its oldest submission is over its deadline, at the earliest; BHI_FOREVER. Kills it when
- * that is now. */
+/* What it says of where it is. */
+struct bhi_sight bhi_worker_sight(const struct bhi_worker *worker);
+/* When its oldest submission is over its deadline, at the earliest; BHI_FOREVER. Has that ended,
+ * or kills it, when that is now. */
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns);
 
 static inline struct bhi_worker *bhi_worker_of(const struct bhi_crew *crew) {

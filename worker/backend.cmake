@@ -49,6 +49,7 @@ set(backend_sources
     session.c
     session_control.c
     validate.c
+    vk_abort.c
     vk_api.c
     vk_backend.c
     vk_bind.c
@@ -62,6 +63,7 @@ set(backend_sources
     vk_kernel.c
     vk_map.c
     vk_merge.c
+    vk_prime.c
     vk_record.c
     vk_recordings.c
     vk_run.c

@@ -32,6 +32,10 @@ struct bhi_backend_config {
     /* Page that the device may write (struct bhi_markers), or NULL: then submissions are never
      * merged into one vkQueueSubmit. Page aligned, a whole page, shared read-write mapping. */
     struct bhi_markers *markers;
+    /* Told when |seq| has to be compiled first, and when that is over, before anything of it runs:
+     * not where that was all that it had to do, or failed. NULL: nobody is. */
+    void (*compiling)(void *user, uint64_t seq, bool over);
+    void *user;
     uint32_t max_pipelines;    /* least recently used ones are destroyed beyond it; 0: 256 */
     const char *const *layers; /* instance layers to enable (tests); NULL-terminated or NULL */
 };
@@ -90,6 +94,12 @@ bool bhi_backend_next_reflection(struct bhi_backend *backend, struct bhi_msg_ker
  * destruction. */
 bool bhi_backend_run(struct bhi_backend *backend, const struct bhi_lane_record *const *records,
                      size_t count, struct bhi_result *results, struct bhi_fault *faults);
+
+/* Has the record |seq| end, should it run now or be about to: its kernels return, as far as they
+ * are guarded, its result is DEADLINE, and those that share its vkQueueSubmit go on. Any thread. */
+void bhi_backend_abort(struct bhi_backend *backend, uint64_t seq);
+/* Does that work on this device? */
+bool bhi_backend_aborts(const struct bhi_backend *backend);
 
 /* Will |record| run without compiling anything first? Only such records should share a call of
  * bhi_backend_run: a compile holds up those before it, and its crash would be theirs too. */

@@ -10,9 +10,9 @@
  *           guarded by BHI_FAULT_FAILS fails), close (all its descriptors),
  *           close_hang (and then an endless loop), hang_up
  *           (the socket that descriptors come through), oom_host, oom_device,
- *           lost (what a Vulkan call says), pause (20 ms); where a buffer is attached, also those
- *           of faults_tamper.h
- * An item plan=PATH names a fault_plan.h: a fault that is told later.
+ *           lost (what a Vulkan call says), pause (20 ms), nap (400 ms); where a buffer is
+ * attached, also those of faults_tamper.h An item plan=PATH names a fault_plan.h: a fault that is
+ * told later.
  */
 #ifndef BHI_FAULTS_H
 #define BHI_FAULTS_H
@@ -54,6 +54,9 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   exit_report    in the zygote: a worker has ended, the host does not know
  *   say            in the zygote (fail: the host does not hear it)
  * and from `ready` on (what the warm-up passes does not count):
+ *   compile        a kernel is about to be validated, guarded, compiled
+ *   abort          what runs is told to end (fail: nobody hears it)
+ *   lie_deadline   (fail: it says that it was told to end, and has)
  *   started        a submission was taken from the lane, nothing is submitted
  *   submitted      vkQueueSubmit has returned
  *   before_record  the device has finished, the completion record is not written

@@ -14,11 +14,32 @@
 #define HARVEST_PAUSE_NS UINT64_C(200000)
 #define SPIN_NS          50000u /* at most, and at first */
 
-static struct bhi_backend_config backend_config(const struct bhi_session_config *config) {
+static void ring(struct bhi_session *s) {
+    const uint64_t one = 1;
+    s->rung_completed = s->completed;
+    /* Full already counts as rung. */
+    ssize_t written = write(s->config.doorbell, &one, sizeof one);
+    (void)written;
+}
+
+/* The supervisor has to know when the time to run begins. */
+static void compiling(void *user, uint64_t seq, bool over) {
+    struct bhi_session *s = user;
+    struct bhi_progress_header *header = s->config.progress->header;
+    atomic_store_explicit(over ? &header->run_seq : &header->compile_seq, seq,
+                          memory_order_release);
+    if (over && seq != 0) { /* 0: the warm-up */
+        ring(s);
+    }
+}
+
+static struct bhi_backend_config backend_config(struct bhi_session *s) {
     return (struct bhi_backend_config){
-        .get_instance_proc_addr = config->get_instance_proc_addr,
-        .device_index = config->device_index,
-        .markers = config->progress->markers,
+        .get_instance_proc_addr = s->config.get_instance_proc_addr,
+        .device_index = s->config.device_index,
+        .markers = s->config.progress->markers,
+        .compiling = compiling,
+        .user = s,
     };
 }
 
@@ -69,7 +90,7 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
     if (config->kind != BHI_WORKER_DEVICE) {
         return start_other(s);
     }
-    const struct bhi_backend_config backend = backend_config(config);
+    const struct bhi_backend_config backend = backend_config(s);
     struct bhi_fault fault = {.status = BH_VULKAN, .text = "vkCreateDevice: told to fail"};
     s->backend = BHI_FAULT_FAILS("device") ? NULL : bhi_backend_create(&backend, &fault);
     int sent = send_devices(s, &backend);
@@ -81,6 +102,9 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
         bhi_progress_step(progress, BHI_STEP_WARM_UP);
         fault = (struct bhi_fault){.status = BH_VULKAN, .text = "warm-up: told to fail"};
         if (!BHI_FAULT_FAILS("warm_up") && bhi_backend_warm_up(s->backend, &fault)) {
+            if (config->watchdog != NULL) {
+                atomic_store(&config->watchdog->backend, s->backend);
+            }
             return s;
         }
         bhi_progress_step_failed(progress, fault.status, 0, fault.text);
@@ -96,14 +120,6 @@ void bhi_session_destroy(struct bhi_session *s) {
         bhi_compiler_destroy(s->compiler);
         free(s);
     }
-}
-
-static void ring(struct bhi_session *s) {
-    const uint64_t one = 1;
-    s->rung_completed = s->completed;
-    /* Full already counts as rung. */
-    ssize_t written = write(s->config.doorbell, &one, sizeof one);
-    (void)written;
 }
 
 /* Makes everything up to |seq| visible and wakes whoever waits for it. */
@@ -254,6 +270,9 @@ static int run_batch(struct bhi_session *s, size_t count) {
     bool failed = false;
     for (size_t i = 0; i < count; i++) {
         BHI_FAULT_POINT("before_record");
+        if (BHI_FAULT_FAILS("lie_deadline")) {
+            s->results[i].status = BH_DEADLINE;
+        }
         const bool poisoned = s->results[i].status != BH_OK && s->results[i].status != BH_CANCELLED;
         if (poisoned) {
             const uint64_t old = s->config.progress->faults[(first + i) % BHI_FAULT_SLOTS].seq;
@@ -335,6 +354,8 @@ int bhi_session_run(struct bhi_session *s, uint64_t layers, uint64_t start_ns) {
     struct bhi_message ready = {.type = BHI_MSG_READY};
     ready.ready.layers = layers;
     ready.ready.start_ns = start_ns;
+    ready.ready.aborts =
+        s->config.watchdog != NULL && s->backend != NULL && bhi_backend_aborts(s->backend);
     int error = bhi_session_send(s, &ready);
     while (error == 0) {
         error = turn(s);

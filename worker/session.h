@@ -11,6 +11,7 @@
 #include "channel.h"
 #include "lane.h"
 #include "progress.h"
+#include "watchdog.h"
 #include "worker_kind.h"
 
 struct bhi_session_config {
@@ -21,6 +22,7 @@ struct bhi_session_config {
     int doorbell; /* eventfd of the supervisor's reactor */
     PFN_vkGetInstanceProcAddr get_instance_proc_addr;
     uint32_t device_index;
+    struct bhi_watchdog *watchdog; /* NULL: nothing that runs can be told to end */
     enum bhi_worker_kind kind; /* without a device: loader.h, compiler.h */
 };
 

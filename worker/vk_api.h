@@ -27,6 +27,7 @@
     X(QueueSubmit)                                                                                 \
     X(AllocateMemory)                                                                              \
     X(FreeMemory)                                                                                  \
+    X(MapMemory)                                                                                   \
     X(GetMemoryHostPointerPropertiesEXT)                                                           \
     X(CreateBuffer)                                                                                \
     X(DestroyBuffer)                                                                               \

@@ -49,7 +49,11 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
         return NULL;
     }
     b->kernels.max_pipelines = config->max_pipelines ? config->max_pipelines : 256;
+    b->kernels.abort = &b->abort;
     b->groups.limit = BHI_GROUP_LIMIT;
+    b->compiling = config->compiling;
+    b->user = config->user;
+    b->compiles = UINT64_MAX;
     if (!bhi_vk_device_init(&b->device, config, fault)) {
         free(b);
         return NULL;
@@ -61,7 +65,8 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
         bhi_fault_vk(fault, result, "vkCreateFence");
     }
     if (result != VK_SUCCESS || !bhi_vk_recordings_init(&b->device, &b->recordings, fault) ||
-        !bhi_vk_merge_init(b, config->markers, fault)) {
+        !bhi_vk_merge_init(b, config->markers, fault) ||
+        !bhi_vk_abort_init(&b->device, &b->abort, fault)) {
         bhi_backend_destroy(b);
         return NULL;
     }
@@ -89,6 +94,7 @@ void bhi_backend_destroy(struct bhi_backend *b) {
     bhi_map_fini(&b->kernels.map);
     bhi_map_fini(&b->buffers);
     bhi_hazards_fini(&b->hazards);
+    bhi_vk_abort_fini(&b->device, &b->abort);
     if (b->fence != VK_NULL_HANDLE) {
         b->device.api.DestroyFence(b->device.device, b->fence, NULL);
     }
@@ -213,6 +219,14 @@ void bhi_backend_detach(struct bhi_backend *b, uint64_t id) {
     }
 }
 
+void bhi_backend_abort(struct bhi_backend *b, uint64_t seq) {
+    bhi_vk_abort_one(&b->abort, seq);
+}
+
+bool bhi_backend_aborts(const struct bhi_backend *b) {
+    return b->abort.reaches;
+}
+
 void bhi_backend_metrics(const struct bhi_backend *b, struct bhi_msg_metrics *out) {
     *out = (struct bhi_msg_metrics){
         .submissions = b->submissions,
@@ -226,7 +240,7 @@ void bhi_backend_metrics(const struct bhi_backend *b, struct bhi_msg_metrics *ou
  * markers page), a record. */
 bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_fault *fault) {
     struct bhi_msg_kernel_create kernel = {
-        .kernel = UINT64_MAX, .code_bytes = sizeof warm_up_code, .entry = "main"};
+        .kernel = UINT64_MAX, .code_bytes = sizeof warm_up_code, .trusted = 1, .entry = "main"};
     memcpy(kernel.name, "warm-up", sizeof "warm-up");
     struct {
         struct bhi_lane_record record;

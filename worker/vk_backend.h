@@ -2,10 +2,11 @@
 #ifndef BHI_VK_BACKEND_H
 #define BHI_VK_BACKEND_H
 
+#include "vk_abort.h"
 #include "vk_hazards.h"
 #include "vk_recordings.h"
 
-#define BHI_MAX_MERGED 64u /* records in one vkQueueSubmit */
+#define BHI_MAX_MERGED BHI_ABORT_SLOTS /* records in one vkQueueSubmit */
 
 /* The page behind config.markers, or one of our own. */
 struct bhi_marker_page {
@@ -18,7 +19,10 @@ struct bhi_recorder {
     struct bhi_vk_recording *uses; /* lists what the commands use */
     VkCommandBuffer commands;
     struct bhi_fault *fault;
-    bool check_only; /* look up and check, record nothing */
+    bool check_only;                         /* look up and check, record nothing */
+    uint64_t seq;                            /* of the record */
+    uint32_t slot;                           /* of its abort word */
+    const struct bhi_vk_kernel *bound_abort; /* the word is bound for this one */
     const struct bhi_vk_kernel *bound_kernel;
     const struct bhi_vk_group *bound_group;
 };
@@ -30,6 +34,11 @@ struct bhi_backend {
     struct bhi_vk_groups groups;
     struct bhi_vk_recordings recordings;
     struct bhi_hazards hazards;
+    struct bhi_vk_abort abort;
+    VkCommandBuffer primer; /* vk_prime.h */
+    void (*compiling)(void *user, uint64_t seq, bool over);
+    void *user;
+    uint64_t compiles; /* the record that has to be compiled first; UINT64_MAX: none */
     VkFence fence;
     bool lost;
     bool starved;   /* a buffer or a kernel was given, and there was no memory to know it by */
@@ -54,16 +63,22 @@ struct bhi_backend {
 struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *backend,
                                        const struct bhi_lane_record *record,
                                        struct bhi_fault *fault);
+/* vk_record.c: binds what a dispatch of |kernel| needs besides its pipeline. */
+void bhi_vk_bind_group(const struct bhi_backend *backend, VkCommandBuffer commands,
+                       const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group);
+void bhi_vk_bind_abort(const struct bhi_backend *backend, VkCommandBuffer commands,
+                       const struct bhi_vk_kernel *kernel, uint32_t slot);
 /* vk_merge.c: the markers, and records in one command buffer. Begin, add records one by one, end
  * with what is to be submitted (VK_NULL_HANDLE: *fault). A record that is refused leaves nothing
  * behind; *out_spoiled: it did, and the command buffer cannot be used. |before| is the seq of the
- * record before it, |last| that of the last one. */
+ * record before it, |last| that of the last one, |slot| where its
+ * abort word is. */
 bool bhi_vk_merge_init(struct bhi_backend *backend, struct bhi_markers *markers,
                        struct bhi_fault *fault);
 void bhi_vk_merge_fini(struct bhi_backend *backend);
 bool bhi_vk_merge_begin(struct bhi_backend *backend, struct bhi_fault *fault);
 bool bhi_vk_merge_add(struct bhi_backend *backend, const struct bhi_lane_record *record,
-                      uint64_t before, struct bhi_fault *fault, bool *out_spoiled);
+                      uint64_t before, uint32_t slot, struct bhi_fault *fault, bool *out_spoiled);
 VkCommandBuffer bhi_vk_merge_end(struct bhi_backend *backend, uint64_t last,
                                  struct bhi_fault *fault);
 /* Releases what the merged records used; after the device has finished. */

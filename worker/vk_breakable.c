@@ -22,6 +22,10 @@
       (VkDevice a, const VkMemoryAllocateInfo *b, const VkAllocationCallbacks *c,                  \
        VkDeviceMemory *d),                                                                         \
       (a, b, c, d))                                                                                \
+    X(MapMemory, "vk",                                                                             \
+      (VkDevice a, VkDeviceMemory b, VkDeviceSize c, VkDeviceSize d, VkMemoryMapFlags e,           \
+       void **f),                                                                                  \
+      (a, b, c, d, e, f))                                                                          \
     X(GetMemoryHostPointerPropertiesEXT, "vk",                                                     \
       (VkDevice a, VkExternalMemoryHandleTypeFlagBits b, const void *c,                            \
        VkMemoryHostPointerPropertiesEXT *d),                                                       \

@@ -1,6 +1,7 @@
 #include "vk_device.h"
 
 #include "layers.h"
+#include "vk_abort.h"
 #include "vk_fault.h"
 #include "vk_features.h"
 
@@ -75,6 +76,15 @@ static VkSubgroupFeatureFlags
 compute_subgroup_operations(const VkPhysicalDeviceSubgroupProperties *subgroup) {
     bool in_compute = subgroup->supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
     return in_compute ? subgroup->supportedOperations : 0;
+}
+
+/* llvmpipe ends every loop of a group of invocations after 65,535 iterations in all, and says
+ * nothing; from Mesa 25 on it does not. One that does not tell its version is taken for an old one.
+ */
+static bool runs_whole_loops(const VkPhysicalDeviceDriverProperties *driver) {
+    unsigned major = 0;
+    return driver->driverID != VK_DRIVER_ID_MESA_LLVMPIPE ||
+           (sscanf(driver->driverInfo, "Mesa %u.", &major) == 1 && major >= 25);
 }
 
 static bool pick_queue_family(struct bhi_vk_device *d, struct bhi_fault *fault) {
@@ -167,15 +177,19 @@ static bool open_physical(struct bhi_vk_device *d, uint32_t index, struct bhi_fa
     VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT,
         .pNext = &subgroup};
+    VkPhysicalDeviceDriverProperties driver = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES, .pNext = &host};
     VkPhysicalDeviceProperties2 properties = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &host};
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &driver};
     d->api.GetPhysicalDeviceProperties2(d->physical, &properties);
     d->api.GetPhysicalDeviceMemoryProperties(d->physical, &d->memory);
     d->limits = properties.properties.limits;
     d->import_alignment = host.minImportedHostPointerAlignment;
     /* A GPU's driver pins for writing. NVIDIA's refuses what cannot be written to, and from then on
      * every import: so it is not tried. */
-    d->imports_read_only = properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    d->is_cpu = properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    d->imports_read_only = d->is_cpu;
+    d->whole_loops = runs_whole_loops(&driver);
     d->subgroup_operations = compute_subgroup_operations(&subgroup);
     if (d->import_alignment > (VkDeviceSize)sysconf(_SC_PAGESIZE)) {
         bhi_fault_set(fault, BH_UNSUPPORTED,
@@ -260,6 +274,9 @@ static void describe(const struct bhi_vk_api *api, VkPhysicalDevice physical,
         out->features =
             bhi_vk_features_bits(&features, compute_subgroup_operations(&subgroup), &memory);
     }
+    const bool is_cpu = all.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    out->features |= bhi_vk_abort_reaches(&memory, is_cpu) ? BHI_FEATURE_ABORT_WORD : 0;
+    out->features |= runs_whole_loops(&driver) ? BHI_FEATURE_WHOLE_LOOPS : 0;
     const VkPhysicalDeviceLimits *limits = &all.properties.limits;
     out->vendor_id = all.properties.vendorID;
     out->device_id = all.properties.deviceID;

@@ -34,6 +34,8 @@ struct bhi_vk_device {
     VkPhysicalDeviceLimits limits;
     VkDeviceSize import_alignment;
     bool imports_read_only; /* what the host may not write, too */
+    bool is_cpu;
+    bool whole_loops; /* it runs loops to their end, however long they are */
     VkPhysicalDeviceMemoryProperties memory;
     struct bhi_vk_features enabled;
     VkSubgroupFeatureFlags subgroup_operations; /* those that compute shaders may use */

@@ -16,6 +16,7 @@ struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info
     }
     k->id = info->kernel;
     k->trusted = info->trusted;
+    k->guard_set = BHI_NO_SET;
     memcpy(k->entry, info->entry, sizeof k->entry);
     memcpy(k->name, info->name, sizeof k->name);
     k->code = BHI_FAULT_FAILS("kernel_create") ? NULL : malloc(info->code_bytes);
@@ -123,8 +124,9 @@ static bool over_limit(struct bhi_fault *fault, uint64_t value, uint64_t limit, 
     return true;
 }
 
+/* |guard|: how many storage buffers the guard adds. */
 static bool fits_device(const struct bhi_vk_device *device, const struct bhi_reflection *r,
-                        struct bhi_fault *fault) {
+                        uint32_t guard, struct bhi_fault *fault) {
     static const char *const axes[3] = {"workgroup size in x", "workgroup size in y",
                                         "workgroup size in z"};
     const VkPhysicalDeviceLimits *limits = &device->limits;
@@ -147,13 +149,45 @@ static bool fits_device(const struct bhi_vk_device *device, const struct bhi_ref
                        "bytes of push constants", "maxPushConstantsSize") &&
            !over_limit(fault, r->set_count, limits->maxBoundDescriptorSets, "descriptor sets",
                        "maxBoundDescriptorSets") &&
-           !over_limit(fault, storage, limits->maxPerStageDescriptorStorageBuffers,
-                       "storage buffers", "maxPerStageDescriptorStorageBuffers") &&
+           !over_limit(fault, storage, limits->maxPerStageDescriptorStorageBuffers - guard,
+                       "storage buffers",
+                       guard ? "maxPerStageDescriptorStorageBuffers, less one for the guard"
+                             : "maxPerStageDescriptorStorageBuffers") &&
            !over_limit(fault, uniform, limits->maxPerStageDescriptorUniformBuffers,
                        "uniform buffers", "maxPerStageDescriptorUniformBuffers");
 }
 
-static VkResult create_layouts(struct bhi_vk_device *device, struct bhi_vk_kernel *k) {
+/* The kernel's own sets, the guard's, and empty ones between them. */
+static VkResult create_layout(struct bhi_vk_device *device, const struct bhi_vk_abort *abort,
+                              struct bhi_vk_kernel *k) {
+    const struct bhi_reflection *r = k->reflection;
+    VkDescriptorSetLayout sets[BHI_MAX_SETS];
+    uint32_t count = r->set_count;
+    memcpy(sets, k->set_layouts, count * sizeof *sets);
+    if (k->guard_set != BHI_NO_SET) {
+        for (; count <= k->guard_set; count++) {
+            sets[count] = abort->empty;
+        }
+        sets[k->guard_set] = abort->layout;
+    }
+    const VkPushConstantRange push = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+                                      .size = r->push_bytes};
+    const VkPipelineLayoutCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+        .setLayoutCount = count,
+        .pSetLayouts = sets,
+        .pushConstantRangeCount = r->push_bytes > 0,
+        .pPushConstantRanges = &push,
+    };
+    VkResult result = device->api.CreatePipelineLayout(device->device, &info, NULL, &k->layout);
+    if (result != VK_SUCCESS) {
+        k->layout = VK_NULL_HANDLE;
+    }
+    return result;
+}
+
+static VkResult create_layouts(struct bhi_vk_device *device, const struct bhi_vk_abort *abort,
+                               struct bhi_vk_kernel *k) {
     const struct bhi_reflection *r = k->reflection;
     uint32_t next = 0;
     for (uint32_t set = 0; set < r->set_count; set++) {
@@ -181,20 +215,29 @@ static VkResult create_layouts(struct bhi_vk_device *device, struct bhi_vk_kerne
             return result;
         }
     }
-    const VkPushConstantRange push = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
-                                      .size = r->push_bytes};
-    const VkPipelineLayoutCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
-        .setLayoutCount = r->set_count,
-        .pSetLayouts = k->set_layouts,
-        .pushConstantRangeCount = r->push_bytes > 0,
-        .pPushConstantRanges = &push,
+    return create_layout(device, abort, k);
+}
+
+/* What the driver gets of a kernel that is not trusted. */
+static bool guard(const struct bhi_vk_device *device, const struct bhi_vk_kernel *k,
+                  struct bhi_guarded *out, struct bhi_fault *fault) {
+    const uint32_t sets = device->limits.maxBoundDescriptorSets;
+    const struct bhi_guard_options options = {
+        .entry = k->entry,
+        .constants = k->constants,
+        .constant_count = k->constant_count,
+        .max_sets = sets < BHI_MAX_SETS ? sets : BHI_MAX_SETS,
+        .zero_initialize = device->enabled.v13.shaderZeroInitializeWorkgroupMemory,
+        .count_iterations = !device->whole_loops,
     };
-    VkResult result = device->api.CreatePipelineLayout(device->device, &info, NULL, &k->layout);
-    if (result != VK_SUCCESS) {
-        k->layout = VK_NULL_HANDLE;
+    if (!bhi_guard(k->code, k->words, &options, out, fault)) {
+        return false;
     }
-    return result;
+    if (bhi_validate(&device->target, out->code, out->words, k->entry, fault)) {
+        return true;
+    }
+    bhi_guarded_fini(out);
+    return false;
 }
 
 static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
@@ -207,19 +250,28 @@ static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels
         bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
         return false;
     }
+    struct bhi_guarded guarded = {.set = BHI_NO_SET};
     if (!bhi_reflect(k->code, k->words, k->entry, k->constants, k->constant_count, r, fault) ||
-        !fits_device(device, r, fault)) {
+        !fits_device(device, r, !k->trusted, fault) ||
+        (!k->trusted && !guard(device, k, &guarded, fault))) {
         free(r);
         return false;
     }
     k->reflection = r;
-    VkResult result = create_layouts(device, k);
+    k->guard_set = guarded.set;
+    VkResult result = create_layouts(device, kernels->abort, k);
     if (result != VK_SUCCESS) {
         bhi_fault_vk(fault, result, "layouts of the kernel");
         destroy_layouts(device, k);
+        bhi_guarded_fini(&guarded);
         k->reflection = NULL;
         free(r);
         return false;
+    }
+    if (!k->trusted) { /* what it came as is not needed any more */
+        free(k->code);
+        k->code = guarded.code;
+        k->words = guarded.words;
     }
     k->next_reflected = NULL;
     *(kernels->reflected_last != NULL ? &kernels->reflected_last->next_reflected

@@ -4,6 +4,7 @@
 #define BHI_VK_KERNEL_H
 
 #include "reflect.h"
+#include "vk_abort.h"
 #include "vk_device.h"
 #include "vk_map.h"
 
@@ -18,11 +19,12 @@ struct bhi_vk_kernel {
     struct bhi_fault fault; /* FAILED */
     char entry[256];
     char name[64];
-    uint32_t *code;
+    uint32_t *code; /* from REFLECTED on: guarded, unless it is trusted */
     size_t words;
     struct bhi_spec_constant *constants;
     uint32_t constant_count;
     bool trusted;                         /* not guarded */
+    uint32_t guard_set;                   /* from REFLECTED on: where its abort word is bound */
     struct bhi_reflection *reflection;    /* from REFLECTED on */
     struct bhi_vk_kernel *next_reflected; /* queue of those not yet reported */
     VkDescriptorSetLayout set_layouts[BHI_MAX_SETS];
@@ -39,7 +41,15 @@ struct bhi_vk_kernels {
     struct bhi_vk_kernel *oldest, *newest;
     struct bhi_vk_kernel *reflected_first, *reflected_last;
     uint32_t pipelines, max_pipelines;
+    const struct bhi_vk_abort *abort; /* for the layouts of guarded ones */
 };
+
+#define BHI_NO_SET UINT32_MAX
+
+/* Does it look at the abort word? Its state is REFLECTED or READY, or it is not known yet. */
+static inline bool bhi_vk_kernel_guarded(const struct bhi_vk_kernel *kernel) {
+    return !kernel->trusted;
+}
 
 /* NULL: out of memory. */
 struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info, const void *code,

@@ -41,6 +41,11 @@ bool bhi_vk_merge_init(struct bhi_backend *b, struct bhi_markers *markers,
         b->device.api.AllocateCommandBuffers(b->device.device, &info, &b->merged.commands);
     if (result != VK_SUCCESS) {
         b->merged.commands = VK_NULL_HANDLE;
+    } else {
+        result = b->device.api.AllocateCommandBuffers(b->device.device, &info, &b->primer);
+    }
+    if (result != VK_SUCCESS) {
+        b->primer = VK_NULL_HANDLE;
         bhi_fault_vk(fault, result, "vkAllocateCommandBuffers");
     }
     return result == VK_SUCCESS;
@@ -89,9 +94,12 @@ bool bhi_vk_merge_begin(struct bhi_backend *b, struct bhi_fault *fault) {
 }
 
 bool bhi_vk_merge_add(struct bhi_backend *b, const struct bhi_lane_record *record, uint64_t before,
-                      struct bhi_fault *fault, bool *out_spoiled) {
+                      uint32_t slot, struct bhi_fault *fault, bool *out_spoiled) {
     struct bhi_recorder *r = &b->merger;
     r->fault = fault;
+    r->seq = record->seq;
+    r->slot = slot;
+    r->bound_abort = NULL;
     r->check_only = true; /* once something is recorded it cannot be taken back */
     const bool good = bhi_recorder_add(r, record);
     r->check_only = false;

@@ -1,7 +1,9 @@
 #include "vk_recorder.h"
 
 #include "commands.h"
+#include "faults.h"
 #include "vk_fault.h"
+#include "vk_prime.h"
 
 #include <bulkhead/bulkhead.h>
 #include <string.h>
@@ -46,6 +48,25 @@ struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id, b
     return depend_on(r, &r->uses->buffers, buffer, &buffer->stamp) ? buffer : NULL;
 }
 
+/* Compiles it, whenever the driver does that. */
+static bool make_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kernel) {
+    struct bhi_backend *b = r->backend;
+    const bool primes = bhi_vk_kernel_guarded(kernel) && !kernel->has_run;
+    if (kernel->state != BHI_KERNEL_READY || primes) {
+        if (b->compiles == UINT64_MAX && b->compiling != NULL) {
+            b->compiling(b->user, r->seq, false);
+        }
+        b->compiles = r->seq;
+        BHI_FAULT_POINT("compile");
+    }
+    if (!bhi_vk_kernel_prepare(&b->device, &b->kernels, kernel, r->fault)) {
+        return false;
+    }
+    bhi_vk_kernel_touch(&b->kernels, kernel, b->run);
+    bhi_vk_evict_pipelines(b);
+    return !bhi_vk_kernel_guarded(kernel) || kernel->has_run || bhi_vk_prime(b, kernel, r->fault);
+}
+
 static struct bhi_vk_kernel *find_kernel(struct bhi_recorder *r, uint64_t id) {
     struct bhi_backend *b = r->backend;
     struct bhi_vk_kernel *kernel = bhi_map_get(&b->kernels.map, id);
@@ -59,12 +80,9 @@ static struct bhi_vk_kernel *find_kernel(struct bhi_recorder *r, uint64_t id) {
         }
         return NULL;
     }
-    if (kernel->last_run != b->run || kernel->state != BHI_KERNEL_READY) {
-        if (!bhi_vk_kernel_prepare(&b->device, &b->kernels, kernel, r->fault)) {
-            return NULL;
-        }
-        bhi_vk_kernel_touch(&b->kernels, kernel, b->run);
-        bhi_vk_evict_pipelines(b);
+    if ((kernel->last_run != b->run || kernel->state != BHI_KERNEL_READY) &&
+        !make_ready(r, kernel)) {
+        return NULL;
     }
     return depend_on(r, &r->uses->kernels, kernel, &kernel->stamp) ? kernel : NULL;
 }
@@ -146,6 +164,29 @@ static bool find_group(struct bhi_recorder *r, const struct bhi_vk_kernel *kerne
     return true;
 }
 
+void bhi_vk_bind_group(const struct bhi_backend *b, VkCommandBuffer commands,
+                       const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group) {
+    const uint32_t count = kernel->reflection->set_count;
+    const uint32_t gap = kernel->guard_set < count ? kernel->guard_set : count;
+    /* Where the guard's set lies between the kernel's own, it is none of the group's. */
+    if (gap > 0) {
+        b->device.api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                                            kernel->layout, 0, gap, group->sets, 0, NULL);
+    }
+    if (gap + 1 < count) {
+        b->device.api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                                            kernel->layout, gap + 1, count - gap - 1,
+                                            &group->sets[gap + 1], 0, NULL);
+    }
+}
+
+void bhi_vk_bind_abort(const struct bhi_backend *b, VkCommandBuffer commands,
+                       const struct bhi_vk_kernel *kernel, uint32_t slot) {
+    const uint32_t offset = bhi_vk_abort_offset(slot);
+    b->device.api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->layout,
+                                        kernel->guard_set, 1, &b->abort.set, 1, &offset);
+}
+
 static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatch *dispatch) {
     const struct bhi_vk_api *vk = &r->backend->device.api;
     struct bhi_vk_buffer *buffers[BHI_MAX_BINDINGS];
@@ -173,9 +214,12 @@ static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatc
         r->bound_kernel = kernel;
     }
     if (group != NULL && group != r->bound_group) {
-        vk->CmdBindDescriptorSets(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->layout, 0,
-                                  reflection->set_count, group->sets, 0, NULL);
+        bhi_vk_bind_group(r->backend, r->commands, kernel, group);
         r->bound_group = group;
+    }
+    if (bhi_vk_kernel_guarded(kernel) && r->bound_abort != kernel) {
+        bhi_vk_bind_abort(r->backend, r->commands, kernel, r->slot);
+        r->bound_abort = kernel;
     }
     if (dispatch->push_size > 0) {
         vk->CmdPushConstants(r->commands, kernel->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
@@ -284,7 +328,12 @@ bool bhi_record_has_work(const struct bhi_lane_record *record) {
 static bool record_into(struct bhi_backend *b, struct bhi_vk_recording *recording,
                         const struct bhi_lane_record *record, struct bhi_fault *fault) {
     struct bhi_recorder r = {
-        .backend = b, .uses = recording, .commands = recording->commands, .fault = fault};
+        .backend = b,
+        .uses = recording,
+        .commands = recording->commands,
+        .fault = fault,
+        .seq = record->seq,
+    };
     const VkCommandBufferBeginInfo begin = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
     };

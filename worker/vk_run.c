@@ -98,6 +98,29 @@ static VkResult wait_for_fence(struct bhi_backend *b, uint64_t started, uint32_t
     return result;
 }
 
+/* Those that were told to end, and those that the driver has ended by itself: they may have been
+ * about to finish, or not even begun; what they have written is worth nothing. */
+static void judge(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
+                  uint64_t aborted) {
+    for (uint32_t i = 0; i < batch->count; i++) {
+        struct bhi_fault *fault = &a->faults[batch->places[i]];
+        const uint32_t flags = b->device.whole_loops ? 0 : bhi_vk_abort_flags(&b->abort, i);
+        if (aborted >> i & 1) {
+            bhi_fault_set(fault, BH_DEADLINE, "its kernels were told to end");
+            fault->executed = BH_EXECUTED_UNKNOWN;
+        } else if (flags & BHI_GUARD_CUT) {
+            bhi_fault_set(fault, BH_LOOP_LIMIT,
+                          "the driver ends loops after 65,535 iterations, and one of these is "
+                          "longer: the result would be wrong; install Mesa 25 or later, or split "
+                          "the work into shorter loops");
+            fault->executed = BH_EXECUTED_YES;
+        } else {
+            continue;
+        }
+        fail(a, batch->places[i]);
+    }
+}
+
 /* Submits |commands| and waits. |kernels| lists the kernels in them. */
 static void submit(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
                    VkCommandBuffer commands, const struct bhi_list *kernels) {
@@ -112,7 +135,16 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
     atomic_store_explicit(&b->page->markers.completed, (uint32_t)first - 1, memory_order_relaxed);
     atomic_store_explicit(&b->page->markers.started, (uint32_t)first, memory_order_release);
 
+    uint64_t seqs[BHI_MAX_MERGED];
+    for (uint32_t i = 0; i < batch->count; i++) {
+        seqs[i] = a->records[batch->places[i]]->seq;
+    }
+    if (b->compiles != UINT64_MAX && b->compiling != NULL) {
+        b->compiling(b->user, b->compiles, true);
+    }
+    b->compiles = UINT64_MAX;
     bhi_vk_stage_fill(b, a->records, batch->places, batch->count);
+    bhi_vk_abort_begin(&b->abort, seqs, batch->count);
     struct bhi_fault fault = {.status = BH_OK};
     const uint64_t started = bhi_now_ns();
     VkResult result = vk->QueueSubmit(b->device.queue, 1, &info, b->fence);
@@ -129,6 +161,7 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
             b->lost = vk->ResetFences(b->device.device, 1, &b->fence) != VK_SUCCESS;
         }
     }
+    const uint64_t aborted = bhi_vk_abort_end(&b->abort);
     const uint64_t ended = bhi_now_ns();
     for (uint32_t i = 0; i < batch->count; i++) {
         a->results[batch->places[i]].started_ns = started;
@@ -144,6 +177,9 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
         a->faults[batch->places[i]] = fault;
         fail(a, batch->places[i]);
     }
+    if (fault.status == BH_OK) {
+        judge(b, a, batch, aborted);
+    }
     for (size_t i = 0; fault.status == BH_OK && i < kernels->count; i++) {
         ((struct bhi_vk_kernel *)kernels->items[i])->has_run = true;
     }
@@ -153,6 +189,7 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
 static void run_alone(struct bhi_backend *b, const struct answers *a, size_t place) {
     const struct bhi_lane_record *record = a->records[place];
     const struct batch batch = {.places = {place}, .count = 1};
+    b->compiles = UINT64_MAX;
     struct bhi_vk_recording *recording = bhi_vk_record(b, record, &a->faults[place]);
     if (recording == NULL) {
         fail(a, place);
@@ -175,7 +212,7 @@ static bool run_merged(struct bhi_backend *b, const struct answers *a, size_t fr
     bool spoiled = false;
     uint64_t before = a->records[from]->seq - 1;
     for (size_t i = from; i < to && !spoiled; i++) {
-        if (bhi_vk_merge_add(b, a->records[i], before, &a->faults[i], &spoiled)) {
+        if (bhi_vk_merge_add(b, a->records[i], before, batch.count, &a->faults[i], &spoiled)) {
             batch.places[batch.count++] = i;
             before = a->records[i]->seq;
         } else {

@@ -8,6 +8,7 @@
 #include "progress.h"
 #include "sandbox.h"
 #include "session.h"
+#include "watchdog.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -22,6 +23,7 @@ struct worker {
     struct bhi_lane_view lane;
     struct bhi_progress progress;
     struct bhi_channel channel;
+    struct bhi_watchdog watchdog;
     PFN_vkGetInstanceProcAddr entry;
 };
 
@@ -90,6 +92,13 @@ static int start_filter(struct worker *worker, struct bhi_failure *failure) {
     return bhi_sandbox_filter(&worker->sandbox, BHI_FILTER_START, failure);
 }
 
+static int start_watchdog(struct worker *worker, struct bhi_failure *failure) {
+    if (worker->config->spawn->kind != BHI_WORKER_DEVICE) {
+        return 0; /* no word ends what it hangs in */
+    }
+    return bhi_watchdog_start(&worker->watchdog, &worker->lane, failure);
+}
+
 static int find_entry(struct worker *worker, struct bhi_failure *failure) {
     if (worker->config->spawn->kind != BHI_WORKER_DEVICE) {
         return 0; /* nothing of the driver runs */
@@ -146,6 +155,7 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
 #endif
     run_step(&worker, BHI_STEP_CONTROL, say_hello);
     run_step(&worker, BHI_STEP_CONTROL, start_filter);
+    run_step(&worker, BHI_STEP_CONTROL, start_watchdog);
     run_step(&worker, BHI_STEP_DEVICE, find_entry);
 
     const struct bhi_session_config session_config = {
@@ -156,6 +166,7 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
         .doorbell = config->fds[BHI_SPAWN_DOORBELL],
         .get_instance_proc_addr = worker.entry,
         .device_index = config->spawn->device_index,
+        .watchdog = kind == BHI_WORKER_DEVICE ? &worker.watchdog : NULL,
         .kind = kind,
     };
     struct bhi_session *session = bhi_session_start(&session_config);

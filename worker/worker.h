@@ -2,8 +2,8 @@
  * with BHI_EXIT_START_FAILED.
  *
  *   progress, lane mapped → descriptors → capabilities, no_new_privs, dumpable, Landlock, rlimits
- *   → keeper → channel, hello → filter A → session start (device, threads, warm-up) → filter B
- *   → session
+ *   → keeper → channel, hello → filter A → watchdog → session start (device, threads, warm-up)
+ *   → filter B → session
  *
  * What acts on one thread only comes before the channel, whose threads are the first. The channel
  * comes before filter A, which knows no socket() and no connect(). */

@@ -164,13 +164,20 @@ BH_API BH_MUST_USE bh_status bh_context_pool_stats(bh_context *context, bh_pool_
 /* -- streams -------------------------------------------------------------------------------- */
 
 typedef struct bh_stream_options {
-    size_t struct_size;    /* set by bh_stream_options_init */
-    const char *name;      /* for verdicts and logs; NULL: "stream-<n>"; at most 63 bytes count */
-    const char *device;    /* "", NULL: the default device; DRIVER, DRIVER:INDEX or INDEX, as
-                              `bulkhead devices` shows them ("lavapipe", "nvidia:1", "0") */
-    uint64_t deadline_ns;  /* for submissions that give none; default 10 s; BH_FOREVER: none. Time
-                              in the queue does not count. What is queued behind a hang without a
-                              deadline, or waits for it, waits for ever */
+    size_t struct_size;   /* set by bh_stream_options_init */
+    const char *name;     /* for verdicts and logs; NULL: "stream-<n>"; at most 63 bytes count */
+    const char *device;   /* "", NULL: the default device; DRIVER, DRIVER:INDEX or INDEX, as
+                             `bulkhead devices` shows them ("lavapipe", "nvidia:1", "0") */
+    uint64_t deadline_ns; /* for submissions that give none; default 10 s; BH_FOREVER: none. Time
+                             in the queue does not count. What is queued behind a hang without a
+                             deadline, or waits for it, waits for ever */
+    uint64_t compile_deadline_ns; /* for compiling what a submission uses for the first time, which
+                              is no part of its run and comes before it; default 60 s; BH_FOREVER:
+                              none. Past it the worker is killed: COMPILE_FAILED, executed no */
+    uint64_t grace_ns;     /* what runs past its deadline, or is cancelled, is told to end, and the
+                              worker goes on. Where it does not end within this time the worker is
+                              killed; default 250 ms; 0: killed at once. A trusted kernel can't be
+                              told, nor one on a device without the feature abortWord */
     uint64_t memory_limit; /* bytes a worker may use besides buffers, at least 64 MiB; default
                               4 GiB; 0: none. The copies through which some devices (NVIDIA) read
                               inputs count, where the limit is a memory cgroup */
@@ -509,11 +516,11 @@ typedef struct bh_kernel_info {
 BH_API BH_MUST_USE bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream,
                                                bh_event **out_event, bh_detail *detail);
 /* Prepares the kernel and tells what it binds. Blocks, |timeout_ns| at most; when that passes the
- * compile goes on, bounded by the stream's deadline (use bh_kernel_prepare to wait in parts, or to
- * cancel). Returns BH_OK, BH_TIMEOUT, BH_NO_MEMORY, or the verdict's code with its message in
- * |detail|. What the first such call is told is what BH_ACCESS_DECLARED stands for with this
- * kernel, on every stream: so call it on a stream whose worker is to be believed, one that has not
- * run what others have written. */
+ * compile goes on, bounded by the stream's compile deadline (use bh_kernel_prepare to wait in
+ * parts, or to cancel). Returns BH_OK, BH_TIMEOUT, BH_NO_MEMORY, or the verdict's code with its
+ * message in |detail|. What the first such call is told is what BH_ACCESS_DECLARED stands for with
+ * this kernel, on every stream: so call it on a stream whose worker is to be believed, one that has
+ * not run what others have written. */
 BH_API BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream,
                                                uint64_t timeout_ns, bh_kernel_info *out_info,
                                                bh_detail *detail);
@@ -683,9 +690,10 @@ BH_API BH_MUST_USE bh_status bh_event_on_end(bh_event *event, bh_event_callback 
 BH_API bh_event_state bh_event_query(bh_event *event);
 /* BH_PENDING, or BH_OK with *out_verdict filled in (also for a READY event). */
 BH_API BH_MUST_USE bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict);
-/* Asks for the end of a submission: queued, it never runs (executed no); running, its worker is
- * killed (executed unknown). It ends CANCELLED, unless it ended otherwise first. Does not block:
- * wait for the event. Returns BH_OK, also for an event that has ended. */
+/* Asks for the end of a submission: queued, it never runs (executed no); running, it is ended as at
+ * its deadline (executed unknown): its worker goes on, or is killed. It ends CANCELLED, unless it
+ * ended otherwise first. Does not block: wait for the event. Returns BH_OK, also for an event that
+ * has ended. */
 BH_API BH_MUST_USE bh_status bh_event_cancel(bh_event *event);
 BH_API uint64_t bh_event_id(const bh_event *event); /* unique in its context */
 BH_API bh_status bh_event_retain(bh_event *event);

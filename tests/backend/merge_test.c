@@ -84,6 +84,14 @@ static void warm_means_nothing_to_compile(void **state) {
     assert_false(bhi_backend_warm(rig.backend, record));
     rig_run_ok(&rig);
     dispatch_increment(&rig);
+    assert_true(bhi_backend_warm(rig.backend, record)); /* it was primed */
+    rig_run_ok(&rig);
+    rig.trusted = true;
+    rig_kernel(&rig, 1, CODE(increment));
+    rig_begin(&rig);
+    rig_prepare(&rig, 1);
+    rig_run_ok(&rig);
+    dispatch_increment(&rig);
     assert_false(bhi_backend_warm(rig.backend, record)); /* compiled, but the JIT comes later */
     rig_run_ok(&rig);
     dispatch_increment(&rig);
@@ -133,6 +141,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL refuse_submit(VkQueue queue, uint32_t coun
 static void open_losing(struct rig *rig, uint32_t started, uint32_t completed) {
     rig_open(rig, NULL);
     rig_buffer(rig, 1, 4);
+    rig->trusted = true; /* or its priming would be what is lost */
     rig_kernel(rig, 1, CODE(increment));
     real_wait = rig->backend->device.api.WaitForFences;
     rig->backend->device.api.WaitForFences = lose_device;
@@ -202,6 +211,7 @@ static void a_submit_that_is_refused(void **state) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *count = rig_buffer(&rig, 1, 4);
+    rig.trusted = true; /* or its priming would be what is refused */
     rig_kernel(&rig, 1, CODE(increment));
     PFN_vkQueueSubmit real_submit = rig.backend->device.api.QueueSubmit;
     rig.backend->device.api.QueueSubmit = refuse_submit;

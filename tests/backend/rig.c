@@ -94,7 +94,8 @@ void rig_detach(struct rig *rig, uint64_t id) {
 void rig_kernel_entry(struct rig *rig, uint64_t id, const uint32_t *code, size_t bytes,
                       const char *entry, const struct bhi_spec_constant *constants,
                       uint32_t constant_count) {
-    struct bhi_msg_kernel_create info = {.kernel = id, .code_bytes = bytes};
+    struct bhi_msg_kernel_create info = {
+        .kernel = id, .code_bytes = bytes, .trusted = rig->trusted};
     snprintf(info.entry, sizeof info.entry, "%s", entry);
     snprintf(info.name, sizeof info.name, "k%llu", (unsigned long long)id);
     bhi_backend_kernel_create(rig->backend, &info, code, constants, constant_count);

@@ -41,6 +41,7 @@ struct rig {
     struct bhi_lane_record *records[RIG_RECORDS];
     size_t record_count;
     uint64_t seq;
+    bool trusted; /* kernels that are made from now on */
     struct bhi_result results[RIG_RECORDS];
     struct bhi_fault faults[RIG_RECORDS];
 };

@@ -313,7 +313,7 @@ static void test_skipping(void **state) {
     assert_false(bhi_crew_result(&s.a.crew, &outcome));
     assert_int_equal(fake.kills, 1);
     assert_int_equal(s.a.crew.kill, BHI_KILL_PROTOCOL);
-    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .started = 2};
+    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .sight.started = 2};
     death.outcome.status = BH_PROTOCOL;
     death.outcome.message = "it lied";
     assert_true(bhi_crew_died(&s.a.crew, &death));
@@ -321,6 +321,11 @@ static void test_skipping(void **state) {
     bhi_event_unref(first);
     bhi_event_unref(second);
     tear_down(&s);
+}
+
+static uint64_t look(struct stage *s, uint64_t now_ns, uint64_t started, uint32_t marker) {
+    const struct bhi_sight sight = {.started = started, .marker = marker};
+    return bhi_crew_deadline(&s->a.crew, now_ns, &sight);
 }
 
 /* |deadline_ns| is the next one's; NULL waits for nothing. */
@@ -349,13 +354,13 @@ static void test_looked_for_behind_one_without_a_deadline(void **state) {
     bhi_submission_cancel(endless->submission);
     assert_true(fake.armed_ns < BH_FOREVER);
     assert_int_equal(endless->verdict.status, BH_CANCELLED);
-    uint64_t due_ns = bhi_crew_deadline(&s.a.crew, ++fake.now_ns, 1, 1);
+    uint64_t due_ns = look(&s, ++fake.now_ns, 1, 1);
     assert_true(due_ns <= fake.now_ns + 21000000);
     assert_int_equal(fake.kills, 0);
-    assert_true(bhi_crew_deadline(&s.a.crew, due_ns, 1, 1) == BH_FOREVER);
+    assert_true(look(&s, due_ns, 1, 1) == BH_FOREVER);
     assert_int_equal(fake.kills, 1);
     assert_int_equal(s.a.crew.kill_event, behind->id);
-    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .started = 1, .marker = 1};
+    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .sight = {.started = 1, .marker = 1}};
     death.outcome.status = BH_DEADLINE;
     death.outcome.message = "its deadline passed";
     bhi_crew_died(&s.a.crew, &death);
@@ -378,12 +383,12 @@ static void cancelled_together(bool first_ends) {
     struct bh_event *third = submit(&s, &s.a, NULL, NULL);
     bhi_submission_cancel(first->submission);
     bhi_submission_cancel(second->submission);
-    bhi_crew_deadline(&s.a.crew, ++fake.now_ns, 3, 0);
+    look(&s, ++fake.now_ns, 3, 0);
     assert_int_equal(fake.kills, 1);
     assert_int_equal(s.a.crew.kill_event, first->id);
     if (first_ends)
         result(&s, &s.a, BH_OK);
-    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .started = 3};
+    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .sight.started = 3};
     death.outcome.status = BH_CANCELLED;
     death.outcome.message = "cancelled while it ran";
     bhi_crew_died(&s.a.crew, &death);

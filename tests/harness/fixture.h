@@ -31,7 +31,11 @@ size_t fx_stopped(pid_t *out_pid);
 pid_t fx_await_stopped(void);
 /* Reaps what has ended: no child is left, also of those that others have left to this process. */
 bool fx_nobody_left(void);
+/* Guarded, but for the gate: nothing but its worker's death ends that one. */
 bh_kernel *fx_kernel(bh_context *context, const char *name);
+/* A gate that was guarded would be told from an honest kernel where the driver cuts loops short. */
+bh_kernel *fx_kernel_guarded(bh_context *context, const char *name);
+bh_kernel *fx_kernel_trusted(bh_context *context, const char *name);
 bh_kernel *fx_kernel_entry(bh_context *context, const char *name, const char *entry);
 bh_kernel *fx_kernel_with(bh_context *context, const char *name, const bh_kernel_options *options);
 bh_buffer *fx_buffer(bh_context *context, uint64_t size);

@@ -120,8 +120,8 @@ bool supervise_look(struct world *world) {
     for (struct worker *worker = world->workers; worker && !world->failed; worker = worker->next) {
         supervise_harvest(world, worker);
         world_settle(world);
-        uint64_t when = bhi_crew_deadline(&worker->crew, world->now_ns, worker_started(worker),
-                                          worker->marker_completed);
+        const struct bhi_sight sight = worker_sight(worker);
+        uint64_t when = bhi_crew_deadline(&worker->crew, world->now_ns, &sight);
         world_ports.arm(&world->core, when);
         check_overdue(world, worker);
         if (worker->merged && worker->current && worker->seen_of != worker->current &&
@@ -320,19 +320,18 @@ bool supervise_bury(struct world *world, struct worker *worker) {
     cause_of_death(world, worker, text);
     struct bhi_death death = {
         .outcome = worker->death,
-        .started = worker_started(worker),
-        /* Who was caught lying may have written anything there. */
-        .marker = worker->caught ? (uint32_t)(crew->harvested + model_mix(world->now_ns) % 4)
-                                 : worker->marker_completed,
+        .sight = worker_sight(worker),
         .closing = world->closed,
         .excused = worker->ready && worker->zygote_lost,
         .final = !worker->ready && worker->death.exit_code == 1,
         .why = {.status = BH_UNAVAILABLE, .message = "it died"},
     };
+    if (worker->caught) /* it may have written anything there */
+        death.sight.marker = (uint32_t)(crew->harvested + model_mix(world->now_ns) % 4);
     if (death.final)
         death.why.status = BH_NO_DEVICE;
     world_trace(world, "  worker %d is dead: status %d, started %llu, marker %u", crew->pid,
-                death.outcome.status, (unsigned long long)death.started, death.marker);
+                death.outcome.status, (unsigned long long)death.sight.started, death.sight.marker);
     bool lost = judge(world, worker, world->closed);
     bool productive = lost || death.excused || worker->productive;
     count_death(world, worker, lost);

@@ -269,6 +269,15 @@ uint64_t worker_started(const struct worker *worker) {
     return ahead >= 1 && ahead <= worker->started - harvested ? harvested + ahead : worker->started;
 }
 
+struct bhi_sight worker_sight(const struct worker *worker) {
+    return (struct bhi_sight){
+        .started = worker_started(worker),
+        .marker = worker->marker_completed,
+        .compiles = worker->compiles,
+        .compiled = worker->runs >= worker->compiles,
+    };
+}
+
 uint64_t worker_turn(const struct worker *worker) {
     uint64_t seq = worker->completed + 1;
     if (worker->merged && worker->completed < worker->taken) {

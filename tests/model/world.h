@@ -48,6 +48,7 @@ struct worker {
     uint64_t seen; /* hash of what the current one has read at its beginning */
     uint64_t begun_ns;
     uint32_t marker_started, marker_completed;
+    uint64_t compiles, runs;   /* the newest that had to be compiled, and has been */
     uint64_t seen_of, seen_ns; /* the merged one that a look found running, and when */
     uint64_t kill_ns, skipped_ns, ready_ns;
     struct bhi_outcome death;
@@ -131,6 +132,8 @@ bool worker_hang(struct world *world, struct worker *worker);
 bool worker_lie(struct world *world, struct worker *worker, uint32_t arg);
 bool worker_die(struct world *world, struct worker *worker, uint32_t arg);
 uint64_t worker_started(const struct worker *worker);
+/* Where it is, as far as the supervisor can see. */
+struct bhi_sight worker_sight(const struct worker *worker);
 /* Which one it works on, as far as anybody can see; 0: none. */
 uint64_t worker_turn(const struct worker *worker);
 /* Whether it still may do something by itself. */

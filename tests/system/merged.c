@@ -36,10 +36,11 @@ static bh_event *launch(struct stage *s, bool gate, uint32_t groups, uint64_t de
     return event;
 }
 
-static struct stage set_up(uint64_t first_deadline_ns, uint64_t second_deadline_ns) {
+static struct stage set_up_kernels(uint64_t first_deadline_ns, uint64_t second_deadline_ns,
+                                   bool trusted) {
     struct stage s = {.context = fx_context(NULL)};
     s.stream = fx_stream(s.context, "merged", BH_FOREVER);
-    s.gate = fx_kernel(s.context, "gate");
+    s.gate = (trusted ? fx_kernel_trusted : fx_kernel_guarded)(s.context, "gate");
     s.square = fx_kernel(s.context, "square");
     s.x = fx_words(s.context, 64, 0);
     s.y = fx_words(s.context, 64, FX_GATE_OPEN);
@@ -77,6 +78,10 @@ static struct stage set_up(uint64_t first_deadline_ns, uint64_t second_deadline_
     BHT_FAIL("they were not merged");
 }
 
+static struct stage set_up(uint64_t first_deadline_ns, uint64_t second_deadline_ns) {
+    return set_up_kernels(first_deadline_ns, second_deadline_ns, true);
+}
+
 static void tear_down(struct stage *s) {
     fx_expect_healthy(s->context, s->stream);
     bh_event_release(s->first);
@@ -89,24 +94,26 @@ static void tear_down(struct stage *s) {
     bh_context_destroy(s->context);
 }
 
-static void expect_second_did_it(struct stage *s, bh_status cause) {
+/* |killed|: and its worker went with it. */
+static void expect_second_did_it(struct stage *s, bh_status cause, bool killed) {
     fx_expect(s->second, cause);
     bh_verdict second = fx_verdict(s->second), first = fx_verdict(s->first);
     BHT_EQ(second.origin, bh_event_id(s->second));
     BHT_EQ(second.hops, 0);
     BHT_EQ(second.executed, BH_EXECUTED_UNKNOWN);
     BHT_EQ(second.worker_pid, s->pid);
-    /* Its data is there, but no record says so. */
-    BHT_EQ(first.status, BH_WORKER_LOST);
-    BHT_EQ(first.origin, bh_event_id(s->second));
+    BHT_EQ(second.signal, killed ? SIGKILL : 0);
+    /* Its data is there, but in a dead worker no record says so. */
+    BHT_EQ(first.status, killed ? BH_WORKER_LOST : BH_OK);
+    BHT_EQ(first.origin, bh_event_id(killed ? s->second : s->first));
+    BHT_EQ(bh_stream_worker_pid(s->stream) == s->pid, !killed);
 }
 
 /* The culprit depends on one that is lost with it: its own fault did not come along that path. */
 static void the_culprit_is_no_victim_of_its_victims(void) {
     struct stage s = set_up(BH_FOREVER, BH_FOREVER);
     fx_kill(s.pid, SIGKILL);
-    expect_second_did_it(&s, BH_WORKER_SIGNAL);
-    BHT_EQ(fx_verdict(s.second).signal, SIGKILL);
+    expect_second_did_it(&s, BH_WORKER_SIGNAL, true);
     tear_down(&s);
 }
 
@@ -121,21 +128,39 @@ static void a_deadline_is_for_its_own_submission(void) {
     tear_down(&s);
 }
 
-/* The first has no deadline, and its event is the oldest: the second has one all the same. */
-static void the_deadline_of_the_one_that_runs(void) {
-    struct stage s = set_up(BH_FOREVER, 300 * FX_MS);
-    expect_second_did_it(&s, BH_DEADLINE);
+/* The first has no deadline, and its event is the oldest: the second has one all the same. It is
+ * ended, and the other is not touched by that (E4, E13); where its kernel cannot be told to end,
+ * the other is lost. */
+static void deadline_of_the_second(bool trusted) {
+    struct stage s = set_up_kernels(BH_FOREVER, 300 * FX_MS, trusted);
+    expect_second_did_it(&s, BH_DEADLINE, trusted);
     bh_verdict verdict = fx_verdict(s.second);
     BHT_EQ(verdict.limit, 300 * FX_MS);
     BHT_GE(verdict.ended_ns - verdict.started_ns, 300 * FX_MS);
     tear_down(&s);
 }
 
-static void the_one_that_runs_is_cancelled(void) {
-    struct stage s = set_up(BH_FOREVER, BH_FOREVER);
+static void the_deadline_of_the_one_that_runs(void) {
+    deadline_of_the_second(false);
+}
+
+static void the_deadline_of_a_trusted_one(void) {
+    deadline_of_the_second(true);
+}
+
+static void cancel_the_second(bool trusted) {
+    struct stage s = set_up_kernels(BH_FOREVER, BH_FOREVER, trusted);
     BHT_EQ(bh_event_cancel(s.second), BH_OK);
-    expect_second_did_it(&s, BH_CANCELLED);
+    expect_second_did_it(&s, BH_CANCELLED, trusted);
     tear_down(&s);
+}
+
+static void the_one_that_runs_is_cancelled(void) {
+    cancel_the_second(false);
+}
+
+static void a_trusted_one_that_runs_is_cancelled(void) {
+    cancel_the_second(true);
 }
 
 /* To be cancelled, but done: what runs behind it is not killed for that. */
@@ -215,7 +240,9 @@ int main(int argc, char **argv) {
         BHT_TEST(the_culprit_is_no_victim_of_its_victims),
         BHT_TEST(a_deadline_is_for_its_own_submission),
         BHT_TEST(the_deadline_of_the_one_that_runs),
+        BHT_TEST(the_deadline_of_a_trusted_one),
         BHT_TEST(the_one_that_runs_is_cancelled),
+        BHT_TEST(a_trusted_one_that_runs_is_cancelled),
         BHT_TEST(one_that_is_done_is_cancelled),
         BHT_TEST(what_a_liar_may_have_run_does_not_run_twice),
     };

@@ -118,14 +118,24 @@ static bool is_death(const struct bh_verdict *v) {
     case BH_WORKER_SIGNAL:
     case BH_WORKER_EXIT:
     case BH_SECCOMP:
-    case BH_DEADLINE:
     case BH_PROTOCOL:
         return true;
+    case BH_COMPILE_FAILED:
     case BH_CANCELLED:
-        return v->executed == BH_EXECUTED_UNKNOWN;
+    case BH_DEADLINE: /* it may have been ended, and its worker goes on */
+        return v->signal != 0 || v->exit_code >= 0;
     default:
         return false;
     }
+}
+
+static bool is_from_us(const struct walk *walk, const struct bh_verdict *v) {
+    return v->signal ? was_hit(walk, v->worker_pid, v->signal) ||
+                           (v->signal == SIGKILL && injects(walk, "kill")) ||
+                           (v->signal == SIGSEGV && injects(walk, "segv")) ||
+                           (v->signal == SIGABRT && injects(walk, "abort"))
+                     : (v->exit_code == 0 && injects(walk, "exit0")) ||
+                           (v->exit_code == 7 && injects(walk, "exit7"));
 }
 
 /* A worker dies of one thing. */
@@ -160,7 +170,8 @@ static void check_lost(const struct walk *walk, const struct rp_step *step) {
         wrong(walk, "lost to an event on another worker");
     /* The culprit may have been poisoned before it did it, by somebody else. */
     bool inherited = o->hops && o->origin != o->event && o->executed == BH_EXECUTED_UNKNOWN;
-    if (!inherited && (o->hops || o->origin != o->event || !is_death(o)))
+    bool killed = is_death(o) || walk->group->zygote_kills > 0;
+    if (!inherited && (o->hops || o->origin != o->event || !killed))
         wrong(walk, "lost to an event that killed nobody");
 }
 
@@ -175,18 +186,15 @@ static void check_own_cause(const struct walk *walk, const struct rp_step *step)
     case BH_DEADLINE: /* a busy machine makes honest work late; then it must really be late */
         just = v->limit == step->deadline_ns && v->ended_ns - v->started_ns + FX_MS >= v->limit;
         break;
+    case BH_COMPILE_FAILED: /* it died in that phase */
+        just = v->executed == BH_EXECUTED_NO && is_from_us(walk, v);
+        break;
     case BH_WORKER_SIGNAL:
-        just = was_hit(walk, v->worker_pid, v->signal) ||
-               (v->signal == SIGKILL && injects(walk, "kill")) ||
-               (v->signal == SIGSEGV && injects(walk, "segv")) ||
-               (v->signal == SIGABRT && injects(walk, "abort"));
+    case BH_WORKER_EXIT:
+        just = is_from_us(walk, v);
         break;
     case BH_SECCOMP:
         just = injects(walk, "sigsys");
-        break;
-    case BH_WORKER_EXIT:
-        just = (v->exit_code == 0 && injects(walk, "exit0")) ||
-               (v->exit_code == 7 && injects(walk, "exit7"));
         break;
     case BH_PROTOCOL:
         just = injects(walk, "garbage");

@@ -83,8 +83,8 @@ static void test_unknown(void **state) {
 static void test_from_worker(void **state) {
     (void)state;
     static const uint32_t never[] = {
-        BH_OK,       BH_WORKER_SIGNAL, BH_WORKER_EXIT,    BH_SECCOMP,     BH_DEADLINE,
-        BH_PROTOCOL, BH_ZYGOTE_LOST,   BH_CONTEXT_CLOSED, BH_WORKER_LOST, BH_STREAM_FAILED};
+        BH_OK,          BH_WORKER_SIGNAL,  BH_WORKER_EXIT, BH_SECCOMP,      BH_PROTOCOL,
+        BH_ZYGOTE_LOST, BH_CONTEXT_CLOSED, BH_WORKER_LOST, BH_STREAM_FAILED};
     for (size_t i = 0; i < ROWS; i++) {
         if (bhi_status_from_worker(rows[i].value))
             assert_true(rows[i].value >= 32);
@@ -94,6 +94,7 @@ static void test_from_worker(void **state) {
     assert_true(bhi_status_from_worker(BH_INVALID_KERNEL));
     assert_true(bhi_status_from_worker(BH_DEVICE_LOST));
     assert_true(bhi_status_from_worker(BH_CANCELLED));
+    assert_true(bhi_status_from_worker(BH_DEADLINE)); /* as an answer: core/crew.c */
 }
 
 static void test_layers(void **state) {

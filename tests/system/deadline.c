@@ -1,0 +1,361 @@
+/* What ends what does not end by itself: the abort word, and where that cannot be, the death of the
+ * worker; compiling and running have deadlines of their own (docs/deadlines.md). Cases 33, 43, 47,
+ * 52; rules E4, E13, E14, K4, K5. */
+#include "fixture.h"
+
+#define LIMIT_NS (150 * FX_MS)
+
+struct stage {
+    bh_context *context;
+    bh_stream *stream;
+    bh_buffer *data;
+    pid_t pid;
+};
+
+static struct stage open_stage(const char *faults, uint64_t deadline_ns, uint64_t compile_ns,
+                               uint64_t grace_ns) {
+    struct stage s = {.context = fx_context(faults)};
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    BHT_EQ(options.compile_deadline_ns, 60000 * FX_MS);
+    BHT_EQ(options.grace_ns, 250 * FX_MS);
+    options.name = "deadline";
+    options.deadline_ns = deadline_ns;
+    options.compile_deadline_ns = compile_ns ? compile_ns : options.compile_deadline_ns;
+    options.grace_ns = grace_ns ? grace_ns : options.grace_ns;
+    BHT_EQ(bh_stream_create(s.context, &options, &s.stream, NULL), BH_OK);
+    s.data = fx_words(s.context, 64, 0);
+    s.pid = fx_ready(s.stream);
+    return s;
+}
+
+static void close_stage(struct stage *s) {
+    fx_expect_healthy(s->context, s->stream);
+    bh_buffer_release(s->data);
+    bh_stream_release(s->stream);
+    bh_context_destroy(s->context);
+}
+
+static bh_event *run(struct stage *s, bh_kernel *kernel) {
+    bh_event *event = fx_run(s->stream, kernel, s->data);
+    bh_kernel_release(kernel);
+    return event;
+}
+
+/* A gate that is open, with so few invocations that it takes no time. */
+static bh_event *run_open(struct stage *s, bh_kernel *gate) {
+    const bh_binding binding = {.buffer = s->data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const uint32_t groups[3] = {1, 1, 1};
+    fx_pointer(s->data)[0] = FX_GATE_OPEN;
+    bh_event *event = NULL;
+    BHT_EQ(bh_launch(s->stream, gate, groups, &binding, 1, NULL, 0, &event, NULL), BH_OK);
+    return event;
+}
+
+/* |killed|: and its worker with it. */
+static bh_verdict expect_ended(struct stage *s, bh_event *event, bh_status status, bool killed) {
+    fx_expect(event, status);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.executed, BH_EXECUTED_UNKNOWN);
+    BHT_EQ(verdict.origin, bh_event_id(event));
+    BHT_EQ(verdict.worker_pid, s->pid);
+    BHT_EQ(verdict.signal, killed ? SIGKILL : 0);
+    BHT_EQ(verdict.exit_code, -1);
+    BHT_STR_HAS(verdict.kernel_name, "hang");
+    BHT_STR_HAS(verdict.message, killed ? "was killed" : "has ended it, and goes on");
+    BHT_EQ(fx_ready(s->stream) == s->pid, !killed);
+    bh_event_release(event);
+    return verdict;
+}
+
+/* -- the abort word ------------------------------------------------------------------------------
+ */
+
+static void a_deadline_leaves_the_worker_alive(void) {
+    struct stage s = open_stage(NULL, LIMIT_NS, 0, 0);
+    for (int i = 0; i < 3; i++) {
+        (void)fx_pointer(s.data); /* clean again */
+        bh_event *event = run(&s, fx_kernel(s.context, "hang"));
+        bh_verdict verdict = expect_ended(&s, event, BH_DEADLINE, false);
+        BHT_EQ(verdict.limit, LIMIT_NS);
+        BHT_GE(verdict.ended_ns - verdict.started_ns, LIMIT_NS);
+        BHT_STR_HAS(verdict.message, "its deadline of 150 ms passed");
+        fx_expect_healthy(s.context, s.stream); /* the next one is served, by the same */
+        BHT_EQ(bh_stream_worker_pid(s.stream), s.pid);
+    }
+    close_stage(&s);
+}
+
+static void a_cancel_leaves_the_worker_alive(void) {
+    struct stage s = open_stage(NULL, BH_FOREVER, 0, 0);
+    bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
+    bh_event *event = fx_gate(s.stream, gate, s.data);
+    fx_await_gate(s.data);
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+    fx_expect(event, BH_CANCELLED);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.executed, BH_EXECUTED_UNKNOWN);
+    BHT_EQ(verdict.signal, 0);
+    BHT_EQ(bh_stream_worker_pid(s.stream), s.pid);
+    bh_event_release(event);
+    bh_kernel_release(gate);
+    close_stage(&s);
+}
+
+/* It shares a queue submission with one before it and one behind it, both READY (E4, E13). */
+static void its_neighbours_are_ready(void) {
+    struct stage s = open_stage(NULL, BH_FOREVER, 0, 0);
+    bh_kernel *gate = fx_kernel_guarded(s.context, "gate"),
+              *square = fx_kernel(s.context, "square");
+    bh_buffer *x = fx_words(s.context, 64, 0x40000000), *y = fx_words(s.context, 64, 0);
+    bh_buffer *z = fx_words(s.context, 64, 0);
+    uint32_t *words = fx_pointer(s.data), *first = fx_pointer(y), *last = fx_pointer(z);
+    for (int i = 0; i < 30; i++) { /* all is compiled, and took little time */
+        bh_event *events[] = {run_open(&s, gate), fx_square(s.stream, square, x, y)};
+        for (int e = 0; e < 2; e++) {
+            fx_expect(events[e], BH_OK);
+            bh_event_release(events[e]);
+        }
+    }
+    words[0] = 0;
+    first[0] = 0;
+    fx_kill(s.pid, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(s.pid) == 'T', 5000);
+    bh_event *before = fx_square(s.stream, square, x, y);
+    bh_event *event = fx_gate(s.stream, gate, s.data);
+    bh_event *behind = fx_square(s.stream, square, x, z);
+    fx_kill(s.pid, SIGCONT);
+    WAIT_UNTIL(words[1] == 1, 20000);
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+    fx_expect(event, BH_CANCELLED);
+    fx_expect(before, BH_OK);
+    fx_expect(behind, BH_OK);
+    BHT_EQ(first[0], 0x40800000);
+    BHT_EQ(last[0], 0x40800000);
+    BHT_EQ(bh_stream_worker_pid(s.stream), s.pid);
+    bh_event_release(before);
+    bh_event_release(event);
+    bh_event_release(behind);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_buffer_release(z);
+    bh_kernel_release(gate);
+    bh_kernel_release(square);
+    close_stage(&s);
+}
+
+/* Its worker goes on to what is next in the lane; that is poisoned all the same (B5). */
+static void what_depends_on_it_is_poisoned(void) {
+    struct stage s = open_stage(NULL, LIMIT_NS, 0, 0);
+    bh_event *event = run(&s, fx_kernel(s.context, "hang"));
+    bh_event *dependent = run(&s, fx_kernel_guarded(s.context, "gate"));
+    fx_expect(dependent, BH_DEADLINE);
+    BHT_EQ(fx_verdict(dependent).origin, bh_event_id(event));
+    BHT_EQ(fx_verdict(dependent).hops, 1);
+    bh_event_release(dependent);
+    (void)expect_ended(&s, event, BH_DEADLINE, false);
+    close_stage(&s);
+}
+
+/* -- where it does not help ----------------------------------------------------------------------
+ */
+
+static void who_does_not_answer_is_killed(void) {
+    struct stage s = open_stage("1:abort:*=fail", LIMIT_NS, 0, 100 * FX_MS);
+    bh_event *event = run(&s, fx_kernel(s.context, "hang"));
+    bh_verdict verdict = expect_ended(&s, event, BH_DEADLINE, true);
+    BHT_EQ(verdict.limit, LIMIT_NS);
+    BHT_GE(verdict.ended_ns - verdict.started_ns, LIMIT_NS + 100 * FX_MS);
+    BHT_STR_HAS(verdict.message, "did not end within 100 ms of being told to");
+    close_stage(&s);
+}
+
+static void who_does_not_answer_a_cancel_is_killed(void) {
+    struct stage s = open_stage("1:abort:*=fail", BH_FOREVER, 0, 100 * FX_MS);
+    bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
+    bh_event *event = fx_gate(s.stream, gate, s.data);
+    fx_await_gate(s.data);
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+    fx_expect(event, BH_CANCELLED);
+    BHT_EQ(fx_verdict(event).signal, SIGKILL);
+    BHT_STR_HAS(fx_verdict(event).message, "did not end within 100 ms");
+    bh_event_release(event);
+    bh_kernel_release(gate);
+    close_stage(&s);
+}
+
+static void a_trusted_one_is_killed_at_once(void) {
+    struct stage s = open_stage(NULL, LIMIT_NS, 0, FX_SECONDS);
+    bh_event *event = run(&s, fx_kernel_trusted(s.context, "hang"));
+    (void)expect_ended(&s, event, BH_DEADLINE, true);
+    close_stage(&s);
+}
+
+/* Case 52: a stopped worker hears nothing. */
+static void a_stopped_worker_is_killed(void) {
+    struct stage s = open_stage(NULL, LIMIT_NS, 0, 100 * FX_MS);
+    bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
+    bh_event *event = fx_gate(s.stream, gate, s.data);
+    fx_await_gate(s.data);
+    fx_kill(s.pid, SIGSTOP);
+    fx_expect(event, BH_DEADLINE);
+    BHT_EQ(fx_verdict(event).signal, SIGKILL);
+    bh_event_release(event);
+    bh_kernel_release(gate);
+    close_stage(&s);
+}
+
+/* A worker that has an end by deadline to report was told to end something. */
+static void an_answer_without_a_question_is_a_lie(void) {
+    struct stage s = open_stage("1:lie_deadline:1=fail", FX_SECONDS, 0, 0);
+    bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
+    bh_event *event = run_open(&s, gate);
+    fx_expect(event, BH_PROTOCOL);
+    BHT_STR_HAS(fx_verdict(event).message, "it ended what nobody had told it to end");
+    bh_event_release(event);
+    bh_kernel_release(gate);
+    close_stage(&s);
+}
+
+/* -- compiling -----------------------------------------------------------------------------------
+ */
+
+/* Much longer than the deadline of what runs: an honest kernel that takes the compiler a while. */
+static void a_slow_compiler_is_no_hang(void) {
+    struct stage s = open_stage("1:compile:1=nap", LIMIT_NS, 0, 0);
+    bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
+    bh_event *event = run_open(&s, gate);
+    fx_expect(event, BH_OK);
+    BHT_EQ(bh_stream_worker_pid(s.stream), s.pid);
+    bh_event_release(event);
+    bh_kernel_release(gate);
+    close_stage(&s);
+}
+
+/* And what does not end after it has been compiled gets no more than its own deadline. */
+static void a_hang_after_a_slow_compiler_is_one(void) {
+    struct stage s = open_stage("1:compile:1=nap", LIMIT_NS, 0, 0);
+    bh_event *event = run(&s, fx_kernel(s.context, "hang"));
+    (void)expect_ended(&s, event, BH_DEADLINE, false);
+    close_stage(&s);
+}
+
+static bh_verdict expect_not_compiled(struct stage *s, const char *words) {
+    bh_event *event = run(s, fx_kernel_guarded(s->context, "gate"));
+    bh_buffer *x = fx_words(s->context, 64, 0), *y = fx_words(s->context, 64, 1);
+    bh_kernel *square = fx_kernel(s->context, "square");
+    bh_event *innocent = fx_square(s->stream, square, x, y);
+    fx_expect(event, BH_COMPILE_FAILED);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    BHT_EQ(verdict.worker_pid, s->pid);
+    BHT_STR_HAS(verdict.kernel_name, "gate");
+    BHT_STR_HAS(verdict.message, words);
+    /* What was in the lane behind it was never started: another worker runs it (E13). */
+    fx_expect(innocent, BH_OK);
+    BHT_TRUE(fx_ready(s->stream) != s->pid);
+    bh_event_release(event);
+    bh_event_release(innocent);
+    bh_kernel_release(square);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    return verdict;
+}
+
+static void a_compiler_that_does_not_end(void) {
+    struct stage s = open_stage("1:compile:1=hang", BH_FOREVER, LIMIT_NS, 0);
+    bh_verdict verdict = expect_not_compiled(&s, "compiling it did not end within 150 ms");
+    BHT_EQ(verdict.signal, SIGKILL);
+    BHT_EQ(verdict.limit, LIMIT_NS);
+    BHT_GE(verdict.ended_ns - verdict.started_ns, LIMIT_NS);
+    close_stage(&s);
+}
+
+static void a_compiler_that_crashes(void) {
+    struct stage s = open_stage("1:compile:1=segv", FX_SECONDS, 0, 0);
+    bh_verdict verdict = expect_not_compiled(&s, "died while compiling: worker ");
+    BHT_EQ(verdict.signal, SIGSEGV);
+    close_stage(&s);
+}
+
+static void a_compiler_that_exits(void) {
+    struct stage s = open_stage("1:compile:1=exit7", FX_SECONDS, 0, 0);
+    bh_verdict verdict = expect_not_compiled(&s, "died while compiling: worker ");
+    BHT_EQ(verdict.signal, 0);
+    BHT_EQ(verdict.exit_code, 7);
+    close_stage(&s);
+}
+
+/* No compiler kills itself like that: it was somebody else. */
+static void a_compiler_that_is_killed(void) {
+    struct stage s = open_stage("1:compile:1=kill", FX_SECONDS, 0, 0);
+    bh_event *event = run(&s, fx_kernel_guarded(s.context, "gate"));
+    fx_expect(event, BH_WORKER_SIGNAL);
+    BHT_EQ(fx_verdict(event).executed, BH_EXECUTED_NO);
+    bh_event_release(event);
+    close_stage(&s);
+}
+
+static void cancelled_while_it_is_compiled(void) {
+    struct stage s = open_stage("1:compile:1=stop", BH_FOREVER, BH_FOREVER, 0);
+    bh_event *event = run(&s, fx_kernel_guarded(s.context, "gate"));
+    (void)fx_await_stopped();
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+    fx_expect(event, BH_CANCELLED);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    BHT_EQ(verdict.signal, SIGKILL);
+    BHT_STR_HAS(verdict.message, "cancelled while it was compiled");
+    bh_event_release(event);
+    close_stage(&s);
+}
+
+/* Priming: the driver compiles, and nothing runs. An endless kernel is ready to be run, and a cold
+ * one that counts has counted once. */
+static void priming_runs_nothing(void) {
+    struct stage s = open_stage(NULL, LIMIT_NS, 0, 0);
+    bh_kernel *hang = fx_kernel(s.context, "hang"), *mix = fx_kernel(s.context, "mix");
+    bh_event *event = NULL;
+    BHT_EQ(bh_kernel_prepare(hang, s.stream, &event, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    bh_buffer *one = fx_words(s.context, 64, 1), *counted = fx_words(s.context, 64, 1);
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = counted, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
+        {.binding = 1, .buffer = one, .size = BH_WHOLE_SIZE, .access = BH_READ},
+    };
+    const uint32_t groups[3] = {1, 1, 1}, push[2] = {3, 1};
+    BHT_EQ(bh_launch(s.stream, mix, groups, bindings, 2, push, sizeof push, &event, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    BHT_EQ(fx_pointer(counted)[0], 4); /* 1 * 3 + 1 */
+    bh_event_release(event);
+    BHT_EQ(bh_stream_worker_pid(s.stream), s.pid);
+    bh_buffer_release(one);
+    bh_buffer_release(counted);
+    bh_kernel_release(hang);
+    bh_kernel_release(mix);
+    close_stage(&s);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(a_deadline_leaves_the_worker_alive),
+        BHT_TEST(a_cancel_leaves_the_worker_alive),
+        BHT_TEST(its_neighbours_are_ready),
+        BHT_TEST(what_depends_on_it_is_poisoned),
+        BHT_TEST(who_does_not_answer_is_killed),
+        BHT_TEST(who_does_not_answer_a_cancel_is_killed),
+        BHT_TEST(a_trusted_one_is_killed_at_once),
+        BHT_TEST(a_stopped_worker_is_killed),
+        BHT_TEST(an_answer_without_a_question_is_a_lie),
+        BHT_TEST(a_slow_compiler_is_no_hang),
+        BHT_TEST(a_hang_after_a_slow_compiler_is_one),
+        BHT_TEST(a_compiler_that_does_not_end),
+        BHT_TEST(a_compiler_that_crashes),
+        BHT_TEST(a_compiler_that_exits),
+        BHT_TEST(a_compiler_that_is_killed),
+        BHT_TEST(cancelled_while_it_is_compiled),
+        BHT_TEST(priming_runs_nothing),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

@@ -1,0 +1,229 @@
+#include "vk_abort.h"
+
+#include "vk_fault.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define BYTES ((BHI_ABORT_SLOTS + 1) * 256u)
+
+_Static_assert(sizeof(struct bhi_guard_words) <= 256, "a slot is as large as any alignment");
+_Static_assert(BHI_ABORT_SLOTS <= 64, "a bit for each");
+
+static _Atomic uint32_t *word_of(const struct bhi_vk_abort *a, uint32_t slot) {
+    return (_Atomic uint32_t *)(void *)(a->slots + bhi_vk_abort_offset(slot) +
+                                        offsetof(struct bhi_guard_words, abort));
+}
+
+/* The best type for the words, out of |allowed|; -1: none. Imported or plain host memory is no use
+ * on a GPU: what is written there reaches no kernel that runs. */
+static int pick_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed, bool is_cpu,
+                     bool *out_reaches) {
+    const VkMemoryPropertyFlags needed =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    int best = -1;
+    *out_reaches = false;
+    for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
+        const VkMemoryPropertyFlags flags = memory->memoryTypes[i].propertyFlags;
+        if (!(allowed & (1u << i)) || (flags & needed) != needed) {
+            continue;
+        }
+        if (is_cpu || (flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT)) {
+            *out_reaches = true;
+            return (int)i;
+        }
+        best = best < 0 ? (int)i : best;
+    }
+    return best;
+}
+
+bool bhi_vk_abort_reaches(const VkPhysicalDeviceMemoryProperties *memory, bool is_cpu) {
+    bool reaches;
+    return pick_type(memory, UINT32_MAX, is_cpu, &reaches) >= 0 && reaches;
+}
+
+static VkResult create_memory(struct bhi_vk_device *device, struct bhi_vk_abort *a,
+                              const char **out_call) {
+    const struct bhi_vk_api *vk = &device->api;
+    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                     .size = BYTES,
+                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
+                                     .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
+    *out_call = "vkCreateBuffer (abort words)";
+    VkResult result = vk->CreateBuffer(device->device, &info, NULL, &a->buffer);
+    if (result != VK_SUCCESS) {
+        a->buffer = VK_NULL_HANDLE;
+        return result;
+    }
+    VkMemoryRequirements needs;
+    vk->GetBufferMemoryRequirements(device->device, a->buffer, &needs);
+    const int type = pick_type(&device->memory, needs.memoryTypeBits, device->is_cpu, &a->reaches);
+    const VkMemoryAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                           .allocationSize = needs.size,
+                                           .memoryTypeIndex = type < 0 ? 0 : (uint32_t)type};
+    *out_call = "vkAllocateMemory (abort words)";
+    result = type < 0 ? VK_ERROR_OUT_OF_DEVICE_MEMORY
+                      : vk->AllocateMemory(device->device, &allocate, NULL, &a->memory);
+    if (result != VK_SUCCESS) {
+        a->memory = VK_NULL_HANDLE;
+        return result;
+    }
+    *out_call = "vkBindBufferMemory (abort words)";
+    result = vk->BindBufferMemory(device->device, a->buffer, a->memory, 0);
+    if (result != VK_SUCCESS) {
+        return result;
+    }
+    void *mapped = NULL;
+    *out_call = "vkMapMemory (abort words)";
+    result = vk->MapMemory(device->device, a->memory, 0, VK_WHOLE_SIZE, 0, &mapped);
+    a->slots = mapped;
+    return result;
+}
+
+static VkResult create_set(struct bhi_vk_device *device, struct bhi_vk_abort *a,
+                           const char **out_call) {
+    const struct bhi_vk_api *vk = &device->api;
+    const VkDescriptorSetLayoutBinding binding = {.descriptorType =
+                                                      VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC,
+                                                  .descriptorCount = 1,
+                                                  .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+    VkDescriptorSetLayoutCreateInfo layout = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
+    *out_call = "vkCreateDescriptorSetLayout (abort words)";
+    VkResult result = vk->CreateDescriptorSetLayout(device->device, &layout, NULL, &a->empty);
+    if (result != VK_SUCCESS) {
+        a->empty = VK_NULL_HANDLE;
+        return result;
+    }
+    layout.bindingCount = 1;
+    layout.pBindings = &binding;
+    result = vk->CreateDescriptorSetLayout(device->device, &layout, NULL, &a->layout);
+    if (result != VK_SUCCESS) {
+        a->layout = VK_NULL_HANDLE;
+        return result;
+    }
+    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC, 1};
+    const VkDescriptorPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+                                             .maxSets = 1,
+                                             .poolSizeCount = 1,
+                                             .pPoolSizes = &size};
+    *out_call = "vkCreateDescriptorPool (abort words)";
+    result = vk->CreateDescriptorPool(device->device, &pool, NULL, &a->pool);
+    if (result != VK_SUCCESS) {
+        a->pool = VK_NULL_HANDLE;
+        return result;
+    }
+    const VkDescriptorSetAllocateInfo allocate = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+        .descriptorPool = a->pool,
+        .descriptorSetCount = 1,
+        .pSetLayouts = &a->layout};
+    *out_call = "vkAllocateDescriptorSets (abort words)";
+    result = vk->AllocateDescriptorSets(device->device, &allocate, &a->set);
+    if (result != VK_SUCCESS) {
+        return result;
+    }
+    const VkDescriptorBufferInfo buffer = {a->buffer, 0, sizeof(struct bhi_guard_words)};
+    const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                        .dstSet = a->set,
+                                        .descriptorCount = 1,
+                                        .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC,
+                                        .pBufferInfo = &buffer};
+    vk->UpdateDescriptorSets(device->device, 1, &write, 0, NULL);
+    return VK_SUCCESS;
+}
+
+bool bhi_vk_abort_init(struct bhi_vk_device *device, struct bhi_vk_abort *a,
+                       struct bhi_fault *fault) {
+    const char *call;
+    a->wanted = UINT64_MAX;
+    pthread_mutex_init(&a->mutex, NULL);
+    a->made = true;
+    VkResult result = create_memory(device, a, &call);
+    if (result == VK_SUCCESS) {
+        memset(a->slots, 0, BYTES);
+        atomic_store(word_of(a, BHI_ABORT_SET), 1);
+        result = create_set(device, a, &call);
+    }
+    if (result != VK_SUCCESS) {
+        bhi_fault_vk(fault, result, call);
+    }
+    return result == VK_SUCCESS;
+}
+
+void bhi_vk_abort_fini(struct bhi_vk_device *device, struct bhi_vk_abort *a) {
+    const struct bhi_vk_api *vk = &device->api;
+    if (a->pool != VK_NULL_HANDLE) {
+        vk->DestroyDescriptorPool(device->device, a->pool, NULL);
+    }
+    if (a->layout != VK_NULL_HANDLE) {
+        vk->DestroyDescriptorSetLayout(device->device, a->layout, NULL);
+    }
+    if (a->empty != VK_NULL_HANDLE) {
+        vk->DestroyDescriptorSetLayout(device->device, a->empty, NULL);
+    }
+    if (a->buffer != VK_NULL_HANDLE) {
+        vk->DestroyBuffer(device->device, a->buffer, NULL);
+    }
+    if (a->memory != VK_NULL_HANDLE) {
+        vk->FreeMemory(device->device, a->memory, NULL); /* unmaps it */
+    }
+    if (a->made) {
+        pthread_mutex_destroy(&a->mutex);
+    }
+    memset(a, 0, sizeof *a);
+}
+
+/* The fence also drains what the processor has gathered for memory behind a bus. */
+static void set_word(const struct bhi_vk_abort *a, uint32_t slot, uint32_t value) {
+    atomic_store_explicit(word_of(a, slot), value, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+static void end_wanted(struct bhi_vk_abort *a) {
+    for (uint32_t slot = 0; slot < a->count; slot++) {
+        if (a->running[slot] == a->wanted) {
+            a->aborted |= UINT64_C(1) << slot;
+            set_word(a, slot, 1);
+        }
+    }
+}
+
+void bhi_vk_abort_begin(struct bhi_vk_abort *a, const uint64_t *seqs, uint32_t count) {
+    pthread_mutex_lock(&a->mutex);
+    memcpy(a->running, seqs, count * sizeof *seqs);
+    a->count = count;
+    end_wanted(a);
+    pthread_mutex_unlock(&a->mutex);
+}
+
+uint64_t bhi_vk_abort_end(struct bhi_vk_abort *a) {
+    pthread_mutex_lock(&a->mutex);
+    const uint64_t aborted = a->aborted;
+    for (uint32_t slot = 0; aborted != 0 && slot < a->count; slot++) {
+        if (aborted >> slot & 1) {
+            set_word(a, slot, 0);
+        }
+    }
+    a->aborted = 0;
+    a->count = 0;
+    pthread_mutex_unlock(&a->mutex);
+    return aborted;
+}
+
+void bhi_vk_abort_one(struct bhi_vk_abort *a, uint64_t seq) {
+    pthread_mutex_lock(&a->mutex);
+    a->wanted = seq;
+    end_wanted(a);
+    pthread_mutex_unlock(&a->mutex);
+}
+
+uint32_t bhi_vk_abort_flags(struct bhi_vk_abort *a, uint32_t slot) {
+    _Atomic uint32_t *flags = (_Atomic uint32_t *)(void *)(a->slots + bhi_vk_abort_offset(slot) +
+                                                           offsetof(struct bhi_guard_words, flags));
+    const uint32_t found = atomic_load(flags);
+    if (found != 0) {
+        atomic_store(flags, 0);
+    }
+    return found;
+}

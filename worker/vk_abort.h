@@ -1,0 +1,57 @@
+/* The abort words: how what runs on the device is told to end.
+ *
+ * Guarded kernels (guard.h) look at a word in their slot of this buffer now and then, and return
+ * when it is set. A queue submission has a slot for each of its records, so that the end of one is
+ * no other's (E4, E13); the last slot is always set, for kernels that are only to be compiled. The
+ * buffer is bound to the guard's descriptor set, its slot is the dynamic offset.
+ *
+ * begin and end are the session's thread, abort is the watchdog's (watchdog.h).
+ */
+#ifndef BHI_VK_ABORT_H
+#define BHI_VK_ABORT_H
+
+#include "guard.h"
+#include "vk_device.h"
+
+#include <pthread.h>
+
+#define BHI_ABORT_SLOTS 64u             /* records in one vkQueueSubmit */
+#define BHI_ABORT_SET   BHI_ABORT_SLOTS /* the slot that is always set */
+
+struct bhi_vk_abort {
+    VkBuffer buffer;
+    VkDeviceMemory memory;
+    VkDescriptorSetLayout layout; /* of the guard's set */
+    VkDescriptorSetLayout empty;  /* of sets between it and the kernel's own */
+    VkDescriptorPool pool;
+    VkDescriptorSet set;
+    uint8_t *slots; /* mapped */
+    bool reaches;   /* what runs sees what is written there */
+    bool made;      /* the mutex is */
+    pthread_mutex_t mutex;
+    /* Under the mutex: */
+    uint64_t wanted; /* the last one that was to end */
+    uint64_t running[BHI_ABORT_SLOTS];
+    uint32_t count;
+    uint64_t aborted; /* a bit for each slot */
+};
+
+bool bhi_vk_abort_init(struct bhi_vk_device *device, struct bhi_vk_abort *abort,
+                       struct bhi_fault *fault);
+void bhi_vk_abort_fini(struct bhi_vk_device *device, struct bhi_vk_abort *abort);
+/* Is there memory in which a running kernel would see the word? */
+bool bhi_vk_abort_reaches(const VkPhysicalDeviceMemoryProperties *memory, bool is_cpu);
+static inline uint32_t bhi_vk_abort_offset(uint32_t slot) {
+    return slot * 256;
+}
+/* |seqs| are about to be given to the device, in slots 0, 1, … */
+void bhi_vk_abort_begin(struct bhi_vk_abort *abort, const uint64_t *seqs, uint32_t count);
+/* The device is done with them. Returns a bit for each slot that was told to end, and makes them
+ * ready for the next. */
+uint64_t bhi_vk_abort_end(struct bhi_vk_abort *abort);
+/* Has |seq| end, if it runs or is about to. */
+void bhi_vk_abort_one(struct bhi_vk_abort *abort, uint64_t seq);
+/* Takes what the kernels have written: BHI_GUARD_… bits. */
+uint32_t bhi_vk_abort_flags(struct bhi_vk_abort *abort, uint32_t slot);
+
+#endif

@@ -1,0 +1,86 @@
+#include "vk_prime.h"
+
+#include "vk_fault.h"
+#include "vk_recorder.h"
+
+/* Its bindings: nothing looks at them. */
+static bool find_group(struct bhi_backend *b, const struct bhi_vk_kernel *kernel,
+                       struct bhi_vk_group **out, struct bhi_fault *fault) {
+    const struct bhi_reflection *r = kernel->reflection;
+    struct bhi_group_range ranges[BHI_MAX_BINDINGS];
+    *out = NULL;
+    for (uint32_t i = 0; i < r->binding_count; i++) {
+        ranges[i] =
+            (struct bhi_group_range){.buffer = &b->page_buffer, .size = b->page_buffer.size};
+    }
+    if (r->set_count > 0) {
+        *out = bhi_vk_group_get(&b->device, &b->groups, kernel, ranges, fault);
+    }
+    return *out != NULL || r->set_count == 0;
+}
+
+static VkResult record(struct bhi_backend *b, const struct bhi_vk_kernel *kernel,
+                       const struct bhi_vk_group *group) {
+    const struct bhi_vk_api *vk = &b->device.api;
+    const uint32_t push[1024] = {0};
+    const VkCommandBufferBeginInfo begin = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
+    };
+    VkResult result = vk->BeginCommandBuffer(b->primer, &begin);
+    if (result != VK_SUCCESS) {
+        return result;
+    }
+    vk->CmdBindPipeline(b->primer, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->pipeline);
+    bhi_vk_bind_group(b, b->primer, kernel, group);
+    bhi_vk_bind_abort(b, b->primer, kernel, BHI_ABORT_SET);
+    if (kernel->reflection->push_bytes > 0) {
+        vk->CmdPushConstants(b->primer, kernel->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                             kernel->reflection->push_bytes, push);
+    }
+    vk->CmdDispatch(b->primer, 1, 1, 1);
+    return vk->EndCommandBuffer(b->primer);
+}
+
+static bool run(struct bhi_backend *b, struct bhi_fault *fault) {
+    const struct bhi_vk_api *vk = &b->device.api;
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                               .commandBufferCount = 1,
+                               .pCommandBuffers = &b->primer};
+    VkResult result = vk->QueueSubmit(b->device.queue, 1, &info, b->fence);
+    if (result != VK_SUCCESS) {
+        bhi_fault_vk(fault, result, "vkQueueSubmit (compiling a kernel)");
+        b->lost |= fault->status == BH_DEVICE_LOST;
+        return false;
+    }
+    do {
+        result = vk->WaitForFences(b->device.device, 1, &b->fence, VK_TRUE, UINT64_MAX);
+    } while (result == VK_TIMEOUT);
+    if (result == VK_SUCCESS) {
+        result = vk->ResetFences(b->device.device, 1, &b->fence);
+    }
+    if (result != VK_SUCCESS) {
+        bhi_fault_vk(fault, result, "waiting for the device (compiling a kernel)");
+        fault->status = BH_DEVICE_LOST; /* it may still be at it, whatever it says */
+        b->lost = true;
+    }
+    return result == VK_SUCCESS;
+}
+
+bool bhi_vk_prime(struct bhi_backend *b, struct bhi_vk_kernel *kernel, struct bhi_fault *fault) {
+    struct bhi_vk_group *group;
+    if (!find_group(b, kernel, &group, fault)) {
+        return false;
+    }
+    VkResult result = record(b, kernel, group);
+    if (result != VK_SUCCESS) {
+        bhi_fault_vk(fault, result, "recording the first dispatch of a kernel");
+    }
+    const bool good = result == VK_SUCCESS && run(b, fault);
+    if (group != NULL) { /* nobody will ask for it again */
+        bhi_vk_group_release(&b->device, &b->groups, group);
+        bhi_vk_groups_forget(&b->device, &b->groups, &b->page_buffer, NULL);
+    }
+    kernel->has_run |= good;
+    return good;
+}
