@@ -407,7 +407,7 @@ static bh_status submit(const char *call, bool many, bh_stream *stream, const bh
                           (unsigned long long)request->record->size, BHI_LANE_MAX_RECORD);
     submission->abortable = request->kernel_count > 0;
     for (uint32_t i = 0; i < request->kernel_count; i++)
-        submission->abortable &= !request->kernels[i]->trusted;
+        submission->abortable &= !request->kernels[i]->body->trusted;
     if (status == BH_OK && !bhi_submission_depend(submission, info->waits, info->wait_count))
         status = no_memory(&builder);
     if (status != BH_OK) {

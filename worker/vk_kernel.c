@@ -1,6 +1,7 @@
 #include "vk_kernel.h"
 
 #include "faults.h"
+#include "guard_limits.h"
 #include "vk_fault.h"
 
 #include <bulkhead/bulkhead.h>
@@ -242,7 +243,11 @@ static bool guard(const struct bhi_vk_device *device, const struct bhi_vk_kernel
 
 static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
                     struct bhi_vk_kernel *k, struct bhi_fault *fault) {
-    if (!bhi_validate(&device->target, k->code, k->words, k->entry, fault)) {
+    /* The validator and the reflection are recursive, too: the limits come first. */
+    if ((!k->trusted && !bhi_guard_limits(k->code, k->words, fault)) ||
+        !bhi_validate(&device->target, k->code, k->words, k->entry, fault) ||
+        (!k->trusted && !bhi_guard_limits_sizes(k->code, k->words, k->entry, k->constants,
+                                                k->constant_count, fault))) {
         return false;
     }
     struct bhi_reflection *r = malloc(sizeof *r);
