@@ -24,6 +24,7 @@ set(backend_sources
     glsl.c
     guard.c
     guard_cfg.c
+    guard_clamp.c
     guard_edit.c
     guard_entry.c
     guard_globals.c
@@ -39,6 +40,7 @@ set(backend_sources
     guard_trips.c
     guard_values.c
     guard_words.c
+    guard_zero.c
     loader.c
     loader_header.c
     loader_reads.c

@@ -34,6 +34,8 @@ struct bhi_guarded {
     uint32_t covered;    /* an inner loop polls for it */
     uint32_t lowered;    /* run in chunks, with a poll between them */
     uint32_t polled;     /* a poll in the header */
+    uint32_t clamps;     /* indices that are kept in range now */
+    uint32_t zeroed;     /* workgroup variables that begin as zero now */
 };
 
 /* |code| has passed bhi_validate(). Returns a module that must be validated again, or false with

@@ -1,5 +1,15 @@
 #include "guard_internal.h"
 
+struct bhi_ins *bhi_guard_after_variables(const struct bhi_block *block) {
+    struct bhi_ins *after = block->body.first;
+    for (struct bhi_ins *ins = after; ins != NULL; ins = ins->next) {
+        if (bhi_ins_op(ins) == SpvOpVariable) { /* all stand in front, lines between them */
+            after = ins->next;
+        }
+    }
+    return after;
+}
+
 /* Ends |block|: where |condition| (an id) holds, |out|, which returns; else on to |rest|. */
 static void return_where(struct bhi_guard *g, struct bhi_block *block, struct bhi_block *rest,
                          struct bhi_block *out, uint32_t condition) {
@@ -22,15 +32,9 @@ static void return_where(struct bhi_guard *g, struct bhi_block *block, struct bh
 void bhi_guard_entry_check(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     struct bhi_block *entry = g->entry->first;
-    struct bhi_ins *from = entry->body.first;
-    for (struct bhi_ins *ins = from; ins != NULL; ins = ins->next) {
-        if (bhi_ins_op(ins) == SpvOpVariable) { /* all stand in front, lines between them */
-            from = ins->next;
-        }
-    }
     struct bhi_block *aborted = bhi_block_new(ir, entry);
     struct bhi_block *rest = bhi_block_new(ir, aborted);
-    bhi_block_move_tail(entry, from, rest);
+    bhi_block_move_tail(entry, bhi_guard_after_variables(entry), rest);
     bhi_block_took_over(ir, rest, entry->label);
     bhi_ir_set_name(ir, aborted->label, "bulkhead_abort");
     if (!g->options->count_iterations) {

@@ -43,8 +43,19 @@ void bhi_guard_return(struct bhi_guard *g, const struct bhi_function *function,
 /* Appends to |block|: counter += |amount| (an id). Returns the id of a bool: time to look. */
 uint32_t bhi_guard_count(struct bhi_guard *g, struct bhi_block *block, uint32_t amount);
 
+/* guard_words.c: the entry point lists |variable| in its interface. */
+void bhi_guard_add_to_interface(struct bhi_guard *g, uint32_t variable);
+
 /* guard_entry.c: returns at once when the word is set. */
 void bhi_guard_entry_check(struct bhi_guard *g);
+/* The first instruction of a function's first block that is no variable, nor a line before one. */
+struct bhi_ins *bhi_guard_after_variables(const struct bhi_block *block);
+
+/* guard_clamp.c: indices into memory that is not a buffer's. */
+void bhi_guard_clamp(struct bhi_guard *g);
+
+/* guard_zero.c: workgroup memory begins as zero. */
+void bhi_guard_zero(struct bhi_guard *g);
 
 /* guard_purity.c */
 bool bhi_ins_is_arithmetic(const struct bhi_ir *ir, const struct bhi_ins *ins);

@@ -29,16 +29,38 @@ static uint32_t free_set(struct bhi_guard *g) {
                   count);
 }
 
+static void add_to_interface(struct bhi_ir *ir, struct bhi_ins *entry, uint32_t variable) {
+    const uint32_t length = bhi_ins_length(entry);
+    uint32_t *operands = bhi_ir_alloc(ir, length * sizeof *operands);
+    memcpy(operands, &entry->words[1], (length - 1) * sizeof *operands);
+    operands[length - 1] = variable;
+    bhi_ins_set(ir, entry, operands, length);
+}
+
 /* From SPIR-V 1.4 on an entry point lists every global variable that it uses. */
 static void add_to_interfaces(struct bhi_guard *g, uint32_t variable) {
-    struct bhi_ir *ir = &g->ir;
-    for (struct bhi_ins *ins = ir->sections[BHI_IR_ENTRY_POINTS].first; ins != NULL;
+    for (struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins != NULL;
          ins = ins->next) {
-        const uint32_t length = bhi_ins_length(ins);
-        uint32_t *operands = bhi_ir_alloc(ir, length * sizeof *operands);
-        memcpy(operands, &ins->words[1], (length - 1) * sizeof *operands);
-        operands[length - 1] = variable;
-        bhi_ins_set(ir, ins, operands, length);
+        add_to_interface(&g->ir, ins, variable);
+    }
+}
+
+void bhi_guard_add_to_interface(struct bhi_guard *g, uint32_t variable) {
+    for (struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins != NULL;
+         ins = ins->next) {
+        if (ins->words[2] != g->entry->id) {
+            continue;
+        }
+        /* Behind the name, which ends with the first word that has a zero in its last byte. */
+        uint32_t i = 3;
+        while (i < bhi_ins_length(ins) && ins->words[i] >> 24 != 0) {
+            i++;
+        }
+        while (++i < bhi_ins_length(ins) && ins->words[i] != variable) {
+        }
+        if (i >= bhi_ins_length(ins)) {
+            add_to_interface(&g->ir, ins, variable);
+        }
     }
 }
 

@@ -1,0 +1,223 @@
+/* The guard changes no result: every kernel of kernels/ and of shaders/, at -O0 and -O, leaves the
+ * same bytes in every buffer guarded and not; with the word set from the start it writes nothing.
+ *     guard_exact [PART PARTS]     runs every PARTS-th kernel from PART on
+ */
+#include "guard_limits.h"
+#include "runner.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kernels[] = {
+#define KERNEL(name) name,
+#include "kernels.inc"
+#undef KERNEL
+};
+#define KERNELS (sizeof kernels / sizeof *kernels)
+
+static struct runner device;
+static size_t part, parts = 1;
+
+static struct stand_module load(const char *folder, const char *name) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s.spv", folder, name);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        fail_msg("%s cannot be opened", path);
+    }
+    struct stand_module module = {malloc(1 << 18), 0};
+    assert_non_null(module.code);
+    module.words = fread(module.code, 4, 1 << 16, file);
+    fclose(file);
+    assert_in_range(module.words, 20, (1 << 16) - 1);
+    return module;
+}
+
+struct known {
+    uint32_t push[16];
+    uint32_t groups[3];
+    uint32_t first; /* of every buffer; 0: as the others */
+    const struct bhi_spec_constant *constants;
+    uint32_t constant_count;
+};
+
+static void fill(uint32_t *data, uint32_t count, uint32_t first) {
+    uint32_t random = 0x2545f491;
+    for (uint32_t i = 0; i < count; i++) {
+        random ^= random << 13;
+        random ^= random >> 17;
+        random ^= random << 5;
+        data[i] = random;
+    }
+    for (uint32_t i = 0; first != 0 && i < count; i += RUNNER_WORDS) {
+        data[i] = first;
+    }
+}
+
+static struct bhi_guarded guard(const char *name, const struct stand_module *module,
+                                const struct known *known, bool zero_initialize) {
+    const struct bhi_guard_options options = {
+        .entry = "main",
+        .constants = known->constants,
+        .constant_count = known->constant_count,
+        .max_sets = device.vk.limits.maxBoundDescriptorSets,
+        .zero_initialize = zero_initialize,
+    };
+    struct bhi_guarded guarded;
+    struct bhi_fault fault;
+    if (!bhi_guard_limits(module->code, module->words, &fault) ||
+        !bhi_validate(&device.vk.target, module->code, module->words, "main", &fault) ||
+        !bhi_guard_limits_sizes(module->code, module->words, "main", known->constants,
+                                known->constant_count, &fault) ||
+        !bhi_guard(module->code, module->words, &options, &guarded, &fault)) {
+        fail_msg("%s: refused: %s", name, fault.text);
+    }
+    if (!bhi_validate(&device.vk.target, guarded.code, guarded.words, "main", &fault)) {
+        fail_msg("%s: not valid once it is guarded: %s", name, fault.text);
+    }
+    return guarded;
+}
+
+static void compare(const char *name, const char *how, const uint32_t *expected,
+                    const uint32_t *got, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (expected[i] != got[i]) {
+            fail_msg("%s, %s: word %u of buffer %u is %08x, not %08x", name, how, i % RUNNER_WORDS,
+                     i / RUNNER_WORDS, got[i], expected[i]);
+        }
+    }
+}
+
+static void check(const char *name, const struct stand_module *module, const struct known *known) {
+    struct bhi_reflection *reflection = malloc(sizeof *reflection);
+    assert_non_null(reflection);
+    struct bhi_fault fault;
+    if (!bhi_reflect(module->code, module->words, "main", known->constants, known->constant_count,
+                     reflection, &fault)) {
+        fail_msg("%s: %s", name, fault.text);
+    }
+    const uint32_t count = reflection->binding_count * RUNNER_WORDS;
+    uint32_t *before = calloc(count + 1, 4), *plain = calloc(count + 1, 4),
+             *data = calloc(count + 1, 4);
+    fill(before, count, known->first);
+    struct runner_run run = {.code = module->code,
+                             .words = module->words,
+                             .reflection = reflection,
+                             .constants = known->constants,
+                             .constant_count = known->constant_count,
+                             .push = known->push,
+                             .data = plain};
+    memcpy(run.groups, known->groups, sizeof run.groups);
+    memcpy(plain, before, count * 4);
+    runner_dispatch(&device, &run);
+    for (int zero_initialize = 1; zero_initialize >= 0; zero_initialize--) {
+        struct bhi_guarded guarded = guard(name, module, known, zero_initialize);
+        run.guarded = &guarded;
+        run.data = data;
+        run.abort = 0;
+        memcpy(data, before, count * 4);
+        runner_dispatch(&device, &run);
+        compare(name, zero_initialize ? "guarded" : "guarded, zeroed by a loop", plain, data,
+                count);
+        run.abort = 1;
+        memcpy(data, before, count * 4);
+        runner_dispatch(&device, &run);
+        compare(name, "aborted", before, data, count);
+        const bool again = guarded.zeroed > 0; /* once more without the initialisers */
+        bhi_guarded_fini(&guarded);
+        if (!again) {
+            break;
+        }
+    }
+    if (count > 0) { /* a kernel that does nothing proves nothing */
+        assert_memory_not_equal(before, plain, count * 4);
+    }
+    free(before);
+    free(plain);
+    free(data);
+    free(reflection);
+}
+
+/* Parameters n, m, a, seed of kernels/common.glsl. */
+static const struct known common = {.push = {64, 16, 0x3f000000, 12345}, .groups = {4, 2, 1}};
+
+static void test_kernels(const char *level) {
+    for (size_t i = part; i < KERNELS; i += parts) {
+        char name[128];
+        snprintf(name, sizeof name, "%s%s", kernels[i], level);
+        struct stand_module module = load(GUARD_KERNELS, name);
+        check(name, &module, &common);
+        stand_free(&module);
+    }
+}
+
+static void kernels_as_written(void **state) {
+    (void)state;
+    test_kernels(".O0");
+}
+
+static void kernels_optimised(void **state) {
+    (void)state;
+    test_kernels(".O");
+}
+
+static void other_constants(void **state) {
+    (void)state;
+    static const struct bhi_spec_constant constants[] = {{0, 4, 5000}, {1, 4, 5}, {2, 4, 0}};
+    struct known known = common;
+    known.constants = constants;
+    known.constant_count = 3;
+    for (int optimised = 0; optimised < 2; optimised++) {
+        struct stand_module module =
+            load(GUARD_KERNELS, optimised ? "constants.O" : "constants.O0");
+        check("constants", &module, &known);
+        stand_free(&module);
+    }
+}
+
+static void shipped_kernels(void **state) {
+    (void)state;
+    static const struct bhi_spec_constant tile = {0, 4, 8};
+    static const struct {
+        const char *name;
+        struct known known;
+    } cases[] = {
+        {"add", {.push = {4096}, .groups = {16, 1, 1}}},
+        {"blur", {.push = {64, 64, 3, 3}, .groups = {8, 8, 1}}},
+        {"empty", {.groups = {4, 1, 1}}},
+        {"histogram", {.push = {4096, 64}, .groups = {4, 1, 1}}},
+        {"mandelbrot", {.push = {64, 64, 200}, .groups = {8, 8, 1}}},
+        {"matmul", {.push = {40, 50, 60}, .groups = {4, 4, 1}}},
+        {"matmul",
+         {.push = {40, 50, 60}, .groups = {7, 5, 1}, .constants = &tile, .constant_count = 1}},
+        {"reduce_sum", {.push = {4096}, .groups = {4, 1, 1}}},
+        {"saxpy", {.push = {0x40200000, 4096, 4096, 4096}, .groups = {16, 1, 1}}},
+        {"square", {.push = {4096}, .groups = {16, 1, 1}}},
+        {"hang", {.groups = {1, 1, 1}, .first = 0x600D600Du}}, /* let go at once */
+    };
+    for (size_t i = part; i < sizeof cases / sizeof *cases; i += parts) {
+        struct stand_module module = load(GUARD_SHADERS, cases[i].name);
+        check(cases[i].name, &module, &cases[i].known);
+        stand_free(&module);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc == 3) {
+        part = strtoul(argv[1], NULL, 10);
+        parts = strtoul(argv[2], NULL, 10);
+    }
+    runner_open(&device);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_as_written),
+        cmocka_unit_test(kernels_optimised),
+        cmocka_unit_test(shipped_kernels),
+        cmocka_unit_test(other_constants),
+    };
+    const size_t count = sizeof tests / sizeof *tests - (part != 0); /* the last one once */
+    const int failed = _cmocka_run_group_tests("exact", tests, count, NULL, NULL);
+    runner_close(&device);
+    return failed;
+}

@@ -1,0 +1,285 @@
+/* Memory that no buffer bounds: indices are clamped, workgroup memory begins as zero, and what
+ * cannot be bounded is refused. */
+#include "runner.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct runner device;
+static struct stand_module load(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        fail_msg("%s cannot be opened", path);
+    }
+    struct stand_module module = {malloc(1 << 16), 0};
+    assert_non_null(module.code);
+    module.words = fread(module.code, 4, 1 << 14, file);
+    fclose(file);
+    return module;
+}
+
+/* Runs it guarded on one buffer of ones and returns that; the caller frees it. */
+static uint32_t *run(const char *path, bool zero_initialize, const struct bhi_spec_constant *given,
+                     const uint32_t push[16], struct bhi_guarded *out) {
+    struct stand_module module = load(path);
+    const struct bhi_guard_options options = {.entry = "main",
+                                              .constants = given,
+                                              .constant_count = given != NULL,
+                                              .max_sets = 4,
+                                              .zero_initialize = zero_initialize};
+    struct bhi_fault fault;
+    static struct bhi_reflection reflection;
+    struct bhi_guarded guarded;
+    if (!bhi_validate(&device.vk.target, module.code, module.words, "main", &fault) ||
+        !bhi_guard(module.code, module.words, &options, &guarded, &fault) ||
+        !bhi_validate(&device.vk.target, guarded.code, guarded.words, "main", &fault) ||
+        !bhi_reflect(module.code, module.words, "main", given, given != NULL, &reflection,
+                     &fault)) {
+        fail_msg("%s: %s", path, fault.text);
+    }
+    assert_int_equal(reflection.binding_count, 1);
+    uint32_t *data = malloc(RUNNER_WORDS * 4);
+    memset(data, 0x11, RUNNER_WORDS * 4);
+    struct runner_run r = {.code = module.code,
+                           .words = module.words,
+                           .reflection = &reflection,
+                           .guarded = &guarded,
+                           .constants = given,
+                           .constant_count = given != NULL,
+                           .groups = {1, 1, 1},
+                           .push = push,
+                           .data = data};
+    runner_dispatch(&device, &r);
+    *out = guarded;
+    stand_free(&module);
+    return data;
+}
+
+/* Without clamps this takes the process down with SIGSEGV. */
+static void indices_far_out_of_range(void **state) {
+    (void)state;
+    static const uint32_t fars[] = {1u << 20, 0x0fffff00u, 0x7fffffffu, 0x80000000u, 0xfffffff0u};
+    static const struct bhi_spec_constant constants[] = {{0, 4, 8}, {0, 4, 3}};
+    for (size_t i = 0; i < sizeof fars / sizeof *fars; i++) {
+        for (int optimised = 0; optimised < 2; optimised++) {
+            const uint32_t push[16] = {fars[i], (uint32_t)-5, 50, 51, 52, 53, 54, 55};
+            struct bhi_guarded guarded;
+            uint32_t *y = run(optimised ? GUARD_HOSTILE "/far.O.spv" : GUARD_HOSTILE "/far.O0.spv",
+                              true, &constants[i % 2], push, &guarded);
+            static const uint32_t expected[16] = {1, 1, 2, 2, 3, 3, 4, 5, 8, 6, 6, 55};
+            for (int k = 0; k < 12; k++) {
+                if (y[k] != expected[k]) {
+                    fail_msg("far %08x, word %d: %u, not %u", fars[i], k, y[k], expected[k]);
+                }
+            }
+            assert_int_equal(y[12], 103); /* in range: as it is */
+            assert_true(guarded.clamps >= 12);
+            bhi_guarded_fini(&guarded);
+            free(y);
+        }
+    }
+}
+
+static void the_hostile_one_that_ships(void **state) {
+    (void)state;
+    struct bhi_guarded guarded;
+    uint32_t *y = run(GUARD_SHADERS "/crash_shared.spv", true, NULL, NULL, &guarded);
+    assert_int_equal(guarded.clamps, 2);
+    assert_int_equal(y[0], 0x11111111); /* what it stored to the last element */
+    bhi_guarded_fini(&guarded);
+    free(y);
+}
+
+static void workgroup_memory_begins_as_zero(void **state) {
+    (void)state;
+    for (int zero_initialize = 0; zero_initialize < 2; zero_initialize++) {
+        for (int turn = 0; turn < 4; turn++) { /* whichever of the driver's threads it is */
+            struct bhi_guarded guarded;
+            uint32_t *y = run(GUARD_HOSTILE "/dirty.O.spv", zero_initialize, NULL, NULL, &guarded);
+            assert_int_equal(y[0], 0xdeadbeef);
+            bhi_guarded_fini(&guarded);
+            free(y);
+            y = run(turn % 2 ? GUARD_HOSTILE "/reads.O.spv" : GUARD_HOSTILE "/reads.O0.spv",
+                    zero_initialize, NULL, NULL, &guarded);
+            assert_int_equal(guarded.zeroed, 3);
+            for (int l = 0; l < 32; l++) {
+                if (y[l] != 1) {
+                    fail_msg("invocation %d read %08x", l, y[l] - 1);
+                }
+            }
+            bhi_guarded_fini(&guarded);
+            free(y);
+        }
+    }
+}
+
+/* -- what is refused, and what is left alone ------------------------------------------------ */
+
+#define ARRAY                                                                                      \
+    "%n = OpConstant %uint 16\n"                                                                   \
+    "%arr = OpTypeArray %uint %n\n"                                                                \
+    "%p_arr = OpTypePointer Workgroup %arr\n"                                                      \
+    "%p_wu = OpTypePointer Workgroup %uint\n"                                                      \
+    "%shared = OpVariable %p_arr Workgroup\n"
+
+static void constants_in_range_are_left_alone(void **state) {
+    (void)state;
+    static const struct {
+        const char *index;
+        unsigned clamps;
+    } cases[] = {{"%u_0", 0}, {"%u_10", 0}, {"%i_10", 0}, {"%n", 1}, {"%i_m1", 1}, {"%u_5000", 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char body[256];
+        snprintf(body, sizeof body,
+                 "%%p = OpAccessChain %%p_wu %%shared %s\nOpStore %%p %%u_1\nOpReturn",
+                 cases[i].index);
+        struct stand_module module = stand_compute(ARRAY, body, "", 3);
+        struct bhi_guarded guarded = stand_guard(&module);
+        if (guarded.clamps != cases[i].clamps) {
+            fail_msg("%s: %u clamps", cases[i].index, guarded.clamps);
+        }
+        bhi_guarded_fini(&guarded);
+        stand_free(&module);
+    }
+}
+
+/* An index counts as signed, whatever its width. */
+static void widths(void **state) {
+    (void)state;
+    static const unsigned bits[] = {8, 16, 64};
+    for (size_t i = 0; i < 3; i++) {
+        char globals[1024];
+        snprintf(globals, sizeof globals, "%s%%type = OpTypeInt %u 0\n", ARRAY, bits[i]);
+        struct stand_module module = stand_compute(globals,
+                                                   "%p = OpAccessChain %p_uint %out %u_0 %u_0\n"
+                                                   "%i = OpLoad %uint %p\n"
+                                                   "%j = OpUConvert %type %i\n"
+                                                   "%q = OpAccessChain %p_wu %shared %j\n"
+                                                   "OpStore %q %u_1\nOpReturn",
+                                                   "", 3);
+        const uint32_t capability = bits[i] == 8    ? SpvCapabilityInt8
+                                    : bits[i] == 16 ? SpvCapabilityInt16
+                                                    : SpvCapabilityInt64;
+        struct stand_module wide = {malloc(module.words * 4 + 8), module.words + 2};
+        memcpy(wide.code, module.code, 20);
+        wide.code[5] = 2u << SpvWordCountShift | SpvOpCapability;
+        wide.code[6] = capability;
+        memcpy(&wide.code[7], &module.code[5], module.words * 4 - 20);
+        struct bhi_guarded guarded = stand_guard(&wide);
+        assert_int_equal(guarded.clamps, 1);
+        assert_int_equal(stand_count(guarded.code, guarded.words, SpvOpSConvert), bits[i] < 32);
+        bhi_guarded_fini(&guarded);
+        stand_free(&module);
+        stand_free(&wide);
+    }
+}
+
+static void buffers_are_the_drivers(void **state) {
+    (void)state;
+    struct stand_module module = stand_compute("",
+                                               "%p = OpAccessChain %p_uint %out %u_0 %u_5000\n"
+                                               "%i = OpLoad %uint %p\n"
+                                               "%q = OpAccessChain %p_uint %out %u_0 %i\n"
+                                               "OpStore %q %u_1\nOpReturn",
+                                               "", 3);
+    struct bhi_guarded guarded = stand_guard(&module);
+    assert_int_equal(guarded.clamps, 0);
+    bhi_guarded_fini(&guarded);
+    stand_free(&module);
+}
+
+/* The first index into an array of descriptors is nobody's but ours. */
+static void descriptor_arrays(void **state) {
+    (void)state;
+    struct stand_module module = stand_compute("%n = OpConstant %uint 4\n"
+                                               "%many = OpTypeArray %block %n\n"
+                                               "%p_many = OpTypePointer StorageBuffer %many\n"
+                                               "%buffers = OpVariable %p_many StorageBuffer\n",
+                                               "%p = OpAccessChain %p_uint %out %u_0 %u_0\n"
+                                               "%i = OpLoad %uint %p\n"
+                                               "%q = OpAccessChain %p_uint %buffers %i %u_0 %i\n"
+                                               "OpStore %q %u_1\nOpReturn",
+                                               "", 3);
+    struct bhi_guarded guarded;
+    struct bhi_fault fault;
+    const struct bhi_guard_options options = {.entry = "main", .max_sets = 8};
+    assert_true(bhi_guard(module.code, module.words, &options, &guarded, &fault));
+    assert_int_equal(guarded.clamps, 1);
+    bhi_guarded_fini(&guarded);
+    stand_free(&module);
+}
+
+static void vectors(void **state) {
+    (void)state;
+    struct stand_module module =
+        stand_compute("%v4 = OpTypeVector %uint 4\n%nullv = OpConstantNull %v4\n",
+                      "%p = OpAccessChain %p_uint %out %u_0 %u_0\n"
+                      "%i = OpLoad %uint %p\n"
+                      "%a = OpVectorInsertDynamic %v4 %nullv %u_1 %i\n"
+                      "%b = OpVectorExtractDynamic %uint %a %i\n"
+                      "%c = OpVectorExtractDynamic %uint %a %u_2\n"
+                      "OpStore %p %b\nOpReturn",
+                      "", 3);
+    struct bhi_guarded guarded = stand_guard(&module);
+    assert_int_equal(guarded.clamps, 2);
+    bhi_guarded_fini(&guarded);
+    stand_free(&module);
+}
+
+static void refused(const char *globals, const char *body, const char *text) {
+    char source[8192];
+    snprintf(source, sizeof source,
+             "OpCapability Shader\nOpCapability VariablePointers\n"
+             "OpMemoryModel Logical GLSL450\n"
+             "OpEntryPoint GLCompute %%main \"main\"\nOpExecutionMode %%main LocalSize 1 1 1\n"
+             "OpDecorate %%p_wu ArrayStride 4\n"
+             "%%void = OpTypeVoid\n%%nothing = OpTypeFunction %%void\n%%uint = OpTypeInt 32 0\n"
+             "%%u_0 = OpConstant %%uint 0\n%%u_1 = OpConstant %%uint 1\n%s"
+             "%%main = OpFunction %%void None %%nothing\n%%start = OpLabel\n%s\nOpReturn\n"
+             "OpFunctionEnd\n",
+             globals, body);
+    struct stand_module module = stand_assemble(source, 3);
+    stand_refuses(&module, BH_INVALID_KERNEL, text);
+    stand_free(&module);
+}
+
+static void pointers_that_cannot_be_bounded(void **state) {
+    (void)state;
+    refused(ARRAY,
+            "%p = OpAccessChain %p_wu %shared %u_0\n"
+            "%q = OpPtrAccessChain %p_wu %p %u_1\nOpStore %q %u_1",
+            "OpPtrAccessChain %");
+    refused(ARRAY "%null = OpConstantNull %p_wu\n", "OpStore %null %u_1",
+            "a pointer that may lead nowhere cannot be bounded: index the variable itself");
+    refused(ARRAY, "%u = OpUndef %p_wu", "OpUndef %");
+    refused(ARRAY "%p_p = OpTypePointer Private %p_wu\n%kept = OpVariable %p_p Private\n",
+            "%p = OpLoad %p_wu %kept\nOpStore %p %u_1", "OpVariable %");
+}
+
+static int open_device(void **state) {
+    (void)state;
+    runner_open(&device);
+    return 0;
+}
+static int close_device(void **state) {
+    (void)state;
+    runner_close(&device);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(indices_far_out_of_range),
+        cmocka_unit_test(the_hostile_one_that_ships),
+        cmocka_unit_test(workgroup_memory_begins_as_zero),
+        cmocka_unit_test(constants_in_range_are_left_alone),
+        cmocka_unit_test(widths),
+        cmocka_unit_test(buffers_are_the_drivers),
+        cmocka_unit_test(descriptor_arrays),
+        cmocka_unit_test(vectors),
+        cmocka_unit_test(pointers_that_cannot_be_bounded),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}

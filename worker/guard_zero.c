@@ -1,0 +1,250 @@
+/* Workgroup memory begins as zero: what a kernel before has left there is not for this one. By an
+ * initialiser where the device knows them, else by a loop at the entry point:
+ *   E: variables; lid = LocalInvocationIndex          (guard_entry.c's check comes to stand before)
+ *   for each array, or variable: for (i = lid; i < elements; i += invocations) element[i] = 0;
+ *   barrier; the rest of E
+ */
+#include "guard_internal.h"
+
+#include <bulkhead/bulkhead.h>
+#include <string.h>
+
+#define MAX_STEPS  64u
+#define MAX_LEAVES 1024u
+
+struct zeros {
+    struct bhi_guard *g;
+    struct bhi_block *block; /* being filled */
+    uint32_t local_index, invocations, type_uint_pointer;
+    bool shares_explicitly; /* the Vulkan memory model */
+    uint32_t variable;
+    uint32_t leaves;
+    /* The way from the variable to what is zeroed: a member's number, or an array's length. */
+    struct {
+        bool member;
+        uint32_t number;
+    } steps[MAX_STEPS];
+    uint32_t step_count;
+};
+
+static bool has_array(const struct bhi_ir *ir, uint32_t type, unsigned depth) {
+    const struct bhi_ins *ins = bhi_ir_definition(ir, type);
+    const SpvOp op = bhi_ins_op(ins);
+    if (op == SpvOpTypeArray || op == SpvOpTypeRuntimeArray || depth > MAX_STEPS) {
+        return true;
+    }
+    for (uint32_t i = 2; op == SpvOpTypeStruct && i < bhi_ins_length(ins); i++) {
+        if (has_array(ir, ins->words[i], depth + 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t number(struct zeros *z, uint32_t value) {
+    return bhi_ir_constant(&z->g->ir, z->g->type_uint, value);
+}
+
+static uint32_t binary(struct zeros *z, SpvOp op, uint32_t a, uint32_t b) {
+    return bhi_block_value(&z->g->ir, z->block, op, z->g->type_uint, BHI_OPERANDS(a, b));
+}
+
+/* Stores zero to element |i| of what the steps lead to. */
+static void store(struct zeros *z, uint32_t type, uint32_t i) {
+    struct bhi_ir *ir = &z->g->ir;
+    uint32_t operands[1 + MAX_STEPS] = {z->variable};
+    uint32_t pointer = z->variable;
+    for (uint32_t s = z->step_count; s-- > 0;) { /* the last array's index runs fastest */
+        if (z->steps[s].member) {
+            operands[1 + s] = number(z, z->steps[s].number);
+            continue;
+        }
+        const uint32_t length = number(z, z->steps[s].number);
+        operands[1 + s] = binary(z, SpvOpUMod, i, length);
+        i = binary(z, SpvOpUDiv, i, length);
+    }
+    if (z->step_count > 0) {
+        pointer = bhi_block_value(ir, z->block, SpvOpAccessChain,
+                                  bhi_ir_type_pointer(ir, SpvStorageClassWorkgroup, type), operands,
+                                  1 + z->step_count);
+    }
+    const uint32_t null = bhi_ir_null(ir, type);
+    if (z->shares_explicitly) {
+        bhi_block_do(ir, z->block, SpvOpStore,
+                     BHI_OPERANDS(pointer, null, SpvMemoryAccessNonPrivatePointerMask));
+    } else {
+        bhi_block_do(ir, z->block, SpvOpStore, BHI_OPERANDS(pointer, null));
+    }
+}
+
+static void loop(struct zeros *z, uint32_t type) {
+    struct bhi_ir *ir = &z->g->ir;
+    uint64_t count = 1;
+    for (uint32_t s = 0; s < z->step_count; s++) {
+        if (!z->steps[s].member &&
+            (__builtin_mul_overflow(count, z->steps[s].number, &count) || count > UINT32_MAX / 2)) {
+            bhi_ir_refuse(ir, BH_LIMIT_EXCEEDED, "elements in %s: more than %u",
+                          bhi_ir_describe(ir, SpvOpVariable, z->variable), UINT32_MAX / 2);
+        }
+    }
+    if (z->leaves++ >= MAX_LEAVES) {
+        bhi_ir_refuse(ir, BH_LIMIT_EXCEEDED,
+                      "arrays in workgroup memory: more than %u (%s): use fewer", MAX_LEAVES,
+                      bhi_ir_describe(ir, SpvOpVariable, z->variable));
+    }
+    struct bhi_block *before = z->block, *header = bhi_block_new(ir, before),
+                     *body = bhi_block_new(ir, header), *again = bhi_block_new(ir, body),
+                     *after = bhi_block_new(ir, again);
+    bhi_block_do(ir, before, SpvOpBranch, BHI_OPERANDS(header->label));
+    const uint32_t next = bhi_ir_id(ir);
+    const uint32_t i =
+        bhi_block_value(ir, header, SpvOpPhi, z->g->type_uint,
+                        BHI_OPERANDS(z->local_index, before->label, next, again->label));
+    const uint32_t more = bhi_block_value(ir, header, SpvOpULessThan, z->g->type_bool,
+                                          BHI_OPERANDS(i, number(z, (uint32_t)count)));
+    bhi_block_do(ir, header, SpvOpLoopMerge,
+                 BHI_OPERANDS(after->label, again->label, SpvLoopControlMaskNone));
+    bhi_block_do(ir, header, SpvOpBranchConditional, BHI_OPERANDS(more, body->label, after->label));
+    z->block = body;
+    store(z, type, i);
+    bhi_block_do(ir, body, SpvOpBranch, BHI_OPERANDS(again->label));
+    struct bhi_ins *add =
+        bhi_ins_new(ir, SpvOpIAdd, z->g->type_uint, next, BHI_OPERANDS(i, z->invocations));
+    bhi_list_append(&again->body, add);
+    add->block = again;
+    bhi_block_do(ir, again, SpvOpBranch, BHI_OPERANDS(header->label));
+    z->block = after;
+}
+
+static void zero(struct zeros *z, uint32_t type) {
+    struct bhi_ir *ir = &z->g->ir;
+    const struct bhi_ins *ins = bhi_ir_definition(ir, type);
+    const SpvOp op = bhi_ins_op(ins);
+    uint64_t length = 0;
+    if (!has_array(ir, type, 0)) {
+        loop(z, type);
+        return;
+    }
+    if (z->step_count == MAX_STEPS ||
+        (op == SpvOpTypeArray && (!bhi_module_constant(&z->g->module, ins->words[3], &length) ||
+                                  length == 0 || length > UINT32_MAX)) ||
+        op == SpvOpTypeRuntimeArray) {
+        bhi_ir_refuse(ir, BH_INVALID_KERNEL,
+                      "%s has an array whose length cannot be computed here: write it as a literal "
+                      "or a specialization constant",
+                      bhi_ir_describe(ir, SpvOpVariable, z->variable));
+    }
+    z->step_count++;
+    z->steps[z->step_count - 1].member = op == SpvOpTypeStruct;
+    if (op == SpvOpTypeArray) {
+        z->steps[z->step_count - 1].number = (uint32_t)length;
+        zero(z, ins->words[2]);
+    } else {
+        for (uint32_t i = 2; i < bhi_ins_length(ins); i++) {
+            z->steps[z->step_count - 1].number = i - 2;
+            zero(z, ins->words[i]);
+        }
+    }
+    z->step_count--;
+}
+
+/* The variable that is the invocation's number in its workgroup: there may be one for an entry
+ * point, not two. */
+static uint32_t local_index_variable(struct bhi_guard *g) {
+    struct bhi_ir *ir = &g->ir;
+    uint32_t found = 0;
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
+         ins = ins->next) {
+        if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationBuiltIn &&
+            ins->words[3] == SpvBuiltInLocalInvocationIndex &&
+            bhi_ir_definition(ir, ins->words[1]) != NULL) {
+            found = ins->words[1];
+        }
+    }
+    if (found == 0) {
+        found = bhi_ir_global(ir, SpvOpVariable,
+                              bhi_ir_type_pointer(ir, SpvStorageClassInput, g->type_uint),
+                              BHI_OPERANDS(SpvStorageClassInput));
+        bhi_ir_decorate(ir, SpvOpDecorate,
+                        BHI_OPERANDS(found, SpvDecorationBuiltIn, SpvBuiltInLocalInvocationIndex));
+        bhi_ir_set_name(ir, found, "bulkhead_local_index");
+    }
+    bhi_guard_add_to_interface(g, found);
+    return found;
+}
+
+static void begin(struct zeros *z) {
+    struct bhi_guard *g = z->g;
+    struct bhi_ir *ir = &g->ir;
+    uint32_t size[3];
+    struct bhi_fault fault;
+    if (!bhi_module_local_size(&g->module, size, &fault)) {
+        bhi_ir_refuse(ir, fault.status, "%s", fault.text);
+    }
+    z->shares_explicitly = bhi_ir_has_capability(ir, SpvCapabilityVulkanMemoryModel);
+    z->invocations = number(z, size[0] * size[1] * size[2]);
+    const uint32_t variable = local_index_variable(g);
+    const uint32_t type = bhi_ir_definition(ir, bhi_ir_definition(ir, variable)->type)->words[3];
+    z->local_index = bhi_block_value(ir, z->block, SpvOpLoad, type, BHI_OPERANDS(variable));
+    if (type != g->type_uint) {
+        z->local_index =
+            bhi_block_value(ir, z->block, SpvOpBitcast, g->type_uint, BHI_OPERANDS(z->local_index));
+    }
+}
+
+static void barrier(struct zeros *z) {
+    uint32_t semantics =
+        SpvMemorySemanticsAcquireReleaseMask | SpvMemorySemanticsWorkgroupMemoryMask;
+    if (z->shares_explicitly) {
+        semantics |= SpvMemorySemanticsMakeAvailableMask | SpvMemorySemanticsMakeVisibleMask;
+    }
+    const uint32_t scope = number(z, SpvScopeWorkgroup);
+    bhi_block_do(&z->g->ir, z->block, SpvOpControlBarrier,
+                 BHI_OPERANDS(scope, scope, number(z, semantics)));
+}
+
+static bool is_block(const struct bhi_ir *ir, uint32_t type) {
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
+         ins = ins->next) {
+        if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[1] == type &&
+            ins->words[2] == SpvDecorationBlock) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void bhi_guard_zero(struct bhi_guard *g) {
+    struct bhi_ir *ir = &g->ir;
+    struct zeros z = {.g = g};
+    struct bhi_block *rest = NULL;
+    for (struct bhi_ins *ins = ir->sections[BHI_IR_GLOBALS].first; ins != NULL; ins = ins->next) {
+        if (bhi_ins_op(ins) != SpvOpVariable || ins->words[3] != SpvStorageClassWorkgroup ||
+            bhi_ins_length(ins) > 4) {
+            continue;
+        }
+        const uint32_t type = bhi_ir_definition(ir, ins->type)->words[3];
+        g->out->zeroed++;
+        /* Those with an explicit layout share their memory, and may not all be initialised. */
+        if (g->options->zero_initialize && !is_block(ir, type)) {
+            struct bhi_ins *null = bhi_ins_new(ir, SpvOpConstantNull, type, bhi_ir_id(ir), NULL, 0);
+            bhi_list_insert(&ir->sections[BHI_IR_GLOBALS], ins, null);
+            bhi_ins_set(ir, ins, BHI_OPERANDS(SpvStorageClassWorkgroup, null->result));
+            continue;
+        }
+        if (rest == NULL) {
+            struct bhi_block *entry = g->entry->first;
+            rest = bhi_block_new(ir, entry);
+            bhi_block_move_tail(entry, bhi_guard_after_variables(entry), rest);
+            bhi_block_took_over(ir, rest, entry->label);
+            z.block = entry;
+            begin(&z);
+        }
+        z.variable = ins->result;
+        zero(&z, type);
+    }
+    if (rest != NULL) {
+        barrier(&z);
+        bhi_block_do(ir, z.block, SpvOpBranch, BHI_OPERANDS(rest->label));
+    }
+}
