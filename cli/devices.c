@@ -94,7 +94,7 @@ int bhi_devices_main(const struct bhi_args *args) {
     bh_detail detail = {0};
     bool as_json = bhi_args_has(args, BHI_DEVICES_JSON);
     bh_context *context =
-        bhi_session_open("devices", bhi_args_has(args, BHI_DEVICES_VERBOSE), &exit_status);
+        bhi_session_open("devices", bhi_args_has(args, BHI_DEVICES_VERBOSE), NULL, &exit_status);
     if (!context)
         return exit_status;
 

@@ -124,7 +124,7 @@ int bhi_doctor_main(const struct bhi_args *args) {
         return exit_status;
     }
     bh_context *context =
-        bhi_session_open("doctor", bhi_args_has(args, BHI_DOCTOR_VERBOSE), &exit_status);
+        bhi_session_open("doctor", bhi_args_has(args, BHI_DOCTOR_VERBOSE), NULL, &exit_status);
     if (context) {
         bh_status status = bh_doctor(context, checks, CAPACITY, &count, &detail);
         bh_context_destroy(context);

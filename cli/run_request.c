@@ -131,6 +131,9 @@ static bool parse_item(struct bhi_run_request *request, const struct bhi_arg *it
     case BHI_RUN_TRUSTED:
         request->trusted = true;
         return true;
+    case BHI_RUN_CACHE_DIR:
+        request->cache_dir = value;
+        return *value ? true : bhi_refuse(complaint, "the folder's name is empty");
     case BHI_RUN_DEADLINE:
         return bhi_parse_duration(value, &request->deadline_ns, complaint);
     case BHI_RUN_REPEAT:

@@ -47,6 +47,7 @@ struct bhi_run_request {
     const char *device; /* NULL: the default */
     bool limits_memory;
     uint64_t memory_limit;
+    const char *cache_dir; /* NULL: none */
     bool trusted, json, verbose;
     struct bhi_opening *opening; /* run_loads.c: a file that a signal has interrupted; NULL: none */
 };

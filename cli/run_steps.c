@@ -269,7 +269,8 @@ int bhi_run_await_all(struct bhi_run *run) {
 
 int bhi_run_open_context(struct bhi_run *run) {
     int exit_status = BHI_EXIT_READY;
-    run->context = bhi_session_open(run->request.command, run->request.verbose, &exit_status);
+    run->context = bhi_session_open(run->request.command, run->request.verbose,
+                                    run->request.cache_dir, &exit_status);
     return exit_status;
 }
 

@@ -17,13 +17,15 @@ static void log_line(void *user, int level, const char *line) {
             bhi_text_clean(clean, sizeof clean, line));
 }
 
-bh_context *bhi_session_open(const char *command, bool verbose, int *out_exit) {
+bh_context *bhi_session_open(const char *command, bool verbose, const char *cache_dir,
+                             int *out_exit) {
     bh_context_options options;
     bh_context *context = NULL;
     bh_detail detail = {0};
 
     bh_context_options_init(&options);
     options.spares = 0; /* one job: a second worker would only cost time */
+    options.cache_dir = cache_dir;
     if (verbose)
         options.log = log_line;
     bh_status status = bh_context_create(&options, &context, &detail);

@@ -5,9 +5,11 @@
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
 
-/* Makes a context for |command|; |verbose| prints what it logs. On failure complains and returns
+/* Makes a context for |command|; |verbose| prints what it logs; |cache_dir|: for
+ * pipeline caches, or NULL. On failure complains and returns
  * NULL with *out_exit. */
-bh_context *bhi_session_open(const char *command, bool verbose, int *out_exit);
+bh_context *bhi_session_open(const char *command, bool verbose, const char *cache_dir,
+                             int *out_exit);
 
 /* Complains that |what| failed (NULL: only the detail) and returns the exit status. What the
  * environment lacks comes with advice. */

@@ -1,7 +1,8 @@
 /* Writes seeds for the fuzz targets, and their dictionaries, from the tables:
  *     make_corpus FOLDER     makes FOLDER/KIND and FOLDER/KIND.dict
- * KIND: wire, record, safetensors, npy. */
+ * KIND: wire, record, safetensors, npy, cache_envelope. */
 #include "../tests/proto/sample.h"
+#include "cache_envelope.h"
 #include "commands.h"
 #include <errno.h>
 #include <stdio.h>
@@ -285,6 +286,27 @@ static void npy_dictionary(void) {
     finish(f);
 }
 
+/* -- pipeline caches -------------------------------------------------------------------------- */
+
+static void cache_envelope_seeds(void) {
+    static const uint8_t key[BHI_ENVELOPE_KEY] = {7}, identity[BHI_ENVELOPE_IDENTITY] = {9};
+    uint8_t file[BHI_ENVELOPE_HEADER + 64];
+    make_folder("cache_envelope");
+    for (size_t bytes = 0; bytes <= 64; bytes += 32) {
+        char name[16];
+        memset(file, (int)bytes, sizeof file);
+        bhi_envelope_seal(file, key, identity, file + BHI_ENVELOPE_HEADER, bytes);
+        snprintf(name, sizeof name, "%zu", bytes);
+        write_seed("cache_envelope", name, file, BHI_ENVELOPE_HEADER + bytes);
+    }
+}
+
+static void cache_envelope_dictionary(void) {
+    FILE *f = create("cache_envelope.dict", NULL);
+    fputs("\"BHCACHE\\x0a\"\n", f);
+    finish(f);
+}
+
 int main(int argc, char **argv) {
     if (argc != 2) {
         fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
@@ -303,5 +325,7 @@ int main(int argc, char **argv) {
     safetensors_dictionary();
     npy_seeds();
     npy_dictionary();
+    cache_envelope_seeds();
+    cache_envelope_dictionary();
     return 0;
 }

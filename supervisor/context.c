@@ -85,6 +85,8 @@ void bhi_context_retain(bh_context *context) {
     atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
 }
 
+static void drop_lines(struct bhi_list *lines);
+
 void bhi_context_unref(bh_context *context) {
     if (atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) != 1)
         return;
@@ -97,6 +99,8 @@ void bhi_context_unref(bh_context *context) {
     munmap((void *)context->fork_guard, (size_t)sysconf(_SC_PAGESIZE));
     bhi_kernel_table_fini(&context->kernels);
     bhi_suspects_fini(&context->suspects);
+    bhi_pipeline_cache_fini(context);
+    drop_lines(&context->lines);
     free(context->settings.worker_path);
     free(context->settings.runtime_parent);
     bhi_slab_give(&slab, context);
@@ -147,6 +151,49 @@ void bhi_context_log(bh_context *context, int level, const char *format, ...) {
     bhi_callback_enter(context); /* what it calls must not make the reactor wait for itself */
     context->settings.log(context->settings.log_user, level, line);
     bhi_callback_leave();
+}
+
+#define MOST_LINES 64u
+
+struct bhi_line {
+    struct bhi_list link;
+    int level;
+    char text[512];
+};
+
+static void drop_lines(struct bhi_list *lines) {
+    BHI_LIST_EACH_SAFE(node, lines)
+    free(BHI_CONTAINER(node, struct bhi_line, link));
+}
+
+void bhi_context_say(bh_context *context, int level, const char *format, ...) {
+    struct bhi_line *line;
+    if (!context->settings.log || context->line_count == MOST_LINES ||
+        !(line = malloc(sizeof *line)))
+        return;
+    line->level = level;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line->text, sizeof line->text, format, args);
+    va_end(args);
+    bhi_list_init(&line->link);
+    bhi_list_append(&context->lines, &line->link);
+    context->line_count++;
+    context->wake_reactor = true;
+}
+
+void bhi_context_log_said(bh_context *context) {
+    struct bhi_list lines;
+    bhi_list_init(&lines);
+    bhi_context_lock(context);
+    bhi_list_splice(&lines, &context->lines);
+    context->line_count = 0;
+    bhi_context_unlock(context);
+    BHI_LIST_EACH(node, &lines) {
+        const struct bhi_line *line = BHI_CONTAINER(node, struct bhi_line, link);
+        bhi_context_log(context, line->level, "%s", line->text);
+    }
+    drop_lines(&lines);
 }
 
 /* A page that a forked child sees as zeroes: no getpid() in each call, no pthread_atfork(). */
@@ -212,6 +259,7 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
     bhi_list_init(&context->workers);
     bhi_list_init(&context->zygotes);
     bhi_list_init(&context->doomed);
+    bhi_list_init(&context->lines);
     bhi_core_init(&context->core, &bhi_supervisor_ports);
     bhi_list_init(&context->pending);
     bhi_callbacks_init(&context->callbacks);
@@ -246,6 +294,13 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
         if (error)
             status = bhi_fail(detail, BH_SYSTEM, -error, "bh_context_create: reactor");
     }
+    int cache_error =
+        bhi_pipeline_cache_start(context, status == BH_OK ? options->cache_dir : NULL);
+    if (cache_error) {
+        status = bhi_fail(detail, cache_error == -ENOMEM ? BH_NO_MEMORY : BH_SYSTEM, -cache_error,
+                          "bh_context_create: options.cache_dir");
+        bhi_reactor_stop(context);
+    }
     if (status != BH_OK) {
         bhi_context_unref(context);
         return status;
@@ -270,6 +325,8 @@ BH_API bh_status bh_context_destroy(bh_context *context) {
     context->closed = true;
     bhi_context_unlock(context);
     bhi_reactor_stop(context);
+    bhi_pipeline_cache_stop(context); /* the opener is needed for it */
+    bhi_context_log_said(context);
     bhi_callbacks_stop(context);
     bhi_loaders_stop(context);
     bhi_opener_stop(context);

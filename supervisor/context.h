@@ -11,6 +11,7 @@
 #include "core/core.h"
 #include "core/handle.h"
 #include "core/list.h"
+#include "pipeline_cache.h"
 #include "pool_types.h"
 #include "suspects.h"
 #include <bulkhead/bulkhead.h>
@@ -77,7 +78,9 @@ struct bh_context {
     struct bhi_kernel_table kernels;
     struct bhi_suspects suspects;
     char refusal[512]; /* the message of the submission that is being refused */
-    char news[256];    /* of the quarantine, for the log */
+    struct bhi_pipeline_cache pipeline_cache;
+    struct bhi_list lines; /* bhi_line.link: for the log */
+    uint32_t line_count;
 
     struct bhi_reactor *reactor;
 
@@ -106,6 +109,11 @@ bh_status bhi_context_release(struct bhi_handle *handle, const bh_context *conte
 void bhi_context_retain(bh_context *context);
 void bhi_context_unref(bh_context *context);
 uint64_t bhi_context_new_id(bh_context *context); /* lock held */
+/* Has the reactor thread log a line, soon. Lock held. */
+void bhi_context_say(bh_context *context, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Logs what has been said. The reactor thread, or when there is none any more. */
+void bhi_context_log_said(bh_context *context);
 /* From the reactor thread only, without the lock. */
 void bhi_context_log(bh_context *context, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

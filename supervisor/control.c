@@ -57,6 +57,8 @@ static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *de
         devices[worker->device_count] = *device;
         worker->devices = devices;
         worker->device_count++;
+        if (worker->device_count == device->count)
+            bhi_pipeline_cache_want(worker);
     } else {
         bhi_crew_kill(&worker->crew, BHI_KILL_START, 0,
                       "no memory for the devices that it tells of");
@@ -78,6 +80,7 @@ void bhi_control_ready(struct bhi_worker *worker) {
         bhi_crew_kill(&worker->crew, BHI_KILL_START, 0, "it is not isolated: %s", why);
     } else if (worker->crew.kill == BHI_KILL_NONE) {
         worker->state = BHI_RUNNING;
+        bhi_pipeline_cache_want(worker);
         if (worker->crew.stream)
             bhi_stream_served(worker->crew.stream);
         else
@@ -261,6 +264,8 @@ static int send_one(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
             .type = outgoing->message.type,
             .id = outgoing->message.type == BHI_MSG_KERNEL_CREATE
                       ? outgoing->message.kernel_create.kernel
+                  : outgoing->message.type == BHI_MSG_CACHE_ATTACH
+                      ? outgoing->message.cache_attach.cache
                   : outgoing->message.type == BHI_MSG_FILE_ATTACH
                       ? outgoing->message.file_attach.file
                       : outgoing->message.buffer_attach.buffer,

@@ -163,9 +163,10 @@ void bhi_opener_stop(bh_context *context) {
 /* -- a request -------------------------------------------------------------------------------- */
 
 struct request {
-    struct bhi_msg_open what;
+    struct bhi_message message;
     char path[PATH_MAX];
-    int from; /* the caller's descriptor; -1: the current folder */
+    uint32_t path_bytes; /* 0: there is none to be sent */
+    int from;            /* the second descriptor; -1: the current folder */
 };
 
 /* N of a path that names a descriptor of this process: the opener has others. -1: it is none. */
@@ -188,20 +189,21 @@ static int own_descriptor(const char *path) {
 /* Returns 0 or the errno that opening it would have met. */
 static int compose(const bh_file_source *source, struct request *request) {
     static const char self[] = "/proc/self/";
-    *request = (struct request){.from = source->fd};
-    bhi_rights_of_files(&request->what.user, &request->what.group);
+    *request = (struct request){.message.type = BHI_MSG_OPEN, .from = source->fd};
+    struct bhi_msg_open *what = &request->message.open;
+    bhi_rights_of_files(&what->user, &what->group);
     int own = source->path ? own_descriptor(source->path) : -1;
     if (!source->path || own >= 0) {
         request->from = source->path ? own : source->fd;
         return fcntl(request->from, F_GETFD) >= 0 ? 0 : errno != EBADF || own < 0 ? errno : ENOENT;
     }
     request->from = -1;
-    request->what.named = 1;
+    what->named = 1;
     int length = strncmp(source->path, self, sizeof self - 1) == 0
                      ? snprintf(request->path, sizeof request->path, "/proc/%d/%s", (int)getpid(),
                                 source->path + sizeof self - 1)
                      : snprintf(request->path, sizeof request->path, "%s", source->path);
-    request->what.path_bytes = (uint32_t)length;
+    what->path_bytes = request->path_bytes = (uint32_t)length;
     return length < (int)sizeof request->path ? 0 : ENAMETOOLONG;
 }
 
@@ -223,17 +225,17 @@ static int ask(struct bhi_opener *opener, const struct request *request, int *ou
     if (error)
         return error;
     int folder = -1;
-    if (request->what.path_bytes)
-        error = bhi_fdpass_send(pair[1], request->path, request->what.path_bytes, NULL, 0);
+    if (request->path_bytes)
+        error = bhi_fdpass_send(pair[1], request->path, request->path_bytes, NULL, 0);
     if (!error && request->from < 0 && (folder = current_folder()) < 0)
         error = folder;
     if (!error) {
-        struct bhi_message message = {.type = BHI_MSG_OPEN, .open = request->what};
+        const struct bhi_message *message = &request->message;
         const int fds[] = {pair[0], request->from < 0 ? folder : request->from};
-        error = bhi_fdpass_send_message(opener->socket, &message, fds, 2);
+        error = bhi_fdpass_send_message(opener->socket, message, fds, 2);
         struct pollfd room = {.fd = opener->socket, .events = POLLOUT};
         if (error == -EAGAIN && poll(&room, 1, TAKEN_NS / 1000000) == 1)
-            error = bhi_fdpass_send_message(opener->socket, &message, fds, 2);
+            error = bhi_fdpass_send_message(opener->socket, message, fds, 2);
     }
     if (folder >= 0)
         close(folder);
@@ -319,24 +321,22 @@ static void take(const struct bhi_message *message, int socket, struct bhi_openi
     close(socket);
 }
 
-bh_status bhi_opener_open(bh_context *context, const bh_file_source *source, uint64_t deadline_ns,
-                          const char *call, const char *name, struct bhi_opening *out,
-                          bh_detail *detail) {
-    struct request request;
-    *out = (struct bhi_opening){.socket = -1, .error = compose(source, &request)};
-    if (out->error)
-        return BH_OK;
+/* Asks, and waits for the answer: *out_message, and *out_socket where it came. *out_error: errno of
+ * why it could not even be asked, which is this process's own affair; 0. */
+static bh_status exchange(bh_context *context, const struct request *request, uint64_t deadline_ns,
+                          const char *call, const char *name, struct bhi_message *out_message,
+                          int *out_socket, int *out_error, bh_detail *detail) {
+    *out_error = 0;
     for (int attempt = 0; attempt < 2; attempt++) {
         struct bhi_opener *opener;
         bh_status status = get(context, call, &opener, detail);
         if (status != BH_OK)
             return status;
         int socket = -1;
-        struct bhi_message message;
-        int error = ask(opener, &request, &socket);
-        enum heard heard = error ? LOST : hear(opener, socket, deadline_ns, &message);
+        int error = ask(opener, request, &socket);
+        enum heard heard = error ? LOST : hear(opener, socket, deadline_ns, out_message);
         if (heard == HEARD) {
-            take(&message, socket, out);
+            *out_socket = socket;
         } else if (!error) {
             bhi_opener_let_go(context, socket); /* the file may come yet */
         }
@@ -344,7 +344,7 @@ bh_status bhi_opener_open(bh_context *context, const bh_file_source *source, uin
             lose(context, opener);
         release(opener);
         if (error && error != -EPIPE && error != -EAGAIN) {
-            out->error = -error; /* of this process: it has no descriptors left, for one */
+            *out_error = -error; /* it has no descriptors left, for one */
             return BH_OK;
         }
         if (heard == HEARD)
@@ -355,6 +355,50 @@ bh_status bhi_opener_open(bh_context *context, const bh_file_source *source, uin
     }
     return bhi_fail(detail, BH_UNAVAILABLE, 0,
                     "%s: %s: the process that opens files died of it, twice", call, name);
+}
+
+bh_status bhi_opener_open(bh_context *context, const bh_file_source *source, uint64_t deadline_ns,
+                          const char *call, const char *name, struct bhi_opening *out,
+                          bh_detail *detail) {
+    struct request request;
+    struct bhi_message message;
+    int socket = -1;
+    *out = (struct bhi_opening){.socket = -1, .error = compose(source, &request)};
+    if (out->error)
+        return BH_OK;
+    bh_status status = exchange(context, &request, deadline_ns, call, name, &message, &socket,
+                                &out->error, detail);
+    if (socket >= 0)
+        take(&message, socket, out);
+    return status;
+}
+
+bh_status bhi_opener_cache(bh_context *context, const struct bhi_cache_request *what,
+                           uint64_t deadline_ns, struct bhi_msg_cache_done *out,
+                           bh_detail *detail) {
+    struct request request = {.message.type = BHI_MSG_CACHE_FILE, .from = what->area};
+    struct bhi_msg_cache_file *file = &request.message.cache_file;
+    *out = (struct bhi_msg_cache_done){0};
+    bhi_rights_of_files(&file->user, &file->group);
+    file->store = what->store;
+    file->room = what->room;
+    memcpy(file->identity, what->identity, sizeof file->identity);
+    int length = snprintf(request.path, sizeof request.path, "%s", what->folder);
+    file->path_bytes = request.path_bytes = (uint32_t)length;
+    struct bhi_message message;
+    int socket = -1, error = 0;
+    bh_status status = exchange(context, &request, deadline_ns, "pipeline cache", what->folder,
+                                &message, &socket, &error, detail);
+    if (socket >= 0) {
+        if (message.type == BHI_MSG_CACHE_DONE)
+            *out = message.cache_done;
+        else
+            out->error = EPROTO;
+        close(socket);
+    } else if (status == BH_OK) {
+        out->error = error;
+    }
+    return status;
 }
 
 void bhi_opener_let_go(bh_context *context, int socket) {

@@ -99,15 +99,10 @@ void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdi
         return;
     say_left(left, bhi_suspects_expiry(&context->suspects, suspect), now_ns);
     bhi_text_sanitise(tenant, sizeof tenant, stream->tenant, strlen(stream->tenant));
-    snprintf(context->news, sizeof context->news,
-             "kernel \"%s\" of tenant \"%s\" is %s with event %llu; this expires %s",
-             verdict->kernel_name, tenant, compiling ? "not compiled again" : "quarantined",
-             (unsigned long long)verdict->event, left);
-}
-
-void bhi_quarantine_news(struct bh_context *context, char *out, size_t size) {
-    snprintf(out, size, "%s", context->news);
-    context->news[0] = 0;
+    bhi_context_say(context, 1,
+                    "kernel \"%s\" of tenant \"%s\" is %s with event %llu; this expires %s",
+                    verdict->kernel_name, tenant, compiling ? "not compiled again" : "quarantined",
+                    (unsigned long long)verdict->event, left);
 }
 
 /* -- the API ----------------------------------------------------------------------------------- */

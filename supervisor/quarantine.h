@@ -10,7 +10,4 @@ bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_o
 /* Lock held. The verdict of a submission is complete: was it the end of its worker? Not
  * called where nobody knows which of several kernels it was. */
 void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdict *verdict);
-/* Lock held. What the log is to be told: taken away. Empty: nothing. */
-void bhi_quarantine_news(struct bh_context *context, char *out, size_t size);
-
 #endif

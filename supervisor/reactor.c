@@ -3,7 +3,6 @@
 #include "control.h"
 #include "core/detail.h"
 #include "futex.h"
-#include "quarantine.h"
 #include "staffing.h"
 #include "step_point.h"
 #include "zygote.h"
@@ -126,13 +125,14 @@ static void bury_worker(struct bhi_worker *worker) {
     }
     struct bhi_obituary obituary;
     bhi_worker_died(worker, &obituary);
-    char news[256];
-    bhi_quarantine_news(context, news, sizeof news);
+    const struct bhi_crew *crew = &worker->crew;
+    bool told = crew->kill == BHI_KILL_RETIRED || crew->kill == BHI_KILL_DEADLINE ||
+                crew->kill == BHI_KILL_CANCEL;
+    bool killed = !worker->exit_known || worker->exit_status == SIGKILL;
+    bhi_pipeline_cache_buried(worker, told && killed && !crew->lied);
     bhi_context_unlock(context);
     if (obituary.line[0])
         bhi_context_log(context, obituary.level, "%s", obituary.line);
-    if (news[0])
-        bhi_context_log(context, 1, "%s", news);
     bhi_reactor_unwatch(context, worker->pidfd);
     bhi_reactor_unwatch(context, worker->doorbell);
     bhi_reactor_unwatch(context, worker->channel.fd);
@@ -444,6 +444,7 @@ static void *run(void *argument) {
         wake_ns = min_ns(wake_ns, look_at_channels(context));
         wake_ns = min_ns(wake_ns, bury_workers(context));
         bury_zygotes(context);
+        bhi_context_log_said(context);
         uint64_t now_ns = bhi_now_ns();
         wake_ns = min_ns(wake_ns, look_at_zygotes(context, now_ns));
         wake_ns = min_ns(wake_ns, look_at_workers(context, now_ns));

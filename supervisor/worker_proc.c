@@ -142,7 +142,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     worker->kind = kind;
     atomic_init(&worker->stream_spin.budget_ns, FIRST_SPIN_NS);
     worker->fdpass = worker->doorbell = worker->pidfd = worker->channel.fd = -1;
-    worker->lane.fd = worker->progress.fd = -1;
+    worker->lane.fd = worker->progress.fd = worker->cache.area = -1;
     worker->state = BHI_SPAWNING;
     bhi_crew_init(&worker->crew, &context->core);
     bhi_list_init(&worker->link);
@@ -308,6 +308,21 @@ static void forget_unused_kernels(struct bhi_worker *worker) {
         context->kernels.evicted++;
 }
 
+bool bhi_worker_attach_cache(struct bhi_worker *worker, int area, uint64_t room) {
+    struct bhi_outgoing *outgoing = new_outgoing(BHI_MSG_CACHE_ATTACH);
+    if (!outgoing)
+        return false;
+    outgoing->fd = fcntl(area, F_DUPFD_CLOEXEC, 0);
+    if (outgoing->fd < 0) {
+        free(outgoing);
+        return false;
+    }
+    outgoing->message.cache_attach.cache = ++worker->context->pipeline_cache.next;
+    outgoing->message.cache_attach.room = room;
+    queue_outgoing(worker, outgoing);
+    return true;
+}
+
 static bool introduce_file(struct bhi_worker *worker, const struct bhi_file *file) {
     if (bhi_idset_has(&worker->files, file->info.file))
         return true;
@@ -400,6 +415,8 @@ enum bhi_publish bhi_worker_publish(struct bhi_worker *worker, struct bhi_reques
                                     uint64_t seq) {
     if (worker->crew.published - worker->crew.harvested >= BHI_PROGRESS_RESULTS)
         return BHI_LANE_FULL;
+    if (worker->cache.state == BHI_CACHE_WAITING && request->kernel_count)
+        return BHI_LANE_FULL; /* the stream is pumped again when the cache is there */
     int64_t space = bhi_lane_space(&worker->lane, worker->progress.seen_tail);
     if (space < 0 || (uint64_t)space < request->record->size)
         return BHI_LANE_FULL;

@@ -89,6 +89,7 @@ struct bhi_worker {
     enum bhi_worker_state state;
     struct bhi_lane lane;
     struct bhi_progress_view progress;
+    struct bhi_worker_cache cache;
     bool device_lost;           /* it said so: it is about to end */
     bool recheck;               /* the reactor shall harvest */
     uint64_t refused_seen;      /* progress.refused_allocations at the last harvest */
@@ -132,6 +133,8 @@ enum bhi_publish bhi_worker_publish(struct bhi_worker *worker, struct bhi_reques
 void bhi_worker_harvest(struct bhi_worker *worker);
 /* A submission in flight needs the reactor's notice. */
 void bhi_worker_notify(struct bhi_worker *worker);
+/* Gives it its pipeline cache, |area| of |room| bytes. False: that cannot be. */
+bool bhi_worker_attach_cache(struct bhi_worker *worker, int area, uint64_t room);
 void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id);
 void bhi_worker_forget_file(struct bhi_worker *worker, uint64_t id);
 /* False: it did not know it, or there is no memory to tell it. */

@@ -57,6 +57,7 @@ set(backend_sources
     vk_bind.c
     vk_breakable.c
     vk_buffer.c
+    vk_cache.c
     vk_device.c
     vk_fault.c
     vk_features.c

@@ -62,6 +62,13 @@ bool bhi_backend_warm_up(struct bhi_backend *backend, struct bhi_fault *fault);
  * once, where its content stays as it is. */
 void bhi_backend_attach(struct bhi_backend *backend, uint64_t id, int fd, uint64_t size,
                         enum bhi_attach access);
+/* A pipeline cache (cache_area.h): what is in |fd| is given to the driver if it is this device's,
+ * and what the driver has is left there by bhi_backend_cache_save. Takes |fd| over. Without it, or
+ * where it is of no use, compiling is as it was. */
+void bhi_backend_cache_attach(struct bhi_backend *backend, int fd, uint64_t room);
+/* Leaves there what has been compiled since the last time. Not |idle|: unless that would take too
+ * much of the time; it is called again. */
+void bhi_backend_cache_save(struct bhi_backend *backend, bool idle);
 /* Waits for nothing: the supervisor detaches only what no submission uses. Unknown ids are fine. */
 void bhi_backend_detach(struct bhi_backend *backend, uint64_t id);
 

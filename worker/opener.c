@@ -1,4 +1,5 @@
 #include "opener.h"
+#include "cache_files.h"
 #include "fdpass.h"
 #include "host.h"
 #include "session.h"
@@ -7,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sodium.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,6 +168,44 @@ static void *serve(void *argument) {
     return NULL;
 }
 
+/* -- a pipeline cache, likewise --------------------------------------------------------------- */
+
+struct cache_request {
+    struct bhi_msg_cache_file what;
+    int answer, area;
+};
+
+static int serve_files(const struct cache_request *request, struct bhi_msg_cache_done *out) {
+    char folder[4096];
+    const uint32_t bytes = request->what.path_bytes;
+    if (recv(request->answer, folder, sizeof folder, MSG_DONTWAIT) != (ssize_t)bytes) {
+        return -EBADMSG;
+    }
+    folder[bytes] = '\0';
+    struct bhi_cache_file file = {
+        .folder = folder, .area = request->area, .room = request->what.room};
+    memcpy(file.identity, request->what.identity, sizeof file.identity);
+    const int error = become(request->what.user, request->what.group);
+    if (error != 0) {
+        return error;
+    }
+    return request->what.store ? bhi_cache_store(&file, &out->bytes, out->what, sizeof out->what)
+                               : bhi_cache_load(&file, &out->bytes, out->what, sizeof out->what);
+}
+
+static void *serve_cache(void *argument) {
+    struct cache_request *request = argument;
+    struct bhi_message done = {.type = BHI_MSG_CACHE_DONE};
+    const int error = serve_files(request, &done.cache_done);
+    done.cache_done.error = -error < 4096 ? -error : EIO;
+    (void)bhi_fdpass_send_message(request->answer, &done, NULL, 0);
+    close(request->answer);
+    close(request->area);
+    free(request);
+    atomic_fetch_sub(&opening, 1);
+    return NULL;
+}
+
 /* -- closing ---------------------------------------------------------------------------------- */
 
 /* Takes the file out of its socket: whoever closes the socket last, perhaps the host, must not find
@@ -209,6 +249,25 @@ static void take_request(const struct bhi_msg_open *what, const int fds[2]) {
     }
 }
 
+static void take_cache(const struct bhi_msg_cache_file *what, const int fds[2]) {
+    const struct bhi_message taken = {.type = BHI_MSG_TAKEN};
+    (void)bhi_fdpass_send_message(fds[0], &taken, NULL, 0);
+    struct cache_request *request = malloc(sizeof *request);
+    if (request != NULL && begin(&opening, MOST_OPENING)) {
+        *request = (struct cache_request){.what = *what, .answer = fds[0], .area = fds[1]};
+        if (start_thread(serve_cache, request)) {
+            return;
+        }
+        atomic_fetch_sub(&opening, 1);
+    }
+    free(request);
+    struct bhi_message done = {.type = BHI_MSG_CACHE_DONE};
+    done.cache_done.error = EAGAIN;
+    (void)bhi_fdpass_send_message(fds[0], &done, NULL, 0);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 static void take_socket(int fd) {
     if (!begin(&closing, MOST_CLOSING)) {
         return; /* it stays open */
@@ -233,6 +292,8 @@ static bool take(int *out_host) {
     }
     if (message.type == BHI_MSG_OPEN) {
         take_request(&message.open, fds);
+    } else if (message.type == BHI_MSG_CACHE_FILE) {
+        take_cache(&message.cache_file, fds);
     } else if (message.type == BHI_MSG_LET_GO) {
         take_socket(fds[0]);
     } else {
@@ -257,6 +318,9 @@ int bhi_opener_run(void) {
         return BHI_EXIT_START_FAILED;
     }
     raise_limit();
+    if (sodium_init() < 0) {
+        return BHI_EXIT_START_FAILED;
+    }
     struct pollfd fds[2] = {[SOCKET] = {.fd = BHI_HOST_SOCKET, .events = POLLIN},
                             [HOST] = {.fd = -1, .events = POLLIN}};
     for (;;) {

@@ -267,6 +267,10 @@ static int run_batch(struct bhi_session *s, size_t count) {
     if (error != 0) {
         return error;
     }
+    if (s->backend != NULL) {
+        /* Before anybody knows that it is compiled: then they may end this process. */
+        bhi_backend_cache_save(s->backend, false);
+    }
     bool failed = false;
     for (size_t i = 0; i < count; i++) {
         BHI_FAULT_POINT("before_record");
@@ -344,6 +348,9 @@ static int turn(struct bhi_session *s) {
         return bhi_session_control(s);
     }
     if (!s->shutdown) {
+        if (s->backend != NULL) {
+            bhi_backend_cache_save(s->backend, true);
+        }
         sleep_on(s, seen);
     }
     return 0;

@@ -80,6 +80,15 @@ static int attach(struct bhi_session *s, const struct bhi_msg_buffer_attach *mes
     return 0;
 }
 
+static int attach_cache(struct bhi_session *s, const struct bhi_msg_cache_attach *message) {
+    int fd = take_descriptor(s, BHI_MSG_CACHE_ATTACH, message->cache);
+    if (fd < 0) {
+        return BHI_EXIT_SUPERVISOR;
+    }
+    bhi_backend_cache_attach(s->backend, fd, message->room);
+    return 0;
+}
+
 static int attach_file(struct bhi_session *s, const struct bhi_msg_file_attach *message) {
     int fd = take_descriptor(s, BHI_MSG_FILE_ATTACH, message->file);
     if (fd < 0) {
@@ -146,6 +155,8 @@ static int handle(struct bhi_session *s, const struct bhi_message *message) {
     case BHI_MSG_BUFFER_DETACH:
         bhi_backend_detach(s->backend, message->buffer_detach.buffer);
         return 0;
+    case BHI_MSG_CACHE_ATTACH:
+        return attach_cache(s, &message->cache_attach);
     case BHI_MSG_METRICS_REQUEST: {
         struct bhi_message answer = {.type = BHI_MSG_METRICS};
         bhi_backend_metrics(s->backend, &answer.metrics);

@@ -44,6 +44,9 @@
     X(DestroyDescriptorSetLayout)                                                                  \
     X(CreatePipelineLayout)                                                                        \
     X(DestroyPipelineLayout)                                                                       \
+    X(CreatePipelineCache)                                                                         \
+    X(GetPipelineCacheData)                                                                        \
+    X(DestroyPipelineCache)                                                                        \
     X(CreateComputePipelines)                                                                      \
     X(DestroyPipeline)                                                                             \
     X(CreateDescriptorPool)                                                                        \

@@ -227,6 +227,14 @@ bool bhi_backend_aborts(const struct bhi_backend *b) {
     return b->abort.reaches;
 }
 
+void bhi_backend_cache_attach(struct bhi_backend *b, int fd, uint64_t room) {
+    bhi_vk_cache_attach(&b->device, fd, room);
+}
+
+void bhi_backend_cache_save(struct bhi_backend *b, bool idle) {
+    bhi_vk_cache_save(&b->device, idle);
+}
+
 void bhi_backend_metrics(const struct bhi_backend *b, struct bhi_msg_metrics *out) {
     *out = (struct bhi_msg_metrics){
         .submissions = b->submissions,

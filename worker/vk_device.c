@@ -229,6 +229,7 @@ bool bhi_vk_device_init(struct bhi_vk_device *d, const struct bhi_backend_config
 }
 
 void bhi_vk_device_fini(struct bhi_vk_device *d) {
+    bhi_vk_cache_fini(d);
     if (d->device != VK_NULL_HANDLE) {
         PFN_vkDestroyDevice destroy = d->api.DestroyDevice;
         if (destroy == NULL) {

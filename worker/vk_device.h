@@ -5,6 +5,7 @@
 #include "backend.h"
 #include "validate.h"
 #include "vk_api.h"
+#include "vk_cache.h"
 
 #define BHI_VK_MAX_DEVICES 64
 
@@ -42,6 +43,7 @@ struct bhi_vk_device {
     SpvCapability capabilities[64];             /* that kernels may declare */
     const char *spirv_extensions[32];
     struct bhi_spirv_target target;
+    struct bhi_vk_cache cache;
 };
 
 bool bhi_vk_device_init(struct bhi_vk_device *device, const struct bhi_backend_config *config,

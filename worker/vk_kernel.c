@@ -318,9 +318,10 @@ static bool compile(struct bhi_vk_device *device, struct bhi_vk_kernel *k,
     const char *call = "vkCreateShaderModule";
     if (result == VK_SUCCESS) {
         call = "vkCreateComputePipelines";
-        result = device->api.CreateComputePipelines(device->device, VK_NULL_HANDLE, 1, &pipeline,
-                                                    NULL, &k->pipeline);
+        result = device->api.CreateComputePipelines(device->device, device->cache.cache, 1,
+                                                    &pipeline, NULL, &k->pipeline);
         device->api.DestroyShaderModule(device->device, pipeline.stage.module, NULL);
+        device->cache.changed |= result == VK_SUCCESS;
     }
     if (result != VK_SUCCESS) {
         k->pipeline = VK_NULL_HANDLE;

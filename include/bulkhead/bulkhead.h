@@ -93,6 +93,11 @@ typedef struct bh_context_options {
                                     (bulkhead/quarantine.h); default 2; 0: never for that */
     uint64_t quarantine_ns; /* for how long after the last one, and how long a kernel that ended the
                                driver's compiler is; default 10 min; 0: neither is remembered */
+    const char *cache_dir;  /* a folder for pipeline caches, so that what was compiled once need not
+                               be  again in another process: a file for each tenant, device and
+                               driver,  sealed with a key that is made there. Made 0700 where it is
+                               missing.  Not to be shared with whom you do not trust. NULL: none
+                               (docs/kernels.md) */
     /* Called for each line that a worker or the library logs (a death, a failed
      * start, a stream that can have no worker, a worker that is ready), from a thread which
      * serves the whole context: it should return soon. What it may call is what a completion

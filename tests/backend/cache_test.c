@@ -1,0 +1,157 @@
+/* The driver's pipeline cache: what it is given to begin with, and what it leaves. */
+#include "memfd.h"
+#include "rig.h"
+#include "vk_backend.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const uint32_t add[] =
+#include "kernels/add.inc"
+    ;
+
+#define ROOM 65536u
+
+static struct bhi_cache_area *attach(struct rig *rig, const void *bytes, uint64_t count) {
+    int fd = bhi_memfd_create("area", BHI_CACHE_AREA_HEADER + ROOM, 0);
+    assert_true(fd >= 0);
+    struct bhi_cache_area *area =
+        mmap(NULL, BHI_CACHE_AREA_HEADER + ROOM, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(area != MAP_FAILED);
+    area->bytes = count;
+    if (bytes != NULL) {
+        memcpy((char *)area + BHI_CACHE_AREA_HEADER, bytes, count);
+    }
+    bhi_backend_cache_attach(rig->backend, fd, ROOM);
+    return area;
+}
+
+static void compile_and_save(struct rig *rig) {
+    uint32_t *x = rig_buffer(rig, 1, 1024);
+    uint32_t *y = rig_buffer(rig, 2, 1024);
+    const uint32_t c = 5;
+    x[0] = 37;
+    rig_kernel(rig, 1, CODE(add));
+    rig_begin(rig);
+    rig_dispatch(rig, 1, 4, 1, 1,
+                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
+                          {.binding = 1, .buffer = 2, .access = BH_WRITE}),
+                 &c, sizeof c);
+    rig_run_ok(rig);
+    assert_int_equal(y[0], 42);
+    bhi_backend_cache_save(rig->backend, true);
+}
+
+static void *saved(const struct bhi_cache_area *area) {
+    void *copy = malloc(area->bytes);
+    assert_non_null(copy);
+    memcpy(copy, (const char *)area + BHI_CACHE_AREA_HEADER, area->bytes);
+    return copy;
+}
+
+static void drop(struct bhi_cache_area *area) {
+    munmap(area, BHI_CACHE_AREA_HEADER + ROOM);
+}
+
+static void what_is_compiled_is_left(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    struct bhi_cache_area *area = attach(&rig, NULL, 0);
+    bhi_backend_cache_save(rig.backend, true);
+    assert_int_equal(area->stamp, 0); /* nothing has been compiled */
+    compile_and_save(&rig);
+    assert_int_equal(area->stamp, 2);
+    VkPhysicalDeviceProperties properties;
+    rig.backend->device.api.GetPhysicalDeviceProperties(rig.backend->device.physical, &properties);
+    void *bytes = saved(area);
+    uint64_t count = area->bytes;
+    assert_true(bhi_vk_cache_fits(&properties, bytes, count));
+    bhi_backend_cache_save(rig.backend, true);
+    assert_int_equal(area->stamp, 2); /* nothing is new */
+    rig_close(&rig);
+    drop(area);
+    /* The next one begins with it. */
+    rig_open(&rig, NULL);
+    area = attach(&rig, bytes, count);
+    assert_true(rig.backend->device.cache.cache != VK_NULL_HANDLE);
+    compile_and_save(&rig);
+    assert_int_equal(area->stamp, 2);
+    assert_true(area->bytes >= count);
+    rig_close(&rig);
+    drop(area);
+    free(bytes);
+}
+
+/* Only what carries this device's own header is shown to the driver. */
+static void other_headers_do_not_fit(void **state) {
+    (void)state;
+    VkPhysicalDeviceProperties properties = {.vendorID = 0x10de, .deviceID = 0x2335};
+    memset(properties.pipelineCacheUUID, 0x5a, VK_UUID_SIZE);
+    VkPipelineCacheHeaderVersionOne good = {.headerSize = sizeof good,
+                                            .headerVersion = VK_PIPELINE_CACHE_HEADER_VERSION_ONE,
+                                            .vendorID = 0x10de,
+                                            .deviceID = 0x2335};
+    memset(good.pipelineCacheUUID, 0x5a, VK_UUID_SIZE);
+    assert_true(bhi_vk_cache_fits(&properties, &good, sizeof good));
+    for (size_t size = 0; size < sizeof good; size++) {
+        assert_false(bhi_vk_cache_fits(&properties, &good, size));
+    }
+    for (size_t bit = 0; bit < 8 * sizeof good; bit++) {
+        VkPipelineCacheHeaderVersionOne bad = good;
+        ((uint8_t *)&bad)[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_false(bhi_vk_cache_fits(&properties, &bad, sizeof bad));
+    }
+}
+
+static void garbage_is_as_good_as_nothing(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t bytes;
+        uint8_t fill;
+    } cases[] = {{0, 0}, {1, 0xff}, {31, 0}, {32, 0}, {4096, 0xff}, {ROOM, 0x20}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig rig;
+        rig_open(&rig, NULL);
+        uint8_t *bytes = malloc(ROOM);
+        assert_non_null(bytes);
+        memset(bytes, cases[i].fill, ROOM);
+        struct bhi_cache_area *area = attach(&rig, bytes, cases[i].bytes);
+        assert_true(rig.backend->device.cache.cache != VK_NULL_HANDLE);
+        compile_and_save(&rig);
+        assert_int_equal(area->stamp, 2);
+        free(bytes);
+        rig_close(&rig);
+        drop(area);
+    }
+}
+
+/* A length beyond the area, and an area that is none. */
+static void lengths_are_checked(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    struct bhi_cache_area *area = attach(&rig, NULL, UINT64_MAX);
+    compile_and_save(&rig);
+    assert_int_equal(area->stamp, 2);
+    rig_close(&rig);
+    drop(area);
+    rig_open(&rig, NULL);
+    int fd = bhi_memfd_create("area", ROOM, 0);
+    assert_true(fd >= 0);
+    bhi_backend_cache_attach(rig.backend, fd, ROOM); /* a page short */
+    assert_true(rig.backend->device.cache.area == NULL);
+    compile_and_save(&rig);
+    rig_close(&rig);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_compiled_is_left),
+        cmocka_unit_test(other_headers_do_not_fit),
+        cmocka_unit_test(garbage_is_as_good_as_nothing),
+        cmocka_unit_test(lengths_are_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

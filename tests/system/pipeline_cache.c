@@ -1,0 +1,410 @@
+/* Pipeline caches on disk: written when a worker ends, read by the next one of the same tenant and
+ * device, and nothing that anybody has done to the files does any harm. lavapipe's caches are a
+ * header and nothing behind it, which is enough to tell them apart. */
+#include "dead_fuse.h"
+#include "fixture.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* -- what the library logs --------------------------------------------------------------------- */
+
+static struct {
+    pthread_mutex_t lock;
+    char text[1 << 16];
+} said = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void note(void *user, int level, const char *line) {
+    (void)user, (void)level;
+    pthread_mutex_lock(&said.lock);
+    size_t used = strlen(said.text);
+    snprintf(said.text + used, sizeof said.text - used, "%s\n", line);
+    pthread_mutex_unlock(&said.lock);
+}
+
+static void forget_said(void) {
+    pthread_mutex_lock(&said.lock);
+    said.text[0] = 0;
+    pthread_mutex_unlock(&said.lock);
+}
+
+static void expect_said(const char *words) {
+    pthread_mutex_lock(&said.lock);
+    if (!strstr(said.text, words))
+        BHT_FAIL("nobody said '%s':\n%s", words, said.text);
+    pthread_mutex_unlock(&said.lock);
+}
+
+static void expect_unsaid(const char *words) {
+    pthread_mutex_lock(&said.lock);
+    if (strstr(said.text, words))
+        BHT_FAIL("somebody said '%s':\n%s", words, said.text);
+    pthread_mutex_unlock(&said.lock);
+}
+
+/* -- folders ----------------------------------------------------------------------------------- */
+
+static char folder[256];
+
+static const char *inside(const char *name) {
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void make_folder(void) {
+    snprintf(folder, sizeof folder, "/tmp/bulkhead-cache-XXXXXX");
+    BHT_TRUE(mkdtemp(folder) != NULL);
+    forget_said();
+}
+
+static void empty_folder(void) {
+    DIR *dir = opendir(folder);
+    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;)
+        if (entry->d_name[0] != '.')
+            BHT_EQ(unlink(inside(entry->d_name)), 0);
+    if (dir)
+        closedir(dir);
+}
+
+static void drop_folder(void) {
+    empty_folder();
+    BHT_EQ(rmdir(folder), 0);
+}
+
+/* The caches in it, by name; nothing but them and the key may be there. */
+static size_t list(char names[][80], size_t capacity) {
+    size_t count = 0;
+    DIR *dir = opendir(folder);
+    BHT_TRUE(dir != NULL);
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        if (entry->d_name[0] == '.' || strcmp(entry->d_name, "key") == 0)
+            continue;
+        BHT_STR_HAS(entry->d_name, ".cache");
+        BHT_LT(count, capacity);
+        snprintf(names[count++], 80, "%.70s", entry->d_name);
+    }
+    closedir(dir);
+    return count;
+}
+
+static size_t read_file(const char *path, uint8_t *out, size_t capacity) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    BHT_GE(fd, 0);
+    ssize_t length = read(fd, out, capacity);
+    BHT_GE(length, 0);
+    close(fd);
+    return (size_t)length;
+}
+
+static void write_file(const char *path, const uint8_t *bytes, size_t count) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    BHT_GE(fd, 0);
+    BHT_EQ(write(fd, bytes, count), count);
+    close(fd);
+}
+
+/* -- runs -------------------------------------------------------------------------------------- */
+
+static bh_context *open_at(const char *path, const char *faults) {
+    bh_context_options options = fx_options();
+    options.cache_dir = path;
+    options.log = note;
+    return fx_context_with(options, faults);
+}
+
+static bh_stream *stream_of(bh_context *context, const char *tenant) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.tenant = tenant;
+    bh_stream *stream = NULL;
+    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
+    return stream;
+}
+
+/* A context of its own, in which |tenant| compiles something. */
+static void run_at(const char *path, const char *tenant) {
+    bh_context *context = open_at(path, NULL);
+    bh_stream *stream = stream_of(context, tenant);
+    fx_expect_healthy(context, stream);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+static void run(const char *tenant) {
+    forget_said();
+    run_at(folder, tenant);
+}
+
+#define READ    " bytes read"
+#define WRITTEN " bytes written"
+
+static void it_is_written_and_read_again(void) {
+    make_folder();
+    run("alice");
+    expect_said(WRITTEN);
+    expect_unsaid(READ);
+    char names[4][80];
+    struct stat st;
+    BHT_EQ(list(names, 4), 1);
+    BHT_EQ(stat(inside(names[0]), &st), 0);
+    BHT_EQ(st.st_mode & 07777, 0600);
+    BHT_GT(st.st_size, 88);
+    BHT_EQ(stat(inside("key"), &st), 0);
+    BHT_EQ(st.st_mode & 07777, 0600);
+    BHT_EQ(st.st_size, 32);
+    run("alice");
+    expect_said(READ);
+    expect_said(WRITTEN);
+    BHT_EQ(list(names, 4), 1);
+    /* A folder that is missing is made; its parent is not. */
+    char below[300];
+    snprintf(below, sizeof below, "%s/new", folder);
+    forget_said();
+    run_at(below, NULL);
+    expect_said(WRITTEN);
+    BHT_EQ(stat(below, &st), 0);
+    BHT_EQ(st.st_mode & 07777, 0700);
+    snprintf(folder + strlen(folder), sizeof folder - strlen(folder), "/new");
+    drop_folder();
+    *strrchr(folder, '/') = 0;
+    drop_folder();
+}
+
+static void tenants_have_their_own(void) {
+    make_folder();
+    char names[4][80];
+    run("alice");
+    BHT_EQ(list(names, 4), 1);
+    char alice[80];
+    strcpy(alice, names[0]);
+    run("bob");
+    expect_unsaid(READ);
+    BHT_EQ(list(names, 4), 2);
+    const char *bob = strcmp(names[0], alice) ? names[0] : names[1];
+    /* Whoever calls alice's file bob's has given him nothing. */
+    uint8_t bytes[4096];
+    size_t count = read_file(inside(alice), bytes, sizeof bytes);
+    write_file(inside(bob), bytes, count);
+    run("bob");
+    expect_said("it is ignored: it belongs to another tenant");
+    expect_unsaid(READ);
+    expect_said(WRITTEN);
+    run("bob");
+    expect_unsaid("ignored");
+    expect_said(READ);
+    drop_folder();
+}
+
+/* Torn, foreign and forged files; each is ignored, and replaced by a good one. */
+static void bad_files_are_ignored_and_replaced(void) {
+    make_folder();
+    run(NULL);
+    char names[4][80];
+    BHT_EQ(list(names, 4), 1);
+    uint8_t good[4096], bad[4096];
+    size_t count = read_file(inside(names[0]), good, sizeof good);
+    static const struct {
+        size_t cut; /* 0: nothing */
+        size_t flip;
+        const char *why;
+    } bads[] = {
+        {1, 0, "shorter than its header"},
+        {100, 0, "not as long as it says"},
+        {0, 0, "no pipeline cache"},
+        {0, 8, "another version"},
+        {0, 16, "not as long as it says"},
+        {0, 24, "another tenant"},
+        {0, 56, "not those that were written"},
+        {0, 88, "not those that were written"},
+        {0, 119, "not those that were written"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(bads); i++) {
+        memcpy(bad, good, count);
+        if (!bads[i].cut)
+            bad[bads[i].flip] ^= 0x40;
+        write_file(inside(names[0]), bad, bads[i].cut ? bads[i].cut : count);
+        run(NULL);
+        expect_said(bads[i].why);
+        expect_said(WRITTEN);
+        BHT_EQ(list(names, 4), 1);
+    }
+    /* What is no file at all. */
+    BHT_EQ(unlink(inside(names[0])), 0);
+    BHT_EQ(mkfifo(inside(names[0]), 0600), 0);
+    run(NULL);
+    expect_said("ignored");
+    expect_said(WRITTEN);
+    BHT_EQ(unlink(inside(names[0])), 0);
+    char target[600];
+    snprintf(target, sizeof target, "%s", inside("key"));
+    BHT_EQ(symlink(target, inside(names[0])), 0);
+    run(NULL);
+    expect_said("cannot be read");
+    expect_said(WRITTEN);
+    run(NULL);
+    expect_said(READ);
+    drop_folder();
+}
+
+/* Another key: nothing that was sealed with the old one is believed. One that others can read is no
+ * secret, and nothing is read or written with it. */
+static void the_key_is_what_counts(void) {
+    make_folder();
+    run(NULL);
+    uint8_t key[32] = {1, 2, 3};
+    write_file(inside("key"), key, sizeof key);
+    run(NULL);
+    expect_said("not those that were written");
+    run(NULL);
+    expect_said(READ);
+    BHT_EQ(chmod(inside("key"), 0640), 0);
+    run(NULL);
+    expect_said("we alone may read");
+    expect_unsaid(WRITTEN);
+    BHT_EQ(chmod(inside("key"), 0600), 0);
+    write_file(inside("key"), key, 7); /* torn */
+    run(NULL);
+    expect_said(WRITTEN);
+    run(NULL);
+    expect_said(READ);
+    drop_folder();
+}
+
+static void a_folder_that_cannot_be_had_is_a_line_in_the_log(void) {
+    make_folder();
+    uint8_t byte = 0;
+    write_file(inside("file"), &byte, 1);
+    char path[512];
+    snprintf(path, sizeof path, "%s", inside("file"));
+    run_at(path, NULL); /* run_at: what was submitted is READY */
+    expect_said("Not a directory");
+    forget_said();
+    snprintf(path, sizeof path, "%s/a/b", folder);
+    run_at(path, NULL);
+    expect_said("No such file");
+    BHT_EQ(unlink(inside("file")), 0);
+    drop_folder();
+}
+
+/* What a worker that crashed has left is not kept: nobody knows what it had in mind. What was
+ * killed for its deadline may have been compiling well. */
+static void a_crash_is_not_kept(void) {
+    make_folder();
+    char names[4][80];
+    for (int orderly = 0; orderly < 2; orderly++) {
+        bh_context *context = open_at(folder, NULL);
+        bh_stream *stream = stream_of(context, NULL);
+        fx_expect_healthy(context, stream);
+        pid_t pid = fx_ready(stream);
+        bh_kernel *gate = fx_kernel(context, "gate");
+        bh_buffer *word = fx_words(context, 2, 0);
+        bh_event *event = fx_gate(stream, gate, word);
+        fx_await_gate(word);
+        if (orderly)
+            BHT_EQ(bh_event_cancel(event), BH_OK);
+        else
+            fx_kill(pid, SIGSEGV);
+        fx_expect(event, orderly ? BH_CANCELLED : BH_WORKER_SIGNAL);
+        bh_event_release(event);
+        bh_buffer_release(word);
+        bh_kernel_release(gate);
+        fx_ready(stream);
+        bh_stream_release(stream);
+        bh_context_destroy(context);
+        BHT_EQ(access(inside("key"), F_OK) == 0, orderly);
+        if (orderly)
+            BHT_EQ(list(names, 4), 1);
+    }
+    drop_folder();
+}
+
+/* A worker that does not survive its file gets a successor without it. */
+static void a_file_that_kills_is_given_once(void) {
+    make_folder();
+    run(NULL);
+    forget_said();
+    bh_context *context = open_at(folder, "1:started:1=segv");
+    bh_stream *stream = stream_of(context, NULL);
+    bh_kernel *square = fx_kernel(context, "square");
+    bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
+    bh_event *event = fx_square(stream, square, x, y);
+    fx_expect(event, BH_WORKER_SIGNAL);
+    bh_event_release(event);
+    expect_said(READ);
+    forget_said();
+    fx_expect_healthy(context, stream);
+    expect_unsaid(READ);
+    bh_kernel_release(square);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+    expect_said(WRITTEN);
+    drop_folder();
+}
+
+/* Several streams, spares, more work than one compile: all of them end with a good file. */
+static void many_at_once(void) {
+    make_folder();
+    bh_context_options options = fx_options();
+    options.cache_dir = folder;
+    options.log = note;
+    options.spares = 1;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *streams[6];
+    for (int i = 0; i < 6; i++)
+        streams[i] = stream_of(context, i % 2 ? "alice" : NULL);
+    for (int i = 0; i < 6; i++)
+        fx_expect_healthy(context, streams[i]);
+    for (int i = 0; i < 6; i++)
+        bh_stream_release(streams[i]);
+    bh_context_destroy(context);
+    expect_unsaid("ignored");
+    expect_unsaid("cannot");
+    char names[4][80];
+    BHT_EQ(list(names, 4), 2);
+    run("alice");
+    expect_said(READ);
+    expect_unsaid("ignored");
+    drop_folder();
+}
+
+/* A folder on a mount that does not answer costs a second, once, and hangs nothing. */
+static void a_dead_mount_hangs_nothing(void) {
+    dead_mount();
+    dead_set(DEAD_IN_LOOKUP, false);
+    char path[512];
+    snprintf(path, sizeof path, "%s", dead_path("caches"));
+    forget_said();
+    bh_context *context = open_at(path, NULL);
+    bh_stream *stream = stream_of(context, NULL);
+    fx_expect_healthy(context, stream);
+    bh_stream *other = stream_of(context, "alice");
+    fx_expect_healthy(context, other);
+    bh_stream_release(stream);
+    bh_stream_release(other);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+    expect_said("in time");
+    dead_end();
+    WAIT_UNTIL(fx_nobody_left(), 20000);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(it_is_written_and_read_again),
+        BHT_TEST(tenants_have_their_own),
+        BHT_TEST_WITH(bad_files_are_ignored_and_replaced, 60, 0),
+        BHT_TEST(the_key_is_what_counts),
+        BHT_TEST(a_folder_that_cannot_be_had_is_a_line_in_the_log),
+        BHT_TEST(a_crash_is_not_kept),
+        BHT_TEST(a_file_that_kills_is_given_once),
+        BHT_TEST(many_at_once),
+        BHT_TEST_WITH(a_dead_mount_hangs_nothing, 60, 0),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}

@@ -1,0 +1,79 @@
+#include "cache_envelope.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#define VERSION    1u
+#define AT_VERSION 8u
+#define AT_HEADER  12u
+#define AT_PAYLOAD 16u
+#define AT_OWNER   24u
+#define AT_MAC     56u
+#define MAC        32u
+
+static const uint8_t magic[8] = {'B', 'H', 'C', 'A', 'C', 'H', 'E', '\n'};
+
+static void put(uint8_t *at, uint64_t value, unsigned bytes) {
+    for (unsigned i = 0; i < bytes; i++) {
+        at[i] = (uint8_t)(value >> (8 * i));
+    }
+}
+
+static uint64_t get(const uint8_t *at, unsigned bytes) {
+    uint64_t value = 0;
+    for (unsigned i = 0; i < bytes; i++) {
+        value |= (uint64_t)at[i] << (8 * i);
+    }
+    return value;
+}
+
+/* Of the header before it, and of the payload. */
+static void compute_mac(uint8_t out[MAC], const uint8_t *header,
+                        const uint8_t key[BHI_ENVELOPE_KEY], const void *payload,
+                        size_t payload_bytes) {
+    crypto_generichash_state state;
+    crypto_generichash_init(&state, key, BHI_ENVELOPE_KEY, MAC);
+    crypto_generichash_update(&state, header, AT_MAC);
+    crypto_generichash_update(&state, payload, payload_bytes);
+    crypto_generichash_final(&state, out, MAC);
+}
+
+void bhi_envelope_seal(uint8_t header[BHI_ENVELOPE_HEADER], const uint8_t key[BHI_ENVELOPE_KEY],
+                       const uint8_t identity[BHI_ENVELOPE_IDENTITY], const void *payload,
+                       size_t payload_bytes) {
+    memcpy(header, magic, sizeof magic);
+    put(header + AT_VERSION, VERSION, 4);
+    put(header + AT_HEADER, BHI_ENVELOPE_HEADER, 4);
+    put(header + AT_PAYLOAD, payload_bytes, 8);
+    memcpy(header + AT_OWNER, identity, BHI_ENVELOPE_IDENTITY);
+    compute_mac(header + AT_MAC, header, key, payload, payload_bytes);
+}
+
+const char *bhi_envelope_check(const uint8_t *file, size_t size,
+                               const uint8_t key[BHI_ENVELOPE_KEY],
+                               const uint8_t identity[BHI_ENVELOPE_IDENTITY], size_t *out_bytes) {
+    *out_bytes = 0;
+    if (size < BHI_ENVELOPE_HEADER) {
+        return "it is shorter than its header";
+    }
+    if (memcmp(file, magic, sizeof magic) != 0) {
+        return "it is no pipeline cache";
+    }
+    if (get(file + AT_VERSION, 4) != VERSION || get(file + AT_HEADER, 4) != BHI_ENVELOPE_HEADER) {
+        return "it is of another version";
+    }
+    const size_t bytes = size - BHI_ENVELOPE_HEADER;
+    if (get(file + AT_PAYLOAD, 8) != bytes) {
+        return "it is not as long as it says";
+    }
+    if (memcmp(file + AT_OWNER, identity, BHI_ENVELOPE_IDENTITY) != 0) {
+        return "it belongs to another tenant, device or driver";
+    }
+    uint8_t mac[MAC];
+    compute_mac(mac, file, key, file + BHI_ENVELOPE_HEADER, bytes);
+    if (sodium_memcmp(mac, file + AT_MAC, MAC) != 0) {
+        return "its bytes are not those that were written";
+    }
+    *out_bytes = bytes;
+    return NULL;
+}

@@ -1,0 +1,25 @@
+/* The envelope of a pipeline cache on disk: whose it is, how long it is, and a keyed MAC over all
+ * of it. What is not exactly what was sealed, for the same tenant, device and driver, with the same
+ * key, is nothing. In memory only. */
+#ifndef BHI_CACHE_ENVELOPE_H
+#define BHI_CACHE_ENVELOPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define BHI_ENVELOPE_KEY      32u
+#define BHI_ENVELOPE_IDENTITY 32u
+/* magic 8, version u32, header bytes u32, payload bytes u64, identity 32, MAC 32 */
+#define BHI_ENVELOPE_HEADER 88u
+
+/* Writes the header of |payload|. Little endian. */
+void bhi_envelope_seal(uint8_t header[BHI_ENVELOPE_HEADER], const uint8_t key[BHI_ENVELOPE_KEY],
+                       const uint8_t identity[BHI_ENVELOPE_IDENTITY], const void *payload,
+                       size_t payload_bytes);
+/* NULL: |file| is whole and ours, and its payload, *out_bytes of it, begins behind the header. Else
+ * why not. */
+const char *bhi_envelope_check(const uint8_t *file, size_t size,
+                               const uint8_t key[BHI_ENVELOPE_KEY],
+                               const uint8_t identity[BHI_ENVELOPE_IDENTITY], size_t *out_bytes);
+
+#endif

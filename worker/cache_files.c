@@ -1,0 +1,286 @@
+#include "cache_files.h"
+#include "cache_area.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define KEY      "key"
+#define TRIES    16 /* names of temporary files */
+#define IN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+
+/* The call that failed, for the log; errno is kept. */
+static int failed(char *what, size_t size, const char *call) {
+    const int error = errno != 0 ? errno : EIO;
+    snprintf(what, size, "%s", call);
+    return -error;
+}
+
+static void name_of(const struct bhi_cache_file *file, char out[80]) {
+    for (size_t i = 0; i < sizeof file->identity; i++) {
+        snprintf(out + 2 * i, 3, "%02x", file->identity[i]);
+    }
+    strcpy(out + 2 * sizeof file->identity, ".cache");
+}
+
+static bool read_whole(int fd, void *out, size_t bytes) {
+    size_t done = 0;
+    while (done < bytes) {
+        const ssize_t n = pread(fd, (char *)out + done, bytes - done, (off_t)done);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            errno = n < 0 ? errno : ENODATA;
+            return false;
+        }
+        done += (size_t)n;
+    }
+    return true;
+}
+
+static bool write_whole(int fd, const void *bytes, size_t size, off_t at) {
+    size_t done = 0;
+    while (done < size) {
+        const ssize_t n = pwrite(fd, (const char *)bytes + done, size - done, at + (off_t)done);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            errno = n < 0 ? errno : EIO;
+            return false;
+        }
+        done += (size_t)n;
+    }
+    return true;
+}
+
+/* A new file with a name of its own. */
+static int make_temporary(int folder, char out[40]) {
+    for (int i = 0; i < TRIES; i++) {
+        uint64_t number;
+        randombytes_buf(&number, sizeof number);
+        snprintf(out, 40, "tmp-%016llx", (unsigned long long)number);
+        const int fd = openat(folder, out, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                              S_IRUSR | S_IWUSR);
+        if (fd >= 0 || errno != EEXIST) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
+/* 1: there is one; 0: there is none, or it is torn; -errno. */
+static int read_key(int folder, uint8_t key[BHI_ENVELOPE_KEY], char *what, size_t size) {
+    const int fd = openat(folder, KEY, IN_FLAGS);
+    if (fd < 0) {
+        return errno == ENOENT ? 0 : failed(what, size, "open " KEY);
+    }
+    struct stat st;
+    int result = 0;
+    if (fstat(fd, &st) != 0) {
+        result = failed(what, size, "fstat " KEY);
+    } else if (!S_ISREG(st.st_mode) || st.st_uid != (uid_t)setfsuid((uid_t)-1) ||
+               (st.st_mode & 077) != 0) {
+        snprintf(what, size, KEY " is not a file that we alone may read");
+        result = -EPERM;
+    } else if (st.st_size == BHI_ENVELOPE_KEY) {
+        result = read_whole(fd, key, BHI_ENVELOPE_KEY) ? 1 : failed(what, size, "read " KEY);
+    }
+    close(fd);
+    return result;
+}
+
+/* Several processes may be at it: the first one's is everybody's. */
+static int make_key(int folder, uint8_t key[BHI_ENVELOPE_KEY], char *what, size_t size) {
+    char temporary[40];
+    const int fd = make_temporary(folder, temporary);
+    if (fd < 0) {
+        return failed(what, size, "create " KEY);
+    }
+    randombytes_buf(key, BHI_ENVELOPE_KEY);
+    int result = 0;
+    if (!write_whole(fd, key, BHI_ENVELOPE_KEY, 0) || fsync(fd) != 0) {
+        result = failed(what, size, "write " KEY);
+    } else if (linkat(folder, temporary, folder, KEY, 0) != 0) {
+        struct stat st;
+        if (errno != EEXIST) {
+            result = failed(what, size, "link " KEY);
+        } else if (fstatat(folder, KEY, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                   st.st_size != BHI_ENVELOPE_KEY &&
+                   renameat(folder, temporary, folder, KEY) != 0) { /* a torn one */
+            result = failed(what, size, "rename " KEY);
+        }
+    }
+    close(fd);
+    (void)unlinkat(folder, temporary, 0);
+    if (result == 0) {
+        result = read_key(folder, key, what, size);
+        result = result == 1 ? 0 : result == 0 ? -ESTALE : result;
+    }
+    return result;
+}
+
+/* Returns the bytes that the worker has left, to be freed; NULL: none, and *out_error 0 or -errno.
+ * The worker is dead: they hold still. */
+static uint8_t *take_left(const struct bhi_cache_file *file, uint64_t *out_bytes, int *out_error,
+                          char *what, size_t size) {
+    struct bhi_cache_area header;
+    *out_error = 0;
+    if (!read_whole(file->area, &header, sizeof header)) {
+        *out_error = failed(what, size, "read the worker's memory");
+        return NULL;
+    }
+    const uint64_t stamp = header.stamp, bytes = header.bytes;
+    if (stamp == 0 || stamp % 2 != 0 || bytes == 0 || bytes > file->room) {
+        return NULL;
+    }
+    uint8_t *left = malloc(bytes);
+    size_t done = 0;
+    while (left != NULL && done < bytes) {
+        const ssize_t n =
+            pread(file->area, left + done, bytes - done, (off_t)(BHI_CACHE_AREA_HEADER + done));
+        if (n <= 0 && !(n < 0 && errno == EINTR)) {
+            break;
+        }
+        done += n > 0 ? (size_t)n : 0;
+    }
+    if (left == NULL || done < bytes) {
+        *out_error = left == NULL ? -ENOMEM : failed(what, size, "read the worker's memory");
+        free(left);
+        return NULL;
+    }
+    *out_bytes = bytes;
+    return left;
+}
+
+static int write_file(int folder, const struct bhi_cache_file *file, const uint8_t *key,
+                      const uint8_t *bytes, size_t count, char *what, size_t size) {
+    uint8_t header[BHI_ENVELOPE_HEADER];
+    char temporary[40], name[80];
+    name_of(file, name);
+    bhi_envelope_seal(header, key, file->identity, bytes, count);
+    const int fd = make_temporary(folder, temporary);
+    if (fd < 0) {
+        return failed(what, size, "create a file");
+    }
+    int result = 0;
+    if (!write_whole(fd, header, sizeof header, 0) ||
+        !write_whole(fd, bytes, count, sizeof header)) {
+        result = failed(what, size, "write");
+    } else if (fsync(fd) != 0) {
+        result = failed(what, size, "fsync");
+    } else if (renameat(folder, temporary, folder, name) != 0) {
+        result = failed(what, size, "rename");
+    } else {
+        (void)fsync(folder); /* the name lasts, too, or the old file is there */
+    }
+    close(fd);
+    if (result != 0) {
+        (void)unlinkat(folder, temporary, 0);
+    }
+    return result;
+}
+
+int bhi_cache_store(const struct bhi_cache_file *file, uint64_t *out_bytes, char *what,
+                    size_t size) {
+    int result = 0;
+    *out_bytes = 0;
+    what[0] = '\0';
+    uint8_t *bytes = take_left(file, out_bytes, &result, what, size);
+    if (bytes == NULL) {
+        return result;
+    }
+    int folder = -1;
+    uint8_t key[BHI_ENVELOPE_KEY];
+    if (mkdir(file->folder, S_IRWXU) != 0 && errno != EEXIST) {
+        result = failed(what, size, "mkdir");
+    } else if ((folder = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+        result = failed(what, size, "open the folder");
+    } else {
+        result = read_key(folder, key, what, size);
+        result = result == 0 ? make_key(folder, key, what, size) : result == 1 ? 0 : result;
+    }
+    if (result == 0) {
+        result = write_file(folder, file, key, bytes, *out_bytes, what, size);
+    }
+    sodium_memzero(key, sizeof key);
+    if (folder >= 0) {
+        close(folder);
+    }
+    free(bytes);
+    return result;
+}
+
+/* What the open file |fd| has goes into the area, if it is what it should be. */
+static int take_file(const struct bhi_cache_file *file, int fd, const uint8_t *key,
+                     uint64_t *out_bytes, char *what, size_t size) {
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return failed(what, size, "fstat");
+    }
+    if (!S_ISREG(st.st_mode) || st.st_size < 0 ||
+        (uint64_t)st.st_size > file->room + BHI_ENVELOPE_HEADER) {
+        snprintf(what, size, "it is ignored: it is no file of a possible size");
+        return 0;
+    }
+    const size_t length = (size_t)st.st_size;
+    uint8_t *bytes = malloc(length != 0 ? length : 1);
+    if (bytes == NULL) {
+        return -ENOMEM;
+    }
+    int result = 0;
+    size_t count = 0;
+    if (!read_whole(fd, bytes, length)) {
+        result = failed(what, size, "read");
+    } else {
+        const char *why = bhi_envelope_check(bytes, length, key, file->identity, &count);
+        if (why != NULL) {
+            snprintf(what, size, "it is ignored: %s", why);
+        } else {
+            const struct bhi_cache_area header = {.bytes = count};
+            if (!write_whole(file->area, bytes + BHI_ENVELOPE_HEADER, count,
+                             BHI_CACHE_AREA_HEADER) ||
+                !write_whole(file->area, &header, sizeof header, 0)) {
+                result = failed(what, size, "write the worker's memory");
+            } else {
+                *out_bytes = count;
+            }
+        }
+    }
+    free(bytes);
+    return result;
+}
+
+int bhi_cache_load(const struct bhi_cache_file *file, uint64_t *out_bytes, char *what,
+                   size_t size) {
+    *out_bytes = 0;
+    what[0] = '\0';
+    const int folder = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) {
+        return errno == ENOENT ? 0 : failed(what, size, "open the folder");
+    }
+    uint8_t key[BHI_ENVELOPE_KEY];
+    int result = read_key(folder, key, what, size);
+    if (result == 1) {
+        char name[80];
+        name_of(file, name);
+        const int fd = openat(folder, name, IN_FLAGS);
+        if (fd >= 0) {
+            result = take_file(file, fd, key, out_bytes, what, size);
+            close(fd);
+        } else {
+            result = errno == ENOENT ? 0 : failed(what, size, "open");
+        }
+    }
+    sodium_memzero(key, sizeof key);
+    close(folder);
+    return result;
+}

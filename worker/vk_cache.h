@@ -1,0 +1,30 @@
+/* The driver's pipeline cache, and the memory in which it is handed over (cache_area.h). */
+#ifndef BHI_VK_CACHE_H
+#define BHI_VK_CACHE_H
+
+#include "cache_area.h"
+#include "vk_api.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bhi_vk_device;
+
+struct bhi_vk_cache {
+    VkPipelineCache cache;       /* VK_NULL_HANDLE: none */
+    struct bhi_cache_area *area; /* NULL: none */
+    uint64_t room;
+    bool changed;               /* something has been compiled since it was saved */
+    uint64_t saved_ns, cost_ns; /* when that was, and how long it took */
+};
+
+/* Takes |fd| over. */
+void bhi_vk_cache_attach(struct bhi_vk_device *device, int fd, uint64_t room);
+void bhi_vk_cache_save(struct bhi_vk_device *device, bool idle);
+void bhi_vk_cache_fini(struct bhi_vk_device *device);
+/* The driver may see it: a whole header (VkPipelineCacheHeaderVersionOne) of this very device and
+ * driver. What comes behind it is the driver's to judge. */
+bool bhi_vk_cache_fits(const VkPhysicalDeviceProperties *properties, const void *data, size_t size);
+
+#endif
