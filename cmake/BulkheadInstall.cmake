@@ -33,6 +33,7 @@ install(TARGETS bulkhead-worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/
 install(FILES
     ${PROJECT_SOURCE_DIR}/include/bulkhead/bulkhead.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/glsl.h
+    ${PROJECT_SOURCE_DIR}/include/bulkhead/inspect.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/kernel_stats.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/quarantine.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/status.h

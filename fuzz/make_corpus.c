@@ -145,6 +145,10 @@ static void append_one(struct record *r, uint32_t type) {
         struct bhi_cmd_compile *c = append(r, BHI_CMD_COMPILE, sizeof *c);
         c->source = 1;
         c->answer = 2;
+    } else if (type == BHI_CMD_REFLECT) {
+        struct bhi_cmd_reflect *c = append(r, BHI_CMD_REFLECT, sizeof *c);
+        c->source = 1;
+        c->answer = 2;
     } else {
         fprintf(stderr, "make_corpus: command %u has no seed\n", type);
         exit(1);

@@ -156,6 +156,10 @@ static void check_compile(struct check *c, const struct bhi_cmd_compile *m) {
     check_size(c, m->header.size, sizeof *m);
 }
 
+static void check_reflect(struct check *c, const struct bhi_cmd_reflect *m) {
+    check_size(c, m->header.size, sizeof *m);
+}
+
 static void check_load(struct check *c, const struct bhi_cmd_load *m) {
     check_size(c, m->header.size, sizeof *m);
     if (m->offset > INT64_MAX - m->bytes)

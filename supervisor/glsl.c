@@ -5,14 +5,11 @@
 #include "callback.h"
 #include "commands.h"
 #include "compile.h"
+#include "compiler.h"
 #include "context.h"
 #include "copy_once.h"
 #include "core/detail.h"
-#include "errand.h"
-#include "event.h"
-#include "futex.h"
 #include "kernel.h"
-#include "stream.h"
 #include "text.h"
 
 #include <ctype.h>
@@ -23,7 +20,6 @@
 
 #define CALL        "bh_kernel_create_glsl"
 #define DEADLINE_NS (60ull * 1000000000)
-#define MEMORY      (1ull << 30) /* of the compiler's worker */
 #define FIRST_CODE  (192u << 10) /* room for the module at first: what most need */
 
 BH_API void bh_glsl_source_init(bh_glsl_source *source) {
@@ -179,45 +175,8 @@ static bh_status make_request(bh_context *context, const bh_glsl_source *source,
 
 /* -- the compile ------------------------------------------------------------------------------ */
 
-/* The compiler itself came to grief: the event's verdict says how. */
-static bh_status report_end(const struct bh_event *event, const bh_glsl_source *source,
-                            bh_detail *detail) {
-    const bh_verdict *verdict = &event->verdict;
-    switch (verdict->status) {
-    case BH_DEADLINE:
-        return bhi_fail(detail, BH_COMPILE_FAILED, 0,
-                        CALL ": %.200s: the compiler did not end within %llu.%03llu s",
-                        name_of(source), (unsigned long long)(source->deadline_ns / 1000000000),
-                        (unsigned long long)(source->deadline_ns / 1000000 % 1000));
-    case BH_OUT_OF_HOST_MEMORY:
-        return bhi_fail(detail, BH_COMPILE_FAILED, 0,
-                        CALL ": %.200s: the compiler ran out of its memory of %llu MiB",
-                        name_of(source), MEMORY >> 20);
-    case BH_WORKER_SIGNAL:
-        return bhi_fail(detail, BH_COMPILE_FAILED, 0, CALL ": %.200s: the compiler crashed (%s)",
-                        name_of(source), bhi_signal_name(verdict->signal));
-    case BH_COMPILE_FAILED:
-    case BH_WORKER_EXIT:
-    case BH_SECCOMP:
-        return bhi_fail(detail, BH_COMPILE_FAILED, 0, CALL ": %.200s: %.250s", name_of(source),
-                        verdict->message);
-    default:
-        return bhi_fail(detail, verdict->status, 0, CALL ": %.200s: %.250s", name_of(source),
-                        verdict->message);
-    }
-}
-
 static bh_status run(bh_context *context, const bh_glsl_source *source, struct bh_buffer *request,
                      struct bh_buffer *answer, bh_detail *detail) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
-    options.name = "compiler";
-    options.memory_limit = MEMORY;
-    struct bh_stream *stream;
-    bh_status status =
-        bhi_stream_make(context, &options, BHI_WORKER_COMPILER, &stream, CALL, detail);
-    if (status != BH_OK)
-        return status;
     const struct bhi_cmd_compile command = {
         .header = {.type = BHI_CMD_COMPILE, .size = sizeof command},
         .source = request->id,
@@ -232,17 +191,7 @@ static bh_status run(bh_context *context, const bh_glsl_source *source, struct b
         .deadline_ns = source->deadline_ns,
         .quiet = true,
     };
-    struct bh_event *event;
-    status = bhi_errand_submit(stream, &errand, &event, detail);
-    if (status == BH_OK) {
-        /* It ends: the worker's start and the compile have deadlines. */
-        status = bhi_event_await(event, BH_FOREVER);
-        if (status == BH_OK && event->verdict.status != BH_OK)
-            status = report_end(event, source, detail);
-        bhi_event_unref(event);
-    }
-    bhi_stream_unref(stream); /* and its worker goes */
-    return status;
+    return bhi_compiler_run(context, &errand, name_of(source), detail);
 }
 
 /* -- the answer ------------------------------------------------------------------------------- */

@@ -41,6 +41,8 @@ set(backend_sources
     guard_values.c
     guard_words.c
     guard_zero.c
+    inspect.c
+    inspect_types.c
     loader.c
     loader_header.c
     loader_reads.c

@@ -4,6 +4,7 @@
 #include "faults.h"
 #include "futex.h"
 #include "glsl.h"
+#include "inspect.h"
 #include "memfd.h"
 #include "vk_fault.h"
 
@@ -209,6 +210,66 @@ static bool compile(struct bhi_compiler *compiler, const struct bhi_cmd_compile 
     return good;
 }
 
+#if BHI_FAULTS
+static void lie_of_module(struct bhi_inspection *answer, uint64_t room) {
+    if (BHI_FAULT_FAILS("lie_counts")) {
+        answer->bindings = BHI_INSPECT_BINDINGS + 1;
+    }
+    if (BHI_FAULT_FAILS("lie_kind")) {
+        answer->binding[0].kind = 3;
+    }
+    if (BHI_FAULT_FAILS("lie_text_bytes")) {
+        answer->text_bytes = room + 1;
+    }
+    if (BHI_FAULT_FAILS("lie_status")) {
+        answer->refused = BH_READ;
+    }
+    if (BHI_FAULT_FAILS("lie_names")) {
+        memset(answer->binding[0].name, '\x1b', sizeof answer->binding[0].name);
+        memset(answer->entry[0], '\xff', sizeof answer->entry[0]);
+    }
+}
+#endif
+
+static bool reflect(struct bhi_compiler *compiler, const struct bhi_cmd_reflect *command,
+                    struct bhi_fault *fault) {
+    BHI_FAULT_POINT("reflect");
+    struct bhi_inspection_request request;
+    const struct buffer *source = find(compiler, command->source, sizeof request, false, fault);
+    const struct buffer *out = source == NULL ? NULL
+                                              : find(compiler, command->answer,
+                                                     sizeof(struct bhi_inspection), true, fault);
+    if (out == NULL) {
+        return false;
+    }
+    memcpy(&request, source->pointer, sizeof request);
+    request.entry[sizeof request.entry - 1] = '\0';
+    const struct bhi_inspection_constant *given =
+        (const void *)((const uint8_t *)source->pointer + sizeof request);
+    struct bhi_spec_constant constants[BHI_INSPECT_CONSTANTS];
+    const uint64_t left = source->size - sizeof request;
+    if (request.constants > BHI_INSPECT_CONSTANTS || left < request.constants * sizeof *given ||
+        request.code_bytes > left - request.constants * sizeof *given ||
+        request.code_bytes % sizeof(uint32_t) != 0) {
+        bhi_fault_set(fault, BH_COMPILE_FAILED, "the compiler could not read the request");
+        return false;
+    }
+    for (uint32_t i = 0; i < request.constants; i++) {
+        constants[i] = (struct bhi_spec_constant){
+            .constant_id = given[i].constant_id, .size = given[i].size, .bits = given[i].bits};
+    }
+    struct bhi_inspection *answer = out->pointer;
+    const uint64_t room = out->size - sizeof *answer;
+    const bool good = bhi_inspect((const void *)(given + request.constants),
+                                  (size_t)request.code_bytes / sizeof(uint32_t), request.entry,
+                                  constants, request.constants, request.guarded != 0, answer,
+                                  (char *)(answer + 1), room, fault);
+#if BHI_FAULTS
+    lie_of_module(answer, room);
+#endif
+    return good;
+}
+
 void bhi_compiler_run(struct bhi_compiler *compiler, const struct bhi_lane_record *record,
                       struct bhi_result *result, struct bhi_fault *fault) {
     *fault = (struct bhi_fault){.status = BH_OK, .command_index = BHI_NO_COMMAND};
@@ -220,6 +281,8 @@ void bhi_compiler_run(struct bhi_compiler *compiler, const struct bhi_lane_recor
         const void *body = command;
         if (command->type == BHI_CMD_COMPILE) {
             good = compile(compiler, body, fault);
+        } else if (command->type == BHI_CMD_REFLECT) {
+            good = reflect(compiler, body, fault);
         } else {
             bhi_fault_set(fault, BH_COMPILE_FAILED, "a compiler runs no %s",
                           bhi_command_name(command->type));

@@ -1,5 +1,6 @@
-/* The compiler: what a worker is that has no device and makes SPIR-V of a source. It is given two
- * buffers, the request and the one for its answer (compile.h), and nothing else.
+/* The compiler: what a worker is that has no device and makes SPIR-V of a source, or says what a
+ * module declares. It is given two buffers, the request and the one for its answer (compile.h,
+ * inspection.h), and nothing else.
  *
  * A source is hostile: it may crash the compiler, take it over, or have it run for ever. So there
  * is a worker for each compile, which serves nobody else, and ends with it.

@@ -65,8 +65,8 @@ static void set_rule(struct bhi_fault *fault, spv_result_t result, spv_diagnosti
     }
 }
 
-static bool follow_rules(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
-                         struct bhi_fault *fault) {
+bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
+                        struct bhi_fault *fault) {
     spv_context context = spvContextCreate(
         target->api_version >= VK_API_VERSION_1_3 ? SPV_ENV_VULKAN_1_3 : SPV_ENV_VULKAN_1_2);
     spv_validator_options options = spvValidatorOptionsCreate();
@@ -90,6 +90,24 @@ static bool follow_rules(const struct bhi_spirv_target *target, const uint32_t *
     spvValidatorOptionsDestroy(options);
     spvContextDestroy(context);
     return result == SPV_SUCCESS;
+}
+
+void bhi_no_entry(const uint32_t *code, size_t words, const char *entry, struct bhi_fault *fault) {
+    char names[256] = "";
+    size_t used = 0;
+    for (size_t i = 5; i < words && (code[i] & SpvOpCodeMask) != SpvOpFunction;
+         i += code[i] >> SpvWordCountShift) {
+        if ((code[i] & SpvOpCodeMask) == SpvOpEntryPoint &&
+            code[i + 1] == SpvExecutionModelGLCompute && used < sizeof names) {
+            char name[64];
+            const char *text = (const char *)&code[i + 3];
+            bhi_text_sanitise(name, sizeof name, text, strlen(text));
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s\"%s\"",
+                                     used > 0 ? ", " : "", name);
+        }
+    }
+    bhi_fault_set(fault, BH_INVALID_KERNEL, "there is no entry point \"%s\"; the module has %s",
+                  entry, used > 0 ? names : "none for compute");
 }
 
 static bool capability_allowed(const struct bhi_spirv_target *target, uint32_t capability) {
@@ -198,11 +216,11 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
         }
         i += length;
     }
-    if (!follow_rules(target, code, words, fault)) {
+    if (!bhi_validate_rules(target, code, words, fault)) {
         return false;
     }
     if (!entry_found) {
-        bhi_fault_set(fault, BH_INVALID_KERNEL, "there is no entry point \"%s\"", entry);
+        bhi_no_entry(code, words, entry, fault);
         return false;
     }
     if (model != SpvExecutionModelGLCompute) {

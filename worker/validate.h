@@ -23,6 +23,11 @@ struct bhi_spirv_target {
 /* Returns true, or false with *fault: INVALID_KERNEL and the text of the rule. */
 bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
                   const char *entry, struct bhi_fault *fault);
+/* SPIRV-Tools' rules alone. */
+bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
+                        struct bhi_fault *fault);
+/* That a valid module has no compute entry point |entry|, and which it has. */
+void bhi_no_entry(const uint32_t *code, size_t words, const char *entry, struct bhi_fault *fault);
 const char *bhi_capability_name(uint32_t capability);
 
 #endif

@@ -297,6 +297,7 @@ static bool record_command(struct bhi_recorder *r, const struct bhi_cmd_header *
     case BHI_CMD_INSPECT:
     case BHI_CMD_LOAD: /* a loader's */
     case BHI_CMD_COMPILE:
+    case BHI_CMD_REFLECT:
         break;
     }
     bhi_fault_set(r->fault, BH_PROTOCOL, "a worker with a device runs no %s",

@@ -760,5 +760,6 @@ BH_API BH_MUST_USE bh_status bh_doctor(bh_context *context, bh_check *out_checks
 #endif
 
 #include <bulkhead/glsl.h>
+#include <bulkhead/inspect.h>
 
 #endif

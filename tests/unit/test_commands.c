@@ -80,6 +80,13 @@ static struct bhi_cmd_compile *add_compile(struct builder *b) {
     return c;
 }
 
+static struct bhi_cmd_reflect *add_reflect(struct builder *b) {
+    struct bhi_cmd_reflect *c = add(b, BHI_CMD_REFLECT, sizeof *c);
+    c->source = 4;
+    c->answer = 5;
+    return c;
+}
+
 static int check_bytes(struct builder *b, size_t bytes, char *why, size_t why_size) {
     struct bhi_lane_record *copy = malloc(bytes);
     memcpy(copy, b->bytes, bytes);
@@ -185,6 +192,9 @@ static void build_one(struct builder *b, uint32_t type) {
         break;
     case BHI_CMD_COMPILE:
         add_compile(b);
+        break;
+    case BHI_CMD_REFLECT:
+        add_reflect(b);
         break;
     default:
         fail_msg("command %u has no builder here", type);

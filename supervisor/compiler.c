@@ -1,0 +1,58 @@
+#include "compiler.h"
+#include "core/detail.h"
+#include "event.h"
+#include "stream.h"
+
+#define MEMORY (1ull << 30)
+
+/* The event's verdict says how it came to grief. */
+static bh_status report_end(const struct bh_event *event, const struct bhi_errand *errand,
+                            const char *subject, bh_detail *detail) {
+    const bh_verdict *verdict = &event->verdict;
+    switch (verdict->status) {
+    case BH_DEADLINE:
+        return bhi_fail(detail, BH_COMPILE_FAILED, 0,
+                        "%s: %.200s: the compiler did not end within %llu.%03llu s", errand->call,
+                        subject, (unsigned long long)(errand->deadline_ns / 1000000000),
+                        (unsigned long long)(errand->deadline_ns / 1000000 % 1000));
+    case BH_OUT_OF_HOST_MEMORY:
+        return bhi_fail(detail, BH_COMPILE_FAILED, 0,
+                        "%s: %.200s: the compiler ran out of its memory of %llu MiB", errand->call,
+                        subject, MEMORY >> 20);
+    case BH_WORKER_SIGNAL:
+        return bhi_fail(detail, BH_COMPILE_FAILED, 0, "%s: %.200s: the compiler crashed (%s)",
+                        errand->call, subject, bhi_signal_name(verdict->signal));
+    case BH_COMPILE_FAILED:
+    case BH_WORKER_EXIT:
+    case BH_SECCOMP:
+        return bhi_fail(detail, BH_COMPILE_FAILED, 0, "%s: %.200s: %.250s", errand->call, subject,
+                        verdict->message);
+    default:
+        return bhi_fail(detail, verdict->status, 0, "%s: %.200s: %.250s", errand->call, subject,
+                        verdict->message);
+    }
+}
+
+bh_status bhi_compiler_run(bh_context *context, const struct bhi_errand *errand,
+                           const char *subject, bh_detail *detail) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.name = "compiler";
+    options.memory_limit = MEMORY;
+    struct bh_stream *stream;
+    bh_status status =
+        bhi_stream_make(context, &options, BHI_WORKER_COMPILER, &stream, errand->call, detail);
+    if (status != BH_OK)
+        return status;
+    struct bh_event *event;
+    status = bhi_errand_submit(stream, errand, &event, detail);
+    if (status == BH_OK) {
+        /* It ends: the worker's start and the errand have deadlines. */
+        status = bhi_event_await(event, BH_FOREVER);
+        if (status == BH_OK && event->verdict.status != BH_OK)
+            status = report_end(event, errand, subject, detail);
+        bhi_event_unref(event);
+    }
+    bhi_stream_unref(stream); /* and its worker goes */
+    return status;
+}

@@ -1,0 +1,215 @@
+/* bh_kernel_inspect: has a compiler say what a module declares. */
+#include "buffer.h"
+#include "callback.h"
+#include "commands.h"
+#include "compiler.h"
+#include "copy_once.h"
+#include "core/detail.h"
+#include "inspection_take.h"
+#include "kernel.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CALL        "bh_kernel_inspect"
+#define DEADLINE_NS (60ull * 1000000000)
+#define FIRST_TEXT  (256u << 10) /* room for a disassembly at first */
+
+BH_API void bh_inspect_options_init(bh_inspect_options *options) {
+    if (options)
+        *options = (bh_inspect_options){.struct_size = sizeof *options, .deadline_ns = DEADLINE_NS};
+}
+
+static bh_status check_options(const bh_inspect_options *options, bh_detail *detail) {
+    if (options->struct_size != sizeof *options)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": options.struct_size is %zu, not %zu: call bh_inspect_options_init",
+                        options->struct_size, sizeof *options);
+    if (!options->deadline_ns)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": options.deadline_ns is 0; BH_FOREVER is for none");
+    if (options->text && !options->guarded)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": options.text is for options.guarded");
+    if (options->text && !options->text_size)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": options.text_size is 0: not even an empty text fits");
+    return BH_OK;
+}
+
+/* The module's bytes. Returns 0 or an errno. */
+static int copy_code(const struct bhi_kernel_body *body, uint8_t *out) {
+    if (body->code) {
+        memcpy(out, body->code, body->code_size);
+        return 0;
+    }
+    for (uint64_t done = 0; done < body->code_size;) {
+        ssize_t n = pread(body->fd, out + done, body->code_size - done, (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? errno : EIO;
+        done += (uint64_t)n;
+    }
+    return 0;
+}
+
+static bh_status make_request(const struct bh_kernel *kernel, bool guarded, struct bh_buffer **out,
+                              bh_detail *detail) {
+    const struct bhi_kernel_body *body = kernel->body;
+    struct bhi_inspection_request request = {
+        .code_bytes = body->code_size,
+        .constants = body->specialization_count,
+        .guarded = guarded,
+    };
+    memcpy(request.entry, body->entry, sizeof request.entry);
+    _Static_assert(sizeof request.entry == sizeof body->entry, "one entry point's name");
+    uint64_t constants = body->specialization_count * sizeof(struct bhi_inspection_constant);
+    bh_status status = bhi_buffer_make(
+        kernel->context, sizeof request + constants + body->code_size, CALL, out, detail);
+    if (status != BH_OK)
+        return status;
+    uint8_t *at = (*out)->pointer;
+    memcpy(at, &request, sizeof request);
+    at += sizeof request;
+    for (uint32_t i = 0; i < body->specialization_count; i++) {
+        const struct bhi_inspection_constant one = {
+            .constant_id = body->specializations[i].constant_id,
+            .size = body->specializations[i].size,
+            .bits = body->specializations[i].bits,
+        };
+        memcpy(at, &one, sizeof one);
+        at += sizeof one;
+    }
+    int error = copy_code(body, at);
+    if (!error)
+        return BH_OK;
+    bh_buffer_release(*out);
+    return bhi_fail(detail, BH_SYSTEM, error, CALL ": reading the module");
+}
+
+/* -- the answer ------------------------------------------------------------------------------- */
+
+static bh_status makes_no_sense(const struct bh_kernel *kernel, bh_detail *detail) {
+    return bhi_fail(detail, BH_PROTOCOL, 0,
+                    CALL ": %s: what the compiler says of it makes no sense", kernel->name);
+}
+
+static bh_status take_text(const struct bh_buffer *answer, uint64_t bytes,
+                           const bh_inspect_options *options, bh_detail *detail) {
+    if (bytes >= options->text_size)
+        bytes = options->text_size - 1;
+    char *copy = malloc(bytes + 1);
+    if (!copy)
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+    bhi_copy_once(copy, (const uint8_t *)answer->pointer + sizeof(struct bhi_inspection), bytes);
+    bhi_text_sanitise(options->text, options->text_size, copy, bytes);
+    free(copy);
+    return BH_OK;
+}
+
+/* *out_room: how many bytes of text there have to be room for, where there were not enough. */
+static bh_status take_answer(const struct bh_kernel *kernel, const struct bh_buffer *answer,
+                             const bh_inspect_options *options, uint64_t *out_room,
+                             bh_inspection *out, bh_detail *detail) {
+    struct bhi_inspection *copy = malloc(sizeof *copy);
+    if (!copy)
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+    bhi_copy_once(copy, answer->pointer, sizeof *copy);
+    bh_status status = BH_OK;
+    uint64_t room = answer->size - sizeof *copy;
+    if (copy->refused == BH_INVALID_KERNEL || copy->refused == BH_LIMIT_EXCEEDED) {
+        char reason[BHI_INSPECT_REASON];
+        bhi_text_sanitise(reason, sizeof reason, copy->reason, sizeof copy->reason);
+        status = bhi_fail(detail, (bh_status)copy->refused, 0, CALL ": %s: %.400s", kernel->name,
+                          reason);
+    } else if (copy->refused || !bhi_inspection_take(copy, out)) {
+        status = makes_no_sense(kernel, detail);
+    } else if (options->text && out->text_bytes > room) {
+        *out_room = out->text_bytes;
+    } else if (options->text) {
+        status = take_text(answer, out->text_bytes, options, detail);
+    }
+    free(copy);
+    return status;
+}
+
+/* With room for |room| bytes of text. */
+static bh_status inspect(struct bh_kernel *kernel, const bh_inspect_options *options,
+                         struct bh_buffer *request, uint64_t room, uint64_t *out_room,
+                         bh_inspection *out, bh_detail *detail) {
+    struct bh_buffer *answer;
+    bh_status status = bhi_buffer_make(kernel->context, sizeof(struct bhi_inspection) + room, CALL,
+                                       &answer, detail);
+    if (status != BH_OK)
+        return status;
+    const struct bhi_cmd_reflect command = {
+        .header = {.type = BHI_CMD_REFLECT, .size = sizeof command},
+        .source = request->id,
+        .answer = answer->id,
+    };
+    const struct bhi_errand errand = {
+        .call = CALL,
+        .command = &command,
+        .size = sizeof command,
+        .reads = request,
+        .fills = answer,
+        .deadline_ns = options->deadline_ns,
+        .quiet = true,
+    };
+    status = bhi_compiler_run(kernel->context, &errand, kernel->name, detail);
+    if (status == BH_OK)
+        status = take_answer(kernel, answer, options, out_room, out, detail);
+    bh_buffer_release(answer);
+    return status;
+}
+
+static bh_status run(struct bh_kernel *kernel, const bh_inspect_options *options,
+                     bh_inspection *out, bh_detail *detail) {
+    struct bh_buffer *request;
+    bh_status status = make_request(kernel, options->guarded, &request, detail);
+    if (status != BH_OK)
+        return status;
+    uint64_t room = options->text ? FIRST_TEXT : 0, more = 0;
+    status = inspect(kernel, options, request, room, &more, out, detail);
+    if (status == BH_OK && more) {
+        room = more;
+        more = 0;
+        status = inspect(kernel, options, request, room, &more, out, detail);
+        if (status == BH_OK && more)
+            status = makes_no_sense(kernel, detail);
+    }
+    bh_buffer_release(request);
+    return status;
+}
+
+BH_API bh_status bh_kernel_inspect(bh_kernel *kernel, const bh_inspect_options *options,
+                                   bh_inspection *out_inspection, bh_detail *detail) {
+    if (!BHI_LIVE(kernel) || !out_inspection)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": %s",
+                        out_inspection ? "kernel is NULL or was released"
+                                       : "out_inspection is NULL");
+    bh_inspect_options defaults;
+    bh_inspect_options_init(&defaults);
+    if (!options)
+        options = &defaults;
+    bh_status status = bhi_context_check(kernel->context, CALL, detail);
+    if (status == BH_OK)
+        status = check_options(options, detail);
+    if (status == BH_OK)
+        status = bhi_callback_check(CALL, detail);
+    if (status != BH_OK)
+        return status;
+    bhi_kernel_ref(kernel); /* whatever other threads release meanwhile */
+    status = run(kernel, options, out_inspection, detail);
+    bh_context *context = kernel->context;
+    bhi_context_retain(context);
+    bhi_context_lock(context);
+    bhi_kernel_unref_locked(kernel);
+    bhi_context_unlock(context);
+    bhi_context_unref(context);
+    return status;
+}

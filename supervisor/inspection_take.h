@@ -1,0 +1,12 @@
+/* From what a compiler wrote to what the caller gets: every number checked, every text cleaned. */
+#ifndef BHI_INSPECTION_TAKE_H
+#define BHI_INSPECTION_TAKE_H
+
+#include "inspection.h"
+#include <bulkhead/inspect.h>
+#include <stdbool.h>
+
+/* |from| is a copy that nobody writes any more. Not of a refusal. False: it makes no sense. */
+bool bhi_inspection_take(const struct bhi_inspection *from, bh_inspection *out);
+
+#endif

@@ -1,0 +1,252 @@
+/* What bh_kernel_inspect says of a module, and what is wrong with one. */
+#include "fixture.h"
+
+#include <stdio.h>
+
+static const char everything[] =
+    "#version 450\n"
+    "#extension GL_EXT_shader_16bit_storage : require\n"
+    "layout(local_size_x_id = 9, local_size_y = 2) in;\n"
+    "layout(constant_id = 4) const int count = -7;\n"
+    "layout(constant_id = 2) const bool flag = true;\n"
+    "layout(constant_id = 3) const float scale = 1.5;\n"
+    "layout(set = 0, binding = 1) readonly buffer X { float x[]; };\n"
+    "layout(set = 0, binding = 3) writeonly buffer Y { uint n; vec4 y[]; } result;\n"
+    "layout(set = 1, binding = 0) uniform U { mat4 m; uint w[4]; } table;\n"
+    "layout(push_constant) uniform P { float a; uvec2 size; uint list[3]; } push;\n"
+    "shared float tile[64];\n"
+    "void main() {\n"
+    "    uint i = gl_GlobalInvocationID.x;\n"
+    "    tile[i % 64] = x[i];\n"
+    "    barrier();\n"
+    "    for (uint k = 0; k < push.size.x; k++)\n"
+    "        result.y[i] += table.m[0] * tile[k % 64] * push.a * float(push.list[2]);\n"
+    "    if (flag) result.n = uint(count) + uint(scale) + table.w[1];\n"
+    "}\n";
+
+static bh_kernel *kernel_of(bh_context *context, const char *text,
+                            const bh_kernel_options *options) {
+    bh_glsl_source source;
+    bh_glsl_source_init(&source);
+    source.text = text;
+    source.name = "test.comp";
+    bh_kernel *kernel = NULL;
+    bh_detail detail;
+    if (bh_kernel_create_glsl(context, &source, options, &kernel, &detail) != BH_OK)
+        BHT_FAIL("%s", detail.message);
+    return kernel;
+}
+
+static bh_inspection *inspect(bh_kernel *kernel, const bh_inspect_options *options) {
+    static bh_inspection inspection;
+    bh_detail detail;
+    if (bh_kernel_inspect(kernel, options, &inspection, &detail) != BH_OK)
+        BHT_FAIL("%s", detail.message);
+    return &inspection;
+}
+
+static void all_of_it_is_told(void) {
+    bh_context *context = fx_context(NULL);
+    bh_specialization given = {.constant_id = 9, .size = 4, .bits = 32};
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    options.specializations = &given;
+    options.specialization_count = 1;
+    bh_kernel *kernel = kernel_of(context, everything, &options);
+    const bh_inspection *said = inspect(kernel, NULL);
+    BHT_EQ(said->spirv_version, 0x103);
+    BHT_EQ(said->entry_count, 1);
+    BHT_STR_EQ(said->entries[0], "main");
+    BHT_EQ(said->local_size[0], 32); /* as specialized */
+    BHT_EQ(said->local_size[1], 2);
+    BHT_EQ(said->local_size[2], 1);
+    BHT_EQ(said->shared_bytes, 256);
+
+    BHT_EQ(said->binding_count, 3);
+    BHT_EQ(said->bindings[0].binding, 1);
+    BHT_EQ(said->bindings[0].kind, BH_STORAGE_BUFFER);
+    BHT_EQ(said->bindings[0].access, BH_READ);
+    BHT_STR_EQ(said->bindings[0].type, "f32[]");
+    BHT_STR_EQ(said->bindings[0].name, "X");
+    BHT_EQ(said->bindings[1].binding, 3);
+    BHT_EQ(said->bindings[1].access & BH_WRITE, BH_WRITE);
+    BHT_STR_EQ(said->bindings[1].type, "{u32, f32x4[]}");
+    BHT_STR_EQ(said->bindings[1].name, "result");
+    BHT_EQ(said->bindings[2].set, 1);
+    BHT_EQ(said->bindings[2].kind, BH_UNIFORM_BUFFER);
+    BHT_STR_EQ(said->bindings[2].type, "{f32x4x4, u32[4]}");
+
+    BHT_EQ(said->push_size, 28);
+    BHT_EQ(said->member_count, 3);
+    BHT_STR_EQ(said->members[0].name, "a");
+    BHT_STR_EQ(said->members[0].type, "f32");
+    BHT_STR_EQ(said->members[1].name, "size");
+    BHT_STR_EQ(said->members[1].type, "u32x2");
+    BHT_EQ(said->members[1].offset, 8);
+    BHT_STR_EQ(said->members[2].type, "u32[3]");
+    BHT_EQ(said->members[2].offset, 16);
+
+    BHT_EQ(said->constant_count, 4); /* by id */
+    BHT_EQ(said->constants[0].constant_id, 2);
+    BHT_EQ(said->constants[0].dtype, BH_DTYPE_BOOL);
+    BHT_EQ(said->constants[0].bits, 1);
+    BHT_STR_EQ(said->constants[0].name, "flag");
+    BHT_EQ(said->constants[1].dtype, BH_DTYPE_F32);
+    BHT_EQ(said->constants[1].bits, 0x3fc00000);
+    BHT_EQ(said->constants[2].dtype, BH_DTYPE_I32);
+    BHT_EQ(said->constants[2].bits, (uint32_t)-7);
+    BHT_STR_EQ(said->constants[2].name, "count");
+    BHT_EQ(said->constants[3].constant_id, 9);
+    BHT_EQ(said->constants[3].bits, 1); /* the module's own */
+    BHT_STR_EQ(said->constants[3].name, "local_size_x");
+
+    BHT_GE(said->capability_count, 1);
+    BHT_STR_EQ(said->capabilities[0], "Shader");
+    bh_kernel_release(kernel);
+    bh_context_destroy(context);
+}
+
+static void guarded(void) {
+    bh_context *context = fx_context(NULL);
+    bh_kernel *kernel = kernel_of(context, everything, NULL);
+    static char text[1 << 20];
+    bh_inspect_options options;
+    bh_inspect_options_init(&options);
+    options.guarded = true;
+    const bh_inspection *said = inspect(kernel, &options);
+    BHT_EQ(said->loops, 1);
+    BHT_EQ(said->loops, said->left_alone + said->covered + said->lowered + said->polled);
+    uint64_t whole = said->text_bytes;
+    BHT_GT(whole, 1000);
+    options.text = text;
+    options.text_size = sizeof text;
+    BHT_EQ(inspect(kernel, &options)->text_bytes, whole);
+    BHT_EQ(strlen(text), whole);
+    BHT_STR_HAS(text, "OpEntryPoint GLCompute %main \"main\"");
+    BHT_STR_HAS(text, " Volatile"); /* the poll */
+    /* Cut where there is no room. */
+    options.text_size = 100;
+    BHT_EQ(inspect(kernel, &options)->text_bytes, whole);
+    BHT_EQ(strlen(text), 99);
+    bh_kernel_release(kernel);
+    bh_context_destroy(context);
+}
+
+/* More text than the first answer has room for. */
+static void a_long_disassembly(void) {
+    bh_context *context = fx_context(NULL);
+    size_t size = 400000, used = 0;
+    char *source = malloc(size);
+    used += (size_t)snprintf(source, size,
+                             "#version 450\nlayout(local_size_x = 1) in;\n"
+                             "layout(set = 0, binding = 0) buffer D { uint d[]; };\n"
+                             "void main() {\n");
+    for (int i = 0; i < 3000; i++)
+        used +=
+            (size_t)snprintf(source + used, size - used, "d[%d] = d[%d] * %du;\n", i, i + 1, i + 3);
+    snprintf(source + used, size - used, "}\n");
+    bh_kernel *kernel = kernel_of(context, source, NULL);
+    char *text = malloc(8 << 20);
+    bh_inspect_options options;
+    bh_inspect_options_init(&options);
+    options.guarded = true;
+    options.text = text;
+    options.text_size = 8 << 20;
+    const bh_inspection *said = inspect(kernel, &options);
+    BHT_GT(said->text_bytes, 256 << 10);
+    BHT_EQ(strlen(text), said->text_bytes);
+    free(text);
+    free(source);
+    bh_kernel_release(kernel);
+    bh_context_destroy(context);
+}
+
+static void refusals(void) {
+    bh_context *context = fx_context(NULL);
+    static bh_inspection said;
+    bh_detail detail;
+    BHT_EQ(bh_kernel_inspect(NULL, NULL, &said, &detail), BH_INVALID_ARGUMENT);
+    bh_kernel *kernel = fx_kernel_entry(context, "square", "nothing");
+    BHT_EQ(bh_kernel_inspect(kernel, NULL, NULL, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_kernel_inspect(kernel, NULL, &said, &detail), BH_INVALID_KERNEL);
+    BHT_STR_HAS(detail.message, "there is no entry point \"nothing\"; the module has \"main\"");
+    bh_inspect_options options;
+    bh_inspect_options_init(&options);
+    options.text = detail.message;
+    BHT_EQ(bh_kernel_inspect(kernel, &options, &said, &detail), BH_INVALID_ARGUMENT);
+    options.text = NULL;
+    options.deadline_ns = 0;
+    BHT_EQ(bh_kernel_inspect(kernel, &options, &said, &detail), BH_INVALID_ARGUMENT);
+    options.struct_size = 1;
+    BHT_EQ(bh_kernel_inspect(kernel, &options, &said, &detail), BH_INVALID_ARGUMENT);
+    bh_kernel_release(kernel);
+    /* Noise with the right magic number. */
+    uint32_t noise[256] = {0x07230203, 0x10300, 0, 64};
+    for (uint32_t i = 5; i < 256; i++)
+        noise[i] = i * 2654435761u;
+    BHT_EQ(bh_kernel_create_spirv(context, noise, sizeof noise, NULL, &kernel, NULL), BH_OK);
+    BHT_EQ(bh_kernel_inspect(kernel, NULL, &said, &detail), BH_INVALID_KERNEL);
+    BHT_STR_HAS(detail.message, "bh_kernel_inspect: main: not valid SPIR-V: ");
+    bh_kernel_release(kernel);
+    BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
+    bh_context_destroy(context);
+}
+
+/* -- one that was taken over ------------------------------------------------------------------ */
+
+static void lies_are_seen_through(void) {
+    static const char *const lies[] = {"lie_counts", "lie_kind", "lie_text_bytes", "lie_status"};
+    static bh_inspection said;
+    for (size_t i = 0; i < BHT_COUNT(lies); i++) {
+        char faults[64];
+        snprintf(faults, sizeof faults, "*:%s:1=fail", lies[i]);
+        bh_context *context = fx_context(faults);
+        bh_kernel *kernel = fx_kernel(context, "square");
+        static char text[1 << 20];
+        bh_inspect_options options;
+        bh_inspect_options_init(&options);
+        options.guarded = true;
+        options.text = text;
+        options.text_size = sizeof text;
+        bh_detail detail;
+        if (bh_kernel_inspect(kernel, &options, &said, &detail) != BH_PROTOCOL)
+            BHT_FAIL("%s is believed", lies[i]);
+        BHT_STR_HAS(detail.message, "what the compiler says of it makes no sense");
+        bh_kernel_release(kernel);
+        bh_context_destroy(context);
+    }
+    bh_context *context = fx_context("*:lie_names:1=fail");
+    bh_kernel *kernel = fx_kernel(context, "square");
+    BHT_EQ(bh_kernel_inspect(kernel, NULL, &said, NULL), BH_OK);
+    BHT_TRUE(strchr(said.bindings[0].name, '\x1b') == NULL);
+    BHT_EQ(strlen(said.bindings[0].name), 63);
+    BHT_TRUE(strchr(said.entries[0], '\xff') == NULL);
+    bh_kernel_release(kernel);
+    bh_context_destroy(context);
+}
+
+static void deaths_have_a_cause(void) {
+    static bh_inspection said;
+    bh_context *context = fx_context("1:reflect:1=segv,2:reflect:1=hang");
+    bh_kernel *kernel = fx_kernel(context, "square");
+    bh_detail detail;
+    BHT_EQ(bh_kernel_inspect(kernel, NULL, &said, &detail), BH_COMPILE_FAILED);
+    BHT_STR_HAS(detail.message, "square: the compiler crashed (SIGSEGV)");
+    bh_inspect_options options;
+    bh_inspect_options_init(&options);
+    options.deadline_ns = 500 * FX_MS;
+    BHT_EQ(bh_kernel_inspect(kernel, &options, &said, &detail), BH_COMPILE_FAILED);
+    BHT_STR_HAS(detail.message, "square: the compiler did not end within 0.500 s");
+    BHT_EQ(bh_kernel_inspect(kernel, NULL, &said, &detail), BH_OK);
+    bh_kernel_release(kernel);
+    bh_context_destroy(context);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(all_of_it_is_told),     BHT_TEST(guarded),
+        BHT_TEST(a_long_disassembly),    BHT_TEST(refusals),
+        BHT_TEST(lies_are_seen_through), BHT_TEST(deaths_have_a_cause),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}

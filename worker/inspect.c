@@ -1,0 +1,331 @@
+#include "inspect.h"
+
+#include "guard.h"
+#include "inspect_types.h"
+#include "reflect.h"
+#include "text.h"
+#include "validate.h"
+#include "vk_fault.h"
+
+#include <bulkhead/bulkhead.h>
+#include <spirv-tools/libspirv.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GUARD_SETS 32u /* what is free is found among so many; devices have 4 to 32 */
+
+static SpvOp opcode(const uint32_t *at) {
+    return (SpvOp)(at[0] & SpvOpCodeMask);
+}
+
+static size_t length_of(const uint32_t *at) {
+    return at[0] >> SpvWordCountShift;
+}
+
+/* -- what is declared before anything else ---------------------------------------------------- */
+
+static void take_capability(struct bhi_inspection *out, uint32_t capability) {
+    if (out->capabilities < BHI_INSPECT_CAPABILITIES) {
+        char *name = out->capability[out->capabilities++];
+        snprintf(name, BHI_INSPECT_NAME, "%s", bhi_capability_name(capability));
+        if (strcmp(name, "unnamed") == 0) {
+            snprintf(name, BHI_INSPECT_NAME, "%u", capability);
+        }
+    }
+}
+
+/* Is it the one called |entry|? */
+static bool take_entry(struct bhi_inspection *out, const uint32_t *at, const char *entry) {
+    const char *name = (const char *)&at[3];
+    if (at[1] != SpvExecutionModelGLCompute) {
+        return false;
+    }
+    if (out->entries < BHI_INSPECT_ENTRIES) {
+        bhi_text_sanitise(out->entry[out->entries++], BHI_INSPECT_NAME, name, strlen(name));
+    }
+    return strcmp(name, entry) == 0;
+}
+
+/* The module is valid. False: it has no such entry point. */
+static bool take_head(struct bhi_inspection *out, const uint32_t *code, size_t words,
+                      const char *entry) {
+    bool found = false;
+    out->spirv_version = (code[1] >> 8) & 0xffffu;
+    for (size_t i = 5; i < words && opcode(&code[i]) != SpvOpFunction; i += length_of(&code[i])) {
+        const uint32_t *at = &code[i];
+        if (opcode(at) == SpvOpCapability) {
+            take_capability(out, at[1]);
+        } else if (opcode(at) == SpvOpEntryPoint) {
+            found |= take_entry(out, at, entry);
+        }
+    }
+    return found;
+}
+
+/* -- specialization constants ----------------------------------------------------------------- */
+
+static bh_dtype dtype_of(const uint32_t *type) {
+    const bool is_signed = opcode(type) == SpvOpTypeInt && type[3] != 0;
+    switch (opcode(type)) {
+    case SpvOpTypeBool:
+        return BH_DTYPE_BOOL;
+    case SpvOpTypeFloat:
+        return type[2] == 16 ? BH_DTYPE_F16 : type[2] == 32 ? BH_DTYPE_F32 : BH_DTYPE_F64;
+    case SpvOpTypeInt:
+        switch (type[2]) {
+        case 8:
+            return is_signed ? BH_DTYPE_I8 : BH_DTYPE_U8;
+        case 16:
+            return is_signed ? BH_DTYPE_I16 : BH_DTYPE_U16;
+        case 32:
+            return is_signed ? BH_DTYPE_I32 : BH_DTYPE_U32;
+        default:
+            return is_signed ? BH_DTYPE_I64 : BH_DTYPE_U64;
+        }
+    default:
+        return BH_DTYPE_NONE;
+    }
+}
+
+/* Which axis of the workgroup's size |id| is; -1: none. */
+static int axis_of(const struct bhi_module *module, uint32_t id) {
+    const uint32_t *size = bhi_inspect_definition(module, module->work_group_size);
+    for (int axis = 0; size != NULL && length_of(size) == 6 && axis < 3; axis++) {
+        if (size[3 + axis] == id) {
+            return axis;
+        }
+    }
+    return -1;
+}
+
+static bool take_constant(struct bhi_inspection *out, const struct bhi_module *module, uint32_t id,
+                          struct bhi_fault *fault) {
+    const uint32_t *at = bhi_inspect_definition(module, id);
+    const uint32_t *type = at == NULL ? NULL : bhi_inspect_definition(module, at[1]);
+    const uint32_t constant_id = module->spec_ids[id] - 1;
+    for (uint32_t i = 0; i < out->constants; i++) {
+        if (out->constant[i].constant_id == constant_id) {
+            return true; /* two may share an id */
+        }
+    }
+    if (type == NULL || dtype_of(type) == BH_DTYPE_NONE) {
+        return true;
+    }
+    if (out->constants == BHI_INSPECT_CONSTANTS) {
+        bhi_fault_set(fault, BH_LIMIT_EXCEEDED,
+                      "the module has more than %u specialization "
+                      "constants",
+                      BHI_INSPECT_CONSTANTS);
+        return false;
+    }
+    struct bhi_inspected_constant *one = &out->constant[out->constants++];
+    one->constant_id = constant_id;
+    one->dtype = (uint32_t)dtype_of(type);
+    if (opcode(at) == SpvOpSpecConstantTrue) {
+        one->bits = 1;
+    } else if (opcode(at) == SpvOpSpecConstant) {
+        one->bits = length_of(at) > 4 ? at[3] | (uint64_t)at[4] << 32 : at[3];
+    }
+    if (opcode(type) != SpvOpTypeBool && type[2] < 32) {
+        one->bits &= (UINT64_C(1) << type[2]) - 1; /* the module has it sign-extended */
+    }
+    bhi_inspect_name(module, id, one->name);
+    const int axis = axis_of(module, id);
+    if (one->name[0] == '\0' && axis >= 0) {
+        snprintf(one->name, sizeof one->name, "local_size_%c", "xyz"[axis]);
+    }
+    return true;
+}
+
+static int by_constant_id(const void *left, const void *right) {
+    const struct bhi_inspected_constant *a = left, *b = right;
+    return (a->constant_id > b->constant_id) - (a->constant_id < b->constant_id);
+}
+
+static bool take_constants(struct bhi_inspection *out, const struct bhi_module *module,
+                           struct bhi_fault *fault) {
+    for (uint32_t id = 1; id < module->bound; id++) {
+        if (module->spec_ids[id] != 0 && !take_constant(out, module, id, fault)) {
+            return false;
+        }
+    }
+    qsort(out->constant, out->constants, sizeof out->constant[0], by_constant_id);
+    return true;
+}
+
+/* -- what it binds ---------------------------------------------------------------------------- */
+
+static void take_bindings(struct bhi_inspection *out, const struct bhi_reflection *reflection) {
+    out->bindings = reflection->binding_count;
+    for (uint32_t i = 0; i < reflection->binding_count; i++) {
+        const struct bhi_reflected_binding *from = &reflection->bindings[i];
+        struct bhi_inspected_binding *to = &out->binding[i];
+        to->set = from->set;
+        to->binding = from->binding;
+        to->kind = from->kind;
+        to->access = from->access;
+        memcpy(to->name, from->name, sizeof to->name);
+    }
+}
+
+/* The type of a buffer, where it is not known yet: of several on one binding the first counts. */
+static void take_buffer_type(struct bhi_inspection *out, const struct bhi_module *module,
+                             const uint32_t *variable) {
+    uint32_t set, binding;
+    if (!bhi_inspect_decoration(module, variable[2], SpvDecorationDescriptorSet, &set) ||
+        !bhi_inspect_decoration(module, variable[2], SpvDecorationBinding, &binding)) {
+        return;
+    }
+    for (uint32_t i = 0; i < out->bindings; i++) {
+        struct bhi_inspected_binding *one = &out->binding[i];
+        if (one->set == set && one->binding == binding && one->type[0] == '\0' &&
+            bhi_module_uses(module, variable[2]) != 0) {
+            bhi_inspect_type(module, bhi_inspect_pointee(module, variable), one->type);
+        }
+    }
+}
+
+static void take_variables(struct bhi_inspection *out, const struct bhi_module *module) {
+    for (size_t i = 5; i < module->words && opcode(&module->code[i]) != SpvOpFunction;
+         i += length_of(&module->code[i])) {
+        const uint32_t *at = &module->code[i];
+        if (opcode(at) != SpvOpVariable) {
+            continue;
+        }
+        if (at[3] == SpvStorageClassStorageBuffer || at[3] == SpvStorageClassUniform) {
+            take_buffer_type(out, module, at);
+        } else if (at[3] == SpvStorageClassPushConstant && out->push_bytes > 0 &&
+                   (out->members == 0 || bhi_module_uses(module, at[2]) != 0)) {
+            memset(out->member, 0, sizeof out->member);
+            out->members =
+                bhi_inspect_members(module, bhi_inspect_pointee(module, at), out->member);
+        }
+    }
+}
+
+static bool take_interface(struct bhi_inspection *out, const struct bhi_module *module,
+                           const char *entry, struct bhi_fault *fault) {
+    struct bhi_reflection *reflection = malloc(sizeof *reflection);
+    if (reflection == NULL) {
+        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while inspecting the kernel");
+        return false;
+    }
+    const bool good = bhi_reflect(module->code, module->words, entry, module->constants,
+                                  module->constant_count, reflection, fault);
+    if (good) {
+        memcpy(out->local_size, reflection->local_size, sizeof out->local_size);
+        out->push_bytes = reflection->push_bytes;
+        out->shared_bytes = reflection->shared_bytes;
+        take_bindings(out, reflection);
+        take_variables(out, module);
+    }
+    free(reflection);
+    return good;
+}
+
+/* -- guarded ---------------------------------------------------------------------------------- */
+
+static bool disassemble(const uint32_t *code, size_t words, struct bhi_inspection *out, char *text,
+                        uint64_t room, struct bhi_fault *fault) {
+    spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_6);
+    spv_text disassembly = NULL;
+    spv_diagnostic diagnostic = NULL;
+    const spv_result_t result = context == NULL
+                                    ? SPV_ERROR_OUT_OF_MEMORY
+                                    : spvBinaryToText(context, code, words,
+                                                      SPV_BINARY_TO_TEXT_OPTION_INDENT |
+                                                          SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES,
+                                                      &disassembly, &diagnostic);
+    bool good = false;
+    if (result != SPV_SUCCESS) {
+        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "the module cannot be disassembled: %s",
+                      diagnostic != NULL && diagnostic->error != NULL ? diagnostic->error
+                                                                      : "out of memory");
+    } else if (disassembly->length > BHI_INSPECT_MAX_TEXT) {
+        bhi_fault_set(fault, BH_LIMIT_EXCEEDED, "the disassembly has %zu bytes, over %u",
+                      disassembly->length, BHI_INSPECT_MAX_TEXT);
+    } else {
+        good = true;
+        out->text_bytes = disassembly->length;
+        if (disassembly->length <= room) {
+            memcpy(text, disassembly->str, disassembly->length);
+        }
+    }
+    spvDiagnosticDestroy(diagnostic);
+    spvTextDestroy(disassembly);
+    spvContextDestroy(context);
+    return good;
+}
+
+static bool take_guarded(struct bhi_inspection *out, const struct bhi_module *module,
+                         const struct bhi_spirv_target *target, const char *entry, char *text,
+                         uint64_t room, struct bhi_fault *fault) {
+    const struct bhi_guard_options options = {
+        .entry = entry,
+        .constants = module->constants,
+        .constant_count = module->constant_count,
+        .max_sets = GUARD_SETS,
+        .zero_initialize = true,
+    };
+    struct bhi_guarded guarded;
+    if (!bhi_guard(module->code, module->words, &options, &guarded, fault)) {
+        return false;
+    }
+    out->guard_set = guarded.set;
+    out->loops = guarded.loops;
+    out->left_alone = guarded.left_alone;
+    out->covered = guarded.covered;
+    out->lowered = guarded.lowered;
+    out->polled = guarded.polled;
+    const bool good = bhi_validate_rules(target, guarded.code, guarded.words, fault) &&
+                      disassemble(guarded.code, guarded.words, out, text, room, fault);
+    bhi_guarded_fini(&guarded);
+    return good;
+}
+
+/* -- all of it -------------------------------------------------------------------------------- */
+
+static bool describe(const uint32_t *code, size_t words, const char *entry,
+                     const struct bhi_spec_constant *constants, uint32_t constant_count,
+                     bool guarded, struct bhi_inspection *out, char *text, uint64_t room,
+                     struct bhi_fault *fault) {
+    /* A device that can do everything. */
+    const struct bhi_spirv_target target = {.api_version = VK_API_VERSION_1_3,
+                                            .scalar_block_layout = true,
+                                            .uniform_standard_layout = true,
+                                            .workgroup_scalar_layout = true,
+                                            .local_size_id = true};
+    if (!bhi_validate_rules(&target, code, words, fault)) {
+        return false;
+    }
+    if (!take_head(out, code, words, entry)) {
+        bhi_no_entry(code, words, entry, fault);
+        return false;
+    }
+    struct bhi_module module;
+    if (!bhi_module_init(&module, code, words, entry, constants, constant_count, fault)) {
+        return false;
+    }
+    const bool good = take_constants(out, &module, fault) &&
+                      take_interface(out, &module, entry, fault) &&
+                      (!guarded || take_guarded(out, &module, &target, entry, text, room, fault));
+    bhi_module_fini(&module);
+    return good;
+}
+
+bool bhi_inspect(const uint32_t *code, size_t words, const char *entry,
+                 const struct bhi_spec_constant *constants, uint32_t constant_count, bool guarded,
+                 struct bhi_inspection *out, char *text, uint64_t room, struct bhi_fault *fault) {
+    memset(out, 0, sizeof *out);
+    if (describe(code, words, entry, constants, constant_count, guarded, out, text, room, fault)) {
+        return true;
+    }
+    if (fault->status != BH_INVALID_KERNEL && fault->status != BH_LIMIT_EXCEEDED) {
+        return false;
+    }
+    memset(out, 0, sizeof *out);
+    out->refused = (uint32_t)fault->status;
+    snprintf(out->reason, sizeof out->reason, "%s", fault->text);
+    return true;
+}
