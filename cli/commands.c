@@ -69,6 +69,39 @@ static const struct bhi_example run_examples[] = {
      "Reads a stream, writes a stream."},
 };
 
+static const struct bhi_section inspect_sections[] = {
+    {"Types",
+     "f32 is a float, u32x2 a vector, f32x4x4 a matrix, f32[] an array as long as what is bound, "
+     "{u32, f32[]} a block with several members; a block of one member is that member. Names are "
+     "the module's own, where it has them."},
+    {"Exit status", "  0    it was inspected\n"
+                    "  2    bad usage, no valid kernel, or one that cannot be guarded\n"
+                    "  3    the environment cannot do it (see bulkhead doctor)\n"
+                    "  130  cancelled by SIGINT, 143 by SIGTERM; a second one kills at once"},
+    {"JSON", "  name           its file's\n"
+             "  hash           64 hexadecimal digits: code, entry point, constants\n"
+             "  entry          the entry point that the rest is about\n"
+             "  entry_points   all of the module for compute; the first 16\n"
+             "  local_size     [X, Y, Z] of a workgroup, --spec applied\n"
+             "  shared_bytes   of shared memory, at least\n"
+             "  bindings       [{set, binding, kind, access, type, name}], kind \"storage\" or\n"
+             "                 \"uniform\", access \"read\", \"write\" or \"read_write\"\n"
+             "  push           {size, members: [{offset, type, name}]}, the first 64\n"
+             "  constants      [{id, type, default, name}] for --spec, by id\n"
+             "  capabilities   SPIR-V's names\n"
+             "  spirv_version  \"1.3\"\n"
+             "  guard          null, or with --guarded {set, loops, left_alone, covered,\n"
+             "                 lowered, polled, disassembly}"},
+};
+
+static const struct bhi_example inspect_examples[] = {
+    {"bulkhead inspect kernel.spv", "What it binds, and what it has to be given."},
+    {"bulkhead inspect kernel.comp -D TILE=8 --json | jq '.bindings[].name'",
+     "The names of the buffers of a GLSL kernel."},
+    {"bulkhead inspect kernel.spv --guarded | less",
+     "What the driver sees of an untrusted kernel."},
+};
+
 static const struct bhi_section devices_sections[] = {
     {"Exit status", "  0  there is a device\n"
                     "  2  bad usage\n"
@@ -129,6 +162,20 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
          SECTIONS(run_sections),
          EXAMPLES(run_examples),
          .run = bhi_run_main},
+    [BHI_COMMAND_INSPECT] =
+        {.name = "inspect",
+         .operand = "KERNEL",
+         .least_operands = 1,
+         .most_operands = 1,
+         .summary = "Say what a kernel declares, and what the guard makes of it",
+         .description =
+             "Says what the kernel in the file KERNEL (- is standard input) declares: entry point, "
+             "workgroup, bindings, push constants, specialization constants, capabilities. KERNEL "
+             "is SPIR-V or GLSL, as for bulkhead run. It is parsed in a sandboxed worker without a "
+             "device: no device is asked whether it takes it, and nothing runs.",
+         SECTIONS(inspect_sections),
+         EXAMPLES(inspect_examples),
+         .run = bhi_inspect_main},
     [BHI_COMMAND_DEVICES] =
         {.name = "devices",
          .summary = "List the Vulkan devices as a worker sees them",

@@ -2,21 +2,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "exit_status.h"
 #include "interrupt.h"
 #include "session.h"
+#include "task.h"
 #include "text.h"
 
 enum { MAX_KERNEL = 64 << 20, LOG_SIZE = 33 << 10 };
-
-static const uint64_t slice_ns = 50000000; /* between two looks at signals */
 
 /* -- reading it ---------------------------------------------------------------------------------
  */
@@ -117,9 +115,7 @@ static bool is_glsl(const struct bhi_kernel_file *file) {
 /* -- compiling it -------------------------------------------------------------------------------
  */
 
-/* On a thread of its own, so that a signal need not wait with it. */
 struct compile {
-    pthread_t thread;
     bh_context *context;
     bh_glsl_source source;
     const bh_kernel_options *options;
@@ -129,28 +125,10 @@ struct compile {
     char log[LOG_SIZE];
 };
 
-static void *run_compile(void *argument) {
+static void run_compile(void *argument) {
     struct compile *compile = argument;
     compile->status = bh_kernel_create_glsl(compile->context, &compile->source, compile->options,
                                             &compile->kernel, &compile->detail);
-    return NULL;
-}
-
-/* False: a signal came before it had ended. */
-static bool await_compile(const struct compile *compile) {
-    for (;;) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += (long)slice_ns;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_nsec -= 1000000000;
-            until.tv_sec++;
-        }
-        if (pthread_clockjoin_np(compile->thread, NULL, CLOCK_MONOTONIC, &until) == 0)
-            return true;
-        if (bhi_interrupt_signal())
-            return false;
-    }
 }
 
 /* A line each, cleaned: a source can put anything there. */
@@ -205,16 +183,12 @@ static int make_glsl(const char *command, const struct bhi_kernel_file *file, bh
         compile->source.log = compile->log;
         compile->source.log_size = sizeof compile->log;
     }
-    if (!compile || pthread_create(&compile->thread, NULL, run_compile, compile) != 0) {
+    if (!compile) {
         bhi_complain(command, "out of memory");
-    } else if (await_compile(compile)) {
+    } else if (bhi_task_run(command, context, run_compile, compile, &exit_status)) {
         exit_status = end_compile(command, file->path, compile, out_kernel);
     } else {
-        bh_context_destroy(*context); /* that ends the compile */
-        *context = NULL;
-        (void)pthread_join(compile->thread, NULL);
         (void)bh_kernel_release(compile->kernel);
-        exit_status = bhi_interrupt_exit_status();
     }
     free(compile);
     return exit_status;

@@ -135,7 +135,9 @@ static int conclude(struct bhi_run *run) {
         bhi_verdict_print(run->request.command, verdict);
     } else {
         bh_detail detail = {.status = verdict->status};
-        snprintf(detail.message, sizeof detail.message, "%s", verdict->message);
+        bool entry = strstr(verdict->message, "there is no entry point") != NULL;
+        snprintf(detail.message, sizeof detail.message, "%.480s%s", verdict->message,
+                 entry ? "; --entry NAME chooses" : "");
         /* The device's limit on workgroups is about this argument, not about the file. */
         bool groups = verdict->status == BH_LIMIT_EXCEEDED && strstr(detail.message, "workgroups");
         bhi_session_fail(run->request.command, groups ? "--groups" : run->request.kernel_path,

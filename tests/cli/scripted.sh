@@ -214,6 +214,13 @@ for signal in INT TERM; do
     expect_status "$want"
     expect_stderr "cancelled by SIG$signal"
     expect_untouched
+    case_name="SIG$signal while a kernel is inspected"
+    export SCRIPT_GLSL_HANG=1
+    interrupt $signal inspect k.spv
+    unset SCRIPT_GLSL_HANG
+    expect_status "$want"
+    expect_stderr "cancelled by SIG$signal"
+    expect_untouched
     case_name="SIG$signal ends a load"
     export SCRIPT_LOAD_HANG=1
     interrupt $signal "${good[@]}"
@@ -318,5 +325,11 @@ done
 SCRIPT_DOCTOR=SYSTEM cli doctor
 expect_status 3
 expect_stderr "see the detail"
+
+# -- inspect ---------------------------------------------------------------------------------------
+case_name="a disassembly that is longer than was thought"
+cli inspect k.spv --guarded --json
+expect_status 0
+expect_json '.guard.disassembly | length == 1048586'
 
 finish

@@ -3,11 +3,12 @@
  * program, and what it does with it.
  *
  *   SCRIPT_<CALL>=STATUS     context, stream, ready, buffer, kernel, prepare (its event),
- *                            reflect, submit, event, map,
+ *                            reflect, inspect, submit, event, map,
  *                            devices, doctor: what that call answers; default OK
  *   SCRIPT_FILE, SCRIPT_LOAD=STATUS   what bh_buffer_from_file answers, how the load ends
  *   SCRIPT_FILE_HANG=1       bh_buffer_from_file returns when the context is destroyed
- *   SCRIPT_GLSL_HANG=1       bh_kernel_create_glsl returns when the context is destroyed
+ *   SCRIPT_GLSL_HANG=1       bh_kernel_create_glsl, bh_kernel_inspect return when the context is
+ *                            destroyed
  *   SCRIPT_GLSL_LOG=TEXT     what the compiler says
  *   SCRIPT_LOAD_HANG=1       loads stay pending until they are cancelled
  *   SCRIPT_LOAD_UNTIL=PATH   loads stay pending, half done, until there is such a file
@@ -295,6 +296,32 @@ bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source *sourc
     }
     return bh_kernel_create_spirv(context, source->text, source->length, options, out_kernel,
                                   detail);
+}
+
+void bh_inspect_options_init(bh_inspect_options *options) {
+    *options = (bh_inspect_options){.struct_size = sizeof *options};
+}
+
+bh_status bh_kernel_inspect(bh_kernel *kernel, const bh_inspect_options *options,
+                            bh_inspection *out_inspection, bh_detail *detail) {
+    (void)kernel;
+    *out_inspection = (bh_inspection){0};
+    if (getenv("SCRIPT_GLSL_HANG")) {
+        pthread_mutex_lock(&lock);
+        while (!closed)
+            pthread_cond_wait(&changed, &lock);
+        pthread_mutex_unlock(&lock);
+        return detail->status = BH_CONTEXT_CLOSED;
+    }
+    /* A disassembly that needs a second try. */
+    const size_t length = (1 << 20) + 10;
+    if (options->guarded) {
+        out_inspection->text_bytes = length;
+        size_t there = options->text_size - 1 < length ? options->text_size - 1 : length;
+        memset(options->text, '.', there);
+        options->text[there] = '\0';
+    }
+    return answer("SCRIPT_INSPECT", detail);
 }
 
 void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]) {

@@ -22,7 +22,7 @@ does_not_compile() {
 }
 
 "$NPY" make x.npy 'f32[64]' ramp 0 1
-square=(--groups 1 --in 0=x.npy --out '1=y.npy:f32[64]')
+square=(--groups 1 --in "0=x.npy" --out "1=y.npy:f32[64]")
 cat > square.comp << 'END'
 #version 450
 layout(local_size_x = 64) in;

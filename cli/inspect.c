@@ -1,0 +1,183 @@
+/* bulkhead inspect: what a kernel declares. */
+#include <bulkhead/bulkhead.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "exit_status.h"
+#include "inspect_print.h"
+#include "interrupt.h"
+#include "kernel_file.h"
+#include "session.h"
+#include "task.h"
+#include "values.h"
+
+static const char command[] = "inspect";
+static const size_t first_text = 1 << 20; /* for a disassembly; most are shorter */
+
+struct inspect {
+    struct bhi_kernel_file file;
+    void *code; /* owned */
+    const char *entry;
+    bh_specialization specs[256];
+    uint32_t spec_count;
+    bool guarded;
+    bh_context *context;
+    bh_kernel *kernel;
+    char *text; /* owned; of the guarded module */
+    size_t text_size;
+    bh_inspection said;
+    bh_status status;
+    bh_detail detail;
+};
+
+static bool take_spec(struct inspect *inspect, const char *value, struct bhi_complaint *complaint) {
+    if (inspect->spec_count == sizeof inspect->specs / sizeof inspect->specs[0])
+        return bhi_refuse(complaint, "too many constants");
+    return bhi_parse_spec(value, &inspect->specs[inspect->spec_count++], complaint);
+}
+
+static bool take_item(struct inspect *inspect, const struct bhi_arg *item,
+                      struct bhi_complaint *complaint) {
+    switch (item->option) {
+    case BHI_INSPECT_ENTRY:
+        inspect->entry = item->value;
+        return *item->value || bhi_refuse(complaint, "the name is empty");
+    case BHI_INSPECT_D:
+        return bhi_source_define(&inspect->file.source, item->value, complaint);
+    case BHI_INSPECT_I:
+        return bhi_source_include(&inspect->file.source, item->value, complaint);
+    case BHI_INSPECT_SPEC:
+        return take_spec(inspect, item->value, complaint);
+    case BHI_INSPECT_GUARDED:
+        inspect->guarded = true;
+        return true;
+    default:
+        return true;
+    }
+}
+
+static int take_arguments(struct inspect *inspect, const struct bhi_args *args) {
+    struct bhi_complaint complaint;
+    for (size_t i = 0; i < args->item_count; i++) {
+        const struct bhi_arg *item = &args->items[i];
+        const struct bhi_option *option = &bhi_options[item->option];
+        if (take_item(inspect, item, &complaint))
+            continue;
+        bhi_complain(command, "%s%s %s: %s; see bulkhead inspect --help", bhi_option_dashes(option),
+                     option->name, item->value, complaint.text);
+        return BHI_EXIT_USAGE;
+    }
+    inspect->file.path = args->operands[0];
+    if (!bhi_kernel_file_read(inspect->file.path, &inspect->code, &inspect->file.size,
+                              &complaint)) {
+        if (bhi_interrupt_signal())
+            return bhi_interrupt_exit_status();
+        bhi_complain(command, "KERNEL %s: %s", inspect->file.path, complaint.text);
+        return BHI_EXIT_USAGE;
+    }
+    inspect->file.code = inspect->code;
+    return BHI_EXIT_READY;
+}
+
+static void ask(void *argument) {
+    struct inspect *inspect = argument;
+    bh_inspect_options options;
+    bh_inspect_options_init(&options);
+    options.guarded = inspect->guarded;
+    options.text = inspect->text;
+    options.text_size = inspect->text_size;
+    inspect->status =
+        bh_kernel_inspect(inspect->kernel, &options, &inspect->said, &inspect->detail);
+}
+
+static bool grow_text(struct inspect *inspect, size_t size) {
+    free(inspect->text);
+    inspect->text = malloc(size);
+    inspect->text_size = inspect->text ? size : 0;
+    return inspect->text != NULL;
+}
+
+static int fail(struct inspect *inspect) {
+    static const char call[] = "bh_kernel_inspect: ";
+    char *message = inspect->detail.message;
+    if (!strncmp(message, call, strlen(call)))
+        memmove(message, message + strlen(call), strlen(message) - strlen(call) + 1);
+    size_t length = strlen(message);
+    if (strstr(message, "there is no entry point") && length < sizeof inspect->detail.message)
+        snprintf(message + length, sizeof inspect->detail.message - length,
+                 "; --entry NAME chooses");
+    return bhi_session_fail(command, inspect->file.path, inspect->status, &inspect->detail);
+}
+
+/* Once more where the disassembly did not fit. */
+static int ask_all(struct inspect *inspect) {
+    int exit_status = BHI_EXIT_READY;
+    if (inspect->guarded && !grow_text(inspect, first_text)) {
+        bhi_complain(command, "out of memory");
+        return BHI_EXIT_ENVIRON;
+    }
+    for (;;) {
+        if (!bhi_task_run(command, &inspect->context, ask, inspect, &exit_status))
+            return exit_status;
+        if (inspect->status != BH_OK)
+            return fail(inspect);
+        if (!inspect->guarded || inspect->said.text_bytes < inspect->text_size)
+            return BHI_EXIT_READY;
+        if (!grow_text(inspect, inspect->said.text_bytes + 1)) {
+            bhi_complain(command, "out of memory");
+            return BHI_EXIT_ENVIRON;
+        }
+    }
+}
+
+static int make_kernel(struct inspect *inspect, const char *name) {
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    options.name = name;
+    options.entry = inspect->entry;
+    options.specializations = inspect->specs;
+    options.specialization_count = inspect->spec_count;
+    return bhi_kernel_file_make(command, &inspect->file, &inspect->context, &options,
+                                &inspect->kernel);
+}
+
+static void print(const struct inspect *inspect, const char *name, bool json) {
+    struct bhi_inspected inspected = {.name = name,
+                                      .entry = inspect->entry ? inspect->entry : "main",
+                                      .said = &inspect->said,
+                                      .disassembly = inspect->text};
+    bh_kernel_hash(inspect->kernel, inspected.hash);
+    if (json)
+        bhi_inspect_print_json(&inspected);
+    else if (inspect->guarded)
+        bhi_inspect_print_guarded(&inspected);
+    else
+        bhi_inspect_print(&inspected);
+}
+
+int bhi_inspect_main(const struct bhi_args *args) {
+    char name[64];
+    struct inspect *inspect = calloc(1, sizeof *inspect);
+    if (!inspect) {
+        bhi_complain(command, "out of memory");
+        return BHI_EXIT_ENVIRON;
+    }
+    int exit_status = take_arguments(inspect, args);
+    bhi_kernel_file_name(args->operands[0], name);
+    if (exit_status == BHI_EXIT_READY)
+        inspect->context =
+            bhi_session_open(command, bhi_args_has(args, BHI_INSPECT_VERBOSE), &exit_status);
+    if (inspect->context && (exit_status = make_kernel(inspect, name)) == BHI_EXIT_READY &&
+        (exit_status = ask_all(inspect)) == BHI_EXIT_READY)
+        print(inspect, name, bhi_args_has(args, BHI_INSPECT_JSON));
+    if (exit_status > BHI_EXIT_SIGNALLED)
+        bhi_complain(command, "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
+    (void)bh_kernel_release(inspect->kernel);
+    bh_context_destroy(inspect->context);
+    bhi_source_free(&inspect->file.source);
+    free(inspect->code);
+    free(inspect->text);
+    free(inspect);
+    return exit_status;
+}

@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# bulkhead inspect: what it says of a module, of GLSL, of the guarded one, and of what is none.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+ready() {
+    expect_status 0
+    expect_empty .stderr
+    expect_untouched
+}
+
+# -- SPIR-V ----------------------------------------------------------------------------------------
+case_name="matmul, for a person"
+cli inspect "$SHADERS/matmul.spv"
+ready
+expect_stdout "workgroup      16 x 16 x 1, 2048 bytes of shared memory"
+expect_stdout "0.2    storage write      f32[]        C"
+expect_stdout "0      u32  = 16         TILE"
+expect_stdout "capabilities   Shader"
+case_name="matmul, specialized"
+cli inspect "$SHADERS/matmul.spv" --spec 0=u32:8 --json
+ready
+expect_json '.local_size == [8, 8, 1] and .shared_bytes == 512 and .constants[0].default == 16'
+case_name="saxpy, as JSON: all that is documented"
+cli inspect "$SHADERS/saxpy.spv" --json
+ready
+expect_json 'keys == ["bindings", "capabilities", "constants", "entry", "entry_points", "guard", "hash",
+    "local_size", "name", "push", "shared_bytes", "spirv_version"]'
+expect_json '.name == "saxpy" and .entry == "main" and .entry_points == ["main"] and .guard == null
+    and (.hash | test("^[0-9a-f]{64}$")) and .spirv_version == "1.3" and .push.size == 8
+    and .push.members == [{"offset": 0, "type": "f32", "name": "a"},
+                          {"offset": 4, "type": "u32", "name": "n"}]
+    and (.bindings | map(.access)) == ["read", "read_write"]
+    and .bindings[0] == {"set": 0, "binding": 0, "kind": "storage", "access": "read",
+                         "type": "f32[]", "name": "X"}'
+hash=$(jq -r .hash .stdout)
+"$NPY" make x.npy 'f32[256]' ramp 0 1
+cp x.npy y.npy
+cli run "$SHADERS/saxpy.spv" --groups 1 --in 0=x.npy --inout 1=y.npy:o.npy --push f32:2,u32:256 --json
+expect_json ".kernel_hash == \"$hash\""
+case_name="standard input"
+INPUT="$SHADERS/saxpy.spv" cli inspect - --json
+ready
+expect_json ".name == \"stdin\" and .hash == \"$hash\""
+
+# -- GLSL ------------------------------------------------------------------------------------------
+cat > k.comp << 'END'
+#version 450
+#include "common.h"
+layout(local_size_x_id = 7) in;
+layout(constant_id = 1) const bool on = true;
+layout(constant_id = 2) const float f = -0.25;
+layout(constant_id = 3) const int i = -3;
+layout(set = 2, binding = 5) buffer B { uint n; vec4 v[]; } b;
+void main() { if (on) b.v[0] *= f * float(i + int(b.n)) * float(WIDTH); }
+END
+echo '#define WIDTH (W + 1)' > common.h
+case_name="GLSL"
+cli inspect k.comp -I common.h -D W=3 --json
+ready
+expect_json '.constants == [{"id": 1, "type": "bool", "default": true, "name": "on"},
+    {"id": 2, "type": "f32", "default": -0.25, "name": "f"},
+    {"id": 3, "type": "i32", "default": -3, "name": "i"},
+    {"id": 7, "type": "u32", "default": 1, "name": "local_size_x"}]'
+expect_json '.bindings == [{"set": 2, "binding": 5, "kind": "storage", "access": "read_write",
+    "type": "{u32, f32x4[]}", "name": "b"}]'
+case_name="GLSL that does not compile"
+cli inspect k.comp
+expect_status 2
+expect_stderr "k.comp:2: error: "
+expect_stderr "it does not compile (COMPILE_FAILED)"
+
+# -- guarded ---------------------------------------------------------------------------------------
+for kernel in saxpy matmul hang blur reduce_sum; do
+    case_name="$kernel, guarded"
+    cli inspect "$SHADERS/$kernel.spv" --guarded
+    ready
+    expect_stdout "OpEntryPoint GLCompute"
+    # What is printed is a module.
+    if spirv-as --target-env vulkan1.1 -o guarded.spv .stdout && spirv-val --target-env vulkan1.2 guarded.spv; then
+        passed=$((passed + 1))
+    else
+        fail "it does not assemble, or is not valid"
+    fi
+    rm -f guarded.spv
+done
+case_name="a hang, guarded"
+cli inspect "$SHADERS/hang.spv" --guarded --json
+ready
+expect_json '.guard.loops >= 1 and .guard.lowered + .guard.polled >= 1
+    and .guard.loops == .guard.left_alone + .guard.covered + .guard.lowered + .guard.polled
+    and (.guard.disassembly | test("Volatile"))'
+
+# -- several entry points --------------------------------------------------------------------------
+cat > two.spvasm << 'END'
+OpCapability Shader
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %first "first"
+OpEntryPoint GLCompute %second "second"
+OpExecutionMode %first LocalSize 1 1 1
+OpExecutionMode %second LocalSize 2 1 1
+%void = OpTypeVoid
+%type = OpTypeFunction %void
+%first = OpFunction %void None %type
+%a = OpLabel
+OpReturn
+OpFunctionEnd
+%second = OpFunction %void None %type
+%b = OpLabel
+OpReturn
+OpFunctionEnd
+END
+spirv-as --target-env vulkan1.1 -o two.spv two.spvasm
+refuses 'there is no entry point "main"; the module has "first", "second"; --entry NAME chooses' inspect two.spv
+refuses 'there is no entry point "main"; the module has "first", "second"; --entry NAME chooses' \
+    run two.spv --groups 1
+case_name="an entry point that was chosen"
+cli inspect two.spv --entry second --json
+ready
+expect_json '.entry == "second" and .entry_points == ["first", "second"] and .local_size == [2, 1, 1]'
+cli run two.spv --entry first --groups 1
+expect_status 0
+
+# -- what is no kernel -----------------------------------------------------------------------------
+head -c 1000 "$SHADERS/matmul.spv" > cut.spv
+head -c 1001 "$SHADERS/matmul.spv" > odd.spv
+{ head -c 20 "$SHADERS/square.spv"; head -c 2000 /dev/urandom; } > body.spv
+: > none.spv
+for file in cut odd body none; do
+    refuses "$file.spv" inspect $file.spv
+done
+refuses "specialization constant 0 has 4 bytes in the module; 8 were given" \
+    inspect "$SHADERS/matmul.spv" --spec 0=u64:8
+refuses "-D and -I are for GLSL" inspect "$SHADERS/matmul.spv" -D A
+
+finish
