@@ -343,10 +343,10 @@ static void deaths_have_a_cause(void) {
     static const struct {
         const char *fault, *message;
     } deaths[] = {
-        {"1:compile:1=segv", "test.comp: the compiler crashed (SIGSEGV)"},
-        {"1:compiled:1=kill", "test.comp: the compiler crashed (SIGKILL)"},
-        {"1:compile:1=exit7", "exit"},
-        {"1:compile:1=hang", "test.comp: the compiler did not end within 0.500 s"},
+        {"*:compile:1=segv", "test.comp: the compiler crashed (SIGSEGV)"},
+        {"*:compiled:1=kill", "test.comp: the compiler crashed (SIGKILL)"},
+        {"*:compile:1=exit7", "exit"},
+        {"*:compile:1=hang", "test.comp: the compiler did not end within 0.500 s"},
     };
     for (size_t i = 0; i < BHT_COUNT(deaths); i++) {
         bh_context *context = fx_context(deaths[i].fault);
@@ -355,8 +355,6 @@ static void deaths_have_a_cause(void) {
         bh_detail detail;
         refused(context, &source, BH_COMPILE_FAILED, &detail);
         BHT_STR_HAS(detail.message, deaths[i].message);
-        source.deadline_ns = FX_SECONDS;
-        bh_kernel_release(make(context, &source)); /* by a worker of its own */
         bh_context_destroy(context);
     }
 }
