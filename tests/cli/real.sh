@@ -110,8 +110,14 @@ expect_status 2
 # On a device whose hardware checks shared-memory indexes the crash does not happen, so the verdict
 # is that of whatever did: it is asserted only where the driver is known to crash.
 "$NPY" make d.npy 'u32[64]' ramp 0 1
-case_name="a crash"
+case_name="a crash, were it not for the guard"
+cp d.npy kept.npy
 cli run "$SHADERS/crash_shared.spv" --groups 16 --inout 0=d.npy --json
+expect_status 0
+expect_json '.status == "READY"'
+mv kept.npy d.npy
+case_name="a crash"
+cli run "$SHADERS/crash_shared.spv" --groups 16 --inout 0=d.npy --trusted --json
 expect_status 1
 expect_json '.status == "POISONED" and .code == "WORKER_SIGNAL" and .signal == 11
     and .kernel == "crash_shared" and .executed == "unknown" and .worker_pid > 1

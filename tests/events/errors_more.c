@@ -45,7 +45,7 @@ static void case_11_a_crash_in_the_middle(void) {
     struct stage s;
     stage_open_with(&s, NULL, FX_SECONDS);
     const uint32_t *w = fx_pointer(s.w);
-    bh_kernel *crash = fx_kernel(s.context, "crash_shared");
+    bh_kernel *crash = fx_kernel_trusted(s.context, "crash_shared");
     const bh_binding data = {
         .binding = 0, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
     const bh_command commands[] = {

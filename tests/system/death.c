@@ -76,7 +76,7 @@ static void sigkill(void) {
 static void a_kernel_that_crashes_the_driver(void) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "crash", FX_SECONDS);
-    bh_kernel *crash = fx_kernel(context, "crash_shared");
+    bh_kernel *crash = fx_kernel_trusted(context, "crash_shared");
     bh_buffer *data = fx_words(context, 64, 1);
     bh_event *event = fx_run(stream, crash, data);
     fx_expect(event, BH_WORKER_SIGNAL);
