@@ -167,7 +167,7 @@ int bhi_inspect_main(const struct bhi_args *args) {
     bhi_kernel_file_name(args->operands[0], name);
     if (exit_status == BHI_EXIT_READY)
         inspect->context =
-            bhi_session_open(command, bhi_args_has(args, BHI_INSPECT_VERBOSE), &exit_status);
+            bhi_session_open(command, bhi_args_has(args, BHI_INSPECT_VERBOSE), NULL, &exit_status);
     if (inspect->context && (exit_status = make_kernel(inspect, name)) == BHI_EXIT_READY &&
         (exit_status = ask_all(inspect)) == BHI_EXIT_READY)
         print(inspect, name, bhi_args_has(args, BHI_INSPECT_JSON));
