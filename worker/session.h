@@ -23,7 +23,7 @@ struct bhi_session_config {
     PFN_vkGetInstanceProcAddr get_instance_proc_addr;
     uint32_t device_index;
     struct bhi_watchdog *watchdog; /* NULL: nothing that runs can be told to end */
-    enum bhi_worker_kind kind; /* without a device: loader.h, compiler.h */
+    enum bhi_worker_kind kind;     /* without a device: loader.h, compiler.h */
 };
 
 struct bhi_session;

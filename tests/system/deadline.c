@@ -4,6 +4,8 @@
 #include "fixture.h"
 
 #define LIMIT_NS (150 * FX_MS)
+/* A busy machine takes its time to end what has tens of thousands of workgroups: the grace time is
+ * long where a worker is to survive. */
 
 struct stage {
     bh_context *context;
@@ -72,7 +74,7 @@ static bh_verdict expect_ended(struct stage *s, bh_event *event, bh_status statu
  */
 
 static void a_deadline_leaves_the_worker_alive(void) {
-    struct stage s = open_stage(NULL, LIMIT_NS, 0, 0);
+    struct stage s = open_stage(NULL, LIMIT_NS, 0, FX_SECONDS);
     for (int i = 0; i < 3; i++) {
         (void)fx_pointer(s.data); /* clean again */
         bh_event *event = run(&s, fx_kernel(s.context, "hang"));
@@ -87,7 +89,7 @@ static void a_deadline_leaves_the_worker_alive(void) {
 }
 
 static void a_cancel_leaves_the_worker_alive(void) {
-    struct stage s = open_stage(NULL, BH_FOREVER, 0, 0);
+    struct stage s = open_stage(NULL, BH_FOREVER, 0, FX_SECONDS);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
     bh_event *event = fx_gate(s.stream, gate, s.data);
     fx_await_gate(s.data);
@@ -104,7 +106,7 @@ static void a_cancel_leaves_the_worker_alive(void) {
 
 /* It shares a queue submission with one before it and one behind it, both READY (E4, E13). */
 static void its_neighbours_are_ready(void) {
-    struct stage s = open_stage(NULL, BH_FOREVER, 0, 0);
+    struct stage s = open_stage(NULL, BH_FOREVER, 0, FX_SECONDS);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate"),
               *square = fx_kernel(s.context, "square");
     bh_buffer *x = fx_words(s.context, 64, 0x40000000), *y = fx_words(s.context, 64, 0);
@@ -146,7 +148,7 @@ static void its_neighbours_are_ready(void) {
 
 /* Its worker goes on to what is next in the lane; that is poisoned all the same (B5). */
 static void what_depends_on_it_is_poisoned(void) {
-    struct stage s = open_stage(NULL, LIMIT_NS, 0, 0);
+    struct stage s = open_stage(NULL, LIMIT_NS, 0, FX_SECONDS);
     bh_event *event = run(&s, fx_kernel(s.context, "hang"));
     bh_event *dependent = run(&s, fx_kernel_guarded(s.context, "gate"));
     fx_expect(dependent, BH_DEADLINE);
@@ -222,7 +224,7 @@ static void an_answer_without_a_question_is_a_lie(void) {
 
 /* Much longer than the deadline of what runs: an honest kernel that takes the compiler a while. */
 static void a_slow_compiler_is_no_hang(void) {
-    struct stage s = open_stage("1:compile:1=nap", LIMIT_NS, 0, 0);
+    struct stage s = open_stage("1:compile:1=nap", LIMIT_NS, 0, FX_SECONDS);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
     bh_event *event = run_open(&s, gate);
     fx_expect(event, BH_OK);
@@ -234,7 +236,7 @@ static void a_slow_compiler_is_no_hang(void) {
 
 /* And what does not end after it has been compiled gets no more than its own deadline. */
 static void a_hang_after_a_slow_compiler_is_one(void) {
-    struct stage s = open_stage("1:compile:1=nap", LIMIT_NS, 0, 0);
+    struct stage s = open_stage("1:compile:1=nap", LIMIT_NS, 0, FX_SECONDS);
     bh_event *event = run(&s, fx_kernel(s.context, "hang"));
     (void)expect_ended(&s, event, BH_DEADLINE, false);
     close_stage(&s);
@@ -313,7 +315,7 @@ static void cancelled_while_it_is_compiled(void) {
 /* Priming: the driver compiles, and nothing runs. An endless kernel is ready to be run, and a cold
  * one that counts has counted once. */
 static void priming_runs_nothing(void) {
-    struct stage s = open_stage(NULL, LIMIT_NS, 0, 0);
+    struct stage s = open_stage(NULL, LIMIT_NS, 0, FX_SECONDS);
     bh_kernel *hang = fx_kernel(s.context, "hang"), *mix = fx_kernel(s.context, "mix");
     bh_event *event = NULL;
     BHT_EQ(bh_kernel_prepare(hang, s.stream, &event, NULL), BH_OK);

@@ -39,7 +39,12 @@ static bh_event *launch(struct stage *s, bool gate, uint32_t groups, uint64_t de
 static struct stage set_up_kernels(uint64_t first_deadline_ns, uint64_t second_deadline_ns,
                                    bool trusted) {
     struct stage s = {.context = fx_context(NULL)};
-    s.stream = fx_stream(s.context, "merged", BH_FOREVER);
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.name = "merged";
+    options.deadline_ns = BH_FOREVER;
+    options.grace_ns = FX_SECONDS; /* what is told to end, ends: on a busy machine, too */
+    BHT_EQ(bh_stream_create(s.context, &options, &s.stream, NULL), BH_OK);
     s.gate = (trusted ? fx_kernel_trusted : fx_kernel_guarded)(s.context, "gate");
     s.square = fx_kernel(s.context, "square");
     s.x = fx_words(s.context, 64, 0);
