@@ -470,7 +470,8 @@ typedef struct bh_kernel_options {
     const bh_specialization *specializations;
     uint32_t specialization_count; /* at most 256, ids distinct */
     bool trusted; /* the driver gets the module as it is, once it is valid: no guard (K4). Default
-                     false. Part of the identity */
+                     false. What it does not end by itself, the death of its worker ends
+                     (docs/deadlines.md). Part of the identity */
 } bh_kernel_options;
 
 BH_API void bh_kernel_options_init(bh_kernel_options *options);

@@ -68,6 +68,18 @@ static const struct small SMALL[] = {
      "buffers 1\nlane 2\nbatch 2\nstream plain deadline 10 budget 9 window 50\n"
      "submission 0 stream 0 overwrites 0\nsubmission 1 stream 0 updates 0\n",
      {{OP_CANCEL, 1, 0}, {OP_HANG, 1, 0}, {OP_LOOK, 1, 0}}},
+    {"two merged, guarded, a hang that is told to end, the clock and looks",
+     "buffers 1\nlane 2\nbatch 2\n"
+     "stream plain deadline 10 budget 9 window 50 compile 20 grace 5\n"
+     "submission 0 stream 0 deadline 10 guarded 1 overwrites 0\n"
+     "submission 1 stream 0 deadline 10 guarded 1 updates 0\n",
+     {{OP_HANG, 1, 0}, {OP_TIME, 2, 10}, {OP_LOOK, 2, 0}}},
+    {"one has to be compiled, a hang, a death, the clock and looks",
+     "buffers 1\nlane 2\nbatch 2\n"
+     "stream plain deadline 10 budget 9 window 50 compile 20 grace 5\n"
+     "submission 0 stream 0 deadline 5 cold 1 guarded 1 overwrites 0\n"
+     "submission 1 stream 0 updates 0\n",
+     {{OP_HANG, 1, 0}, {OP_DIE, 1, 1}, {OP_TIME, 2, 11}, {OP_LOOK, 2, 0}}},
     {"two lost with their zygote, a third needs both",
      "buffers 1\nlane 2\nbatch 2\n"
      "stream plain deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"

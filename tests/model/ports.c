@@ -133,36 +133,76 @@ static bool its_turn(const struct worker *worker, uint64_t seq) {
     return true;
 }
 
-static void check_deadline(struct world *world, const struct worker *worker) {
-    uint64_t event = worker->crew.kill_event;
-    if (!event) {
-        const struct record *next = &worker->records[worker->completed + 1];
-        if (worker->completed == worker->published || !next->certain ||
-            world->now_ns - next->published_ns < SKIP_MS * MS)
-            world_fail(world, "E16", "worker %d is killed, but does take what was withdrawn",
-                       worker->crew.pid);
-        return;
-    }
-    int work = world->work_of_id[event];
+/* All that is in the lane is withdrawn, and it does not take it. */
+static void check_idle(struct world *world, const struct worker *worker) {
+    const struct record *next = &worker->records[worker->completed + 1];
+    if (worker->completed == worker->published || !next->certain ||
+        world->now_ns - next->published_ns < SKIP_MS * MS)
+        world_fail(world, "E16", "worker %d is killed, but does take what was withdrawn",
+                   worker->crew.pid);
+}
+
+/* Number |seq| is to be ended: is it its turn, and is |limit_ms| over? */
+static void check_late(struct world *world, const struct worker *worker, int work,
+                       uint32_t limit_ms) {
     const struct life *life = &world->lives[work];
     uint64_t turn = life->published_ns;
-    if (life->worker != worker) {
-        world_fail(world, "E16", "worker %d is killed for #%d, which it does not have",
-                   worker->crew.pid, work);
-        return;
-    }
-    if (!its_turn(worker, life->seq)) {
-        world_fail(world, "E16", "worker %d is killed for #%d, whose turn has not come",
-                   worker->crew.pid, work);
+    if (life->worker != worker || !its_turn(worker, life->seq)) {
+        world_fail(world, "E16", "worker %d is to end #%d, which %s", worker->crew.pid, work,
+                   life->worker != worker ? "it does not have" : "has not had its turn");
         return;
     }
     for (uint64_t before = 1; before < life->seq; before++)
         if (worker->records[before].computed_ns > turn)
             turn = worker->records[before].computed_ns;
-    uint32_t limit_ms = world->program->works[work].deadline_ms;
+    if (worker->records[life->seq].compiled_ns > turn)
+        turn = worker->records[life->seq].compiled_ns;
     if (limit_ms == NO_DEADLINE || world->now_ns - turn < limit_ms * MS)
-        world_fail(world, "E16", "worker %d is killed for the deadline of #%d, which is not over",
+        world_fail(world, "E16", "worker %d is to end #%d, whose deadline is not over",
                    worker->crew.pid, work);
+}
+
+static void check_cancelled(struct world *world, const struct worker *worker, int work) {
+    if (!world->oracle.works[work].asked || world->lives[work].worker != worker ||
+        !its_turn(worker, world->lives[work].seq))
+        world_fail(world, "E16", "worker %d is to cancel #%d", worker->crew.pid, work);
+}
+
+static bool is_compiling(const struct worker *worker, uint64_t seq) {
+    return worker->compiles == seq && worker->runs < seq;
+}
+
+static void abort_running(struct bhi_crew *crew, uint64_t seq) {
+    struct world *world = world_of(crew->core);
+    struct worker *worker = worker_of(crew);
+    int work = worker->records[seq].work;
+    const struct work *of = &world->program->works[work];
+    if (!of->guarded || !crew->aborts || is_compiling(worker, seq) || worker->records[seq].told ||
+        seq > worker->started || seq <= crew->harvested)
+        world_fail(world, "E16", "worker %d is told to end #%d, and cannot", crew->pid, work);
+    else if (world->oracle.works[work].asked)
+        check_cancelled(world, worker, work);
+    else
+        check_late(world, worker, work, of->deadline_ms);
+    tally(TALLY_TOLD);
+    worker_told(world, worker, seq);
+}
+
+/* Where it can be told it is told first, and has its time to answer. */
+static void check_told(struct world *world, const struct worker *worker, int work) {
+    uint64_t seq = world->lives[work].seq;
+    const struct record *record = &worker->records[seq];
+    uint64_t grace_ns = world->program->streams[worker->stream].grace_ms * MS;
+    bool tellable = world->program->works[work].guarded && worker->crew.aborts && grace_ns &&
+                    !is_compiling(worker, seq) && seq <= worker_started(worker);
+    if (record->told && world->now_ns - record->told_ns < grace_ns)
+        world_fail(world, "E16", "worker %d is killed, and has time to end #%d", worker->crew.pid,
+                   work);
+    if (!record->told && tellable)
+        world_fail(world, "E16", "worker %d is killed, and could have ended #%d", worker->crew.pid,
+                   work);
+    if (record->told)
+        tally(TALLY_KILLED_DEAF);
 }
 
 static void kill_worker(struct bhi_crew *crew) {
@@ -173,19 +213,30 @@ static void kill_worker(struct bhi_crew *crew) {
     worker->kill_asked = true;
     worker->kill_ns = world->now_ns;
     world_trace(world, "  worker %d is killed: %s", crew->pid, crew->kill_text);
+    const int work = crew->kill_event ? world->work_of_id[crew->kill_event] : NOBODY;
     switch (crew->kill) {
     case BHI_KILL_DEADLINE:
         tally(TALLY_KILLED_DEADLINE);
-        check_deadline(world, worker);
+        if (!crew->kill_event) {
+            check_idle(world, worker);
+            break;
+        }
+        /* What it was told for was over then; it may have come to compile since. */
+        if (!worker->records[world->lives[work].seq].told)
+            check_late(world, worker, work, world->program->works[work].deadline_ms);
+        check_told(world, worker, work);
         break;
-    case BHI_KILL_CANCEL: {
+    case BHI_KILL_COMPILE:
+        tally(TALLY_KILLED_COMPILE);
+        check_late(world, worker, work, world->program->streams[worker->stream].compile_ms);
+        if (!is_compiling(worker, world->lives[work].seq))
+            world_fail(world, "E16", "worker %d is killed, and does not compile", crew->pid);
+        break;
+    case BHI_KILL_CANCEL:
         tally(TALLY_KILLED_CANCEL);
-        int work = world->work_of_id[crew->kill_event];
-        if (!world->oracle.works[work].asked || world->lives[work].worker != worker ||
-            !its_turn(worker, world->lives[work].seq))
-            world_fail(world, "E16", "worker %d is killed to cancel #%d", crew->pid, work);
+        check_cancelled(world, worker, work);
+        check_told(world, worker, work);
         break;
-    }
     case BHI_KILL_PROTOCOL:
         tally(TALLY_KILLED_LIE);
         if (!worker->lied)
@@ -326,6 +377,7 @@ const struct bhi_ports world_ports = {
     .publish = publish,
     .withdraw = withdraw,
     .withdrawn = withdrawn,
+    .abort = abort_running,
     .kill = kill_worker,
     .notify = notify,
     .arm = arm,

@@ -87,6 +87,9 @@ static void draw_work(struct draw *draw, const struct mood *mood, const struct p
         .compiles = chance(draw, 5),
         .abandoned = chance(draw, 2),
     };
+    const uint64_t kind = model_mix(program->seed * WORKS + number);
+    work->cold = kind % 6 == 0;
+    work->guarded = kind / 6 % 4 != 0;
     for (uint32_t i = 0; i < USES - 1 && !work->compiles; i++)
         if (chance(draw, mood->percent_uses)) {
             work->uses[work->use_count].buffer = (uint8_t)below(draw, program->buffer_count);
@@ -139,6 +142,10 @@ void program_generate(struct program *program, uint64_t seed) {
         program->streams[s].deadline_ms = 5 + below(&draw, 20);
         program->streams[s].budget = (uint8_t)(1 + below(&draw, chance(&draw, 30) ? 3 : 16));
         program->streams[s].window_ms = chance(&draw, 50) ? 60000 : 50;
+        static const uint32_t COMPILE[] = {4, 12, 40, NO_DEADLINE}, GRACE[] = {0, 2, 2, 8};
+        const uint64_t patience = model_mix(seed ^ (s + 1));
+        program->streams[s].compile_ms = COMPILE[patience % 4];
+        program->streams[s].grace_ms = GRACE[patience / 4 % 4];
     }
     uint32_t works = 1 + below(&draw, chance(&draw, 15) ? WORKS : 12);
     bool closes = chance(&draw, 15);
@@ -176,9 +183,10 @@ void program_print(const struct program *program, FILE *file) {
             (unsigned long long)program->seed, program->buffer_count, program->lane,
             program->batch);
     for (uint32_t s = 0; s < program->stream_count; s++)
-        fprintf(file, "stream %s deadline %u budget %u window %u\n",
+        fprintf(file, "stream %s deadline %u budget %u window %u compile %u grace %u\n",
                 program->streams[s].strict ? "strict" : "plain", program->streams[s].deadline_ms,
-                program->streams[s].budget, program->streams[s].window_ms);
+                program->streams[s].budget, program->streams[s].window_ms,
+                program->streams[s].compile_ms, program->streams[s].grace_ms);
     for (uint32_t i = 0; i < program->work_count; i++) {
         const struct work *work = &program->works[i];
         fprintf(file, "submission %u stream %u deadline %u", i, work->stream, work->deadline_ms);
@@ -186,7 +194,8 @@ void program_print(const struct program *program, FILE *file) {
             fprintf(file, " %s %u", ACCESS_NAMES[work->uses[u].access], work->uses[u].buffer);
         for (uint32_t w = 0; w < work->wait_count; w++)
             fprintf(file, " waits %u", work->waits[w]);
-        fprintf(file, "%s%s\n", work->compiles ? " compiles 1" : "",
+        fprintf(file, "%s%s%s%s\n", work->compiles ? " compiles 1" : "",
+                work->cold ? " cold 1" : "", work->guarded ? " guarded 1" : "",
                 work->abandoned ? " abandoned 1" : "");
     }
     for (uint32_t i = 0; i < program->step_count; i++)
@@ -219,6 +228,10 @@ static bool parse_work(struct program *program, char *words) {
             work->deadline_ms = value;
         } else if (strcmp(word, "compiles") == 0) {
             work->compiles = value != 0; /* and uses nothing */
+        } else if (strcmp(word, "cold") == 0) {
+            work->cold = value != 0;
+        } else if (strcmp(word, "guarded") == 0) {
+            work->guarded = value != 0;
         } else if (strcmp(word, "abandoned") == 0) {
             work->abandoned = value != 0;
         } else {
@@ -242,10 +255,14 @@ static bool parse_line(struct program *program, char *line) {
         return parse_work(program, rest);
     if (strcmp(word, "stream") == 0) {
         uint32_t s = program->stream_count;
+        unsigned compile = NO_DEADLINE, grace = 0; /* may be left out */
         if (s == STREAMS ||
-            sscanf(rest, " %23s deadline %u budget %u window %u", kind, &a, &b, &c) != 4 || b < 1 ||
-            b > 255)
+            sscanf(rest, " %23s deadline %u budget %u window %u compile %u grace %u", kind, &a, &b,
+                   &c, &compile, &grace) < 4 ||
+            b < 1 || b > 255)
             return false;
+        program->streams[s].compile_ms = compile;
+        program->streams[s].grace_ms = grace;
         program->streams[s].strict = strcmp(kind, "strict") == 0;
         program->streams[s].deadline_ms = a;
         program->streams[s].budget = (uint8_t)b;

@@ -28,6 +28,8 @@ struct work {
     uint8_t waits[WAITS];
     uint32_t deadline_ms;
     bool compiles;  /* runs no kernel */
+    bool cold;      /* has to be compiled first */
+    bool guarded;   /* looks at the abort word */
     bool abandoned; /* refused after it had been built */
 };
 
@@ -77,6 +79,7 @@ struct program {
         uint32_t deadline_ms;
         uint8_t budget;
         uint32_t window_ms;
+        uint32_t compile_ms, grace_ms;
     } streams[STREAMS];
     uint32_t work_count, step_count;
     struct work works[WORKS];

@@ -19,11 +19,24 @@ static bool take_result(struct world *world, struct worker *worker) {
         outcome.started_ns = 0;
     if (record->work % 3 == 0 && worker->published == worker->crew.harvested + 1)
         outcome.ended_ns = 0;
-    bool skipped = outcome.status == BH_CANCELLED;
-    bool lie = skipped && !record->withdrawn;
+    bool skipped = outcome.status == BH_CANCELLED, aborted = outcome.status == BH_DEADLINE;
+    bool lie = (skipped && !record->withdrawn) || (aborted && !record->told);
     if (skipped && !lie && !opinion->asked && !opinion->doomed)
         world_fail(world, "E5", "#%d was withdrawn for no reason", record->work);
-    if (!lie) {
+    if (aborted && !lie) {
+        struct due due = {.status = record->told_late ? BH_DEADLINE : BH_CANCELLED,
+                          .executed = BH_EXECUTED_UNKNOWN,
+                          .origin = NOBODY,
+                          .anyhow = true,
+                          .cause = NO_CAUSE};
+        due.cause.worker_pid = worker->crew.pid;
+        if (record->told_late)
+            due.cause.limit = world->program->works[record->work].deadline_ms * MS;
+        oracle_expect(world, record->work, &due);
+        world->lives[record->work].recorded_ok = false;
+        worker->productive = true;
+        tally(TALLY_ABORTED);
+    } else if (!lie) {
         oracle_expect(world, record->work,
                       &(struct due){.status = outcome.status,
                                     .executed = outcome.executed,
@@ -94,18 +107,43 @@ bool supervise_harvest(struct world *world, struct worker *worker) {
 /* -- deadlines -----------------------------------------------------------------------------------
  */
 
+/* It was told to end it, and has had its time. */
+static void check_unheard(struct world *world, const struct worker *worker) {
+    for (uint64_t seq = worker->crew.harvested + 1; seq <= worker->published; seq++) {
+        const struct record *record = &worker->records[seq];
+        uint64_t grace_ns = world->program->streams[worker->stream].grace_ms * MS;
+        bool runs = worker->current == seq || worker_turn(worker) == seq;
+        if (record->told && runs && world->now_ns - record->told_ns >= grace_ns &&
+            !world->lives[record->work].ended)
+            world_fail(world, "E9", "#%d was told to end, and nothing comes of it", record->work);
+    }
+}
+
 /* What runs has been over its deadline at this look, and was at an earlier one seen to run. */
 static void check_overdue(struct world *world, const struct worker *worker) {
     if (worker->crew.kill != BHI_KILL_NONE || !worker->current || worker->phase == PHASE_BEFORE ||
         worker->current <= worker->crew.harvested)
         return;
     const struct record *record = &worker->records[worker->current];
-    uint32_t limit_ms = world->program->works[record->work].deadline_ms;
+    const struct work *work = &world->program->works[record->work];
+    if (record->told) {
+        check_unheard(world, worker);
+        return;
+    }
+    uint32_t limit_ms = work->deadline_ms;
     bool first = worker->current == worker->crew.harvested + 1;
     uint64_t since_ns = first ? worker->begun_ns : worker->seen_ns;
     /* Without markers nobody can know which of those that it has taken runs. */
     if (!first && (!worker->merged || worker->seen_of != worker->current))
         return;
+    if (worker->phase == PHASE_COMPILING || (work->cold && work->compiles)) {
+        limit_ms = world->program->streams[worker->stream].compile_ms;
+        since_ns = worker->compiling_ns;
+    } else if (work->cold) {
+        if (worker->ran_of != worker->current)
+            return;
+        since_ns = worker->ran_ns;
+    }
     if (worker->skipped_ns > since_ns)
         since_ns = worker->skipped_ns;
     if (limit_ms != NO_DEADLINE && world->now_ns - since_ns >= limit_ms * MS)
@@ -124,6 +162,11 @@ bool supervise_look(struct world *world) {
         uint64_t when = bhi_crew_deadline(&worker->crew, world->now_ns, &sight);
         world_ports.arm(&world->core, when);
         check_overdue(world, worker);
+        if (worker->current && worker->phase > PHASE_COMPILING &&
+            worker->compiles == worker->current && worker->ran_of != worker->current) {
+            worker->ran_of = worker->current;
+            worker->ran_ns = world->now_ns;
+        }
         if (worker->merged && worker->current && worker->seen_of != worker->current &&
             worker->phase != PHASE_BEFORE) {
             worker->seen_of = worker->current;
@@ -166,7 +209,8 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
     /* A liar may have run whatever was in its lane. */
     if (worker->caught)
         started = worker->published;
-    else if (crew->kill == BHI_KILL_DEADLINE || crew->kill == BHI_KILL_CANCEL)
+    else if (crew->kill == BHI_KILL_DEADLINE || crew->kill == BHI_KILL_CANCEL ||
+             crew->kill == BHI_KILL_COMPILE)
         started = started < culprit ? culprit : started;
     bh_status status = worker->death.status;
     for (uint64_t seq = crew->harvested + 1; seq <= worker->published; seq++) {
@@ -182,8 +226,17 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
             due.cause.worker_pid = crew->pid;
             if (seq == culprit && status == BH_DEADLINE)
                 due.cause.limit = world->program->works[work].deadline_ms * MS;
-            due.executed =
-                world->program->works[work].compiles ? BH_EXECUTED_NO : BH_EXECUTED_UNKNOWN;
+            bool compiling = !worker->caught && worker->compiles == seq && worker->runs < seq;
+            due.executed = world->program->works[work].compiles || compiling ? BH_EXECUTED_NO
+                                                                             : BH_EXECUTED_UNKNOWN;
+            if (seq == culprit && status == BH_COMPILE_FAILED)
+                due.cause.limit = world->program->streams[worker->stream].compile_ms * MS;
+            if (seq == culprit && compiling &&
+                (status == BH_WORKER_EXIT ||
+                 (status == BH_WORKER_SIGNAL && worker->death.signal != 9))) {
+                due.status = BH_COMPILE_FAILED;
+                tally(TALLY_DIED_COMPILING);
+            }
             bool wanted = status == BH_CANCELLED && opinion->asked;
             if (seq != culprit && !wanted && status != BH_CONTEXT_CLOSED &&
                 status != BH_ZYGOTE_LOST) {
@@ -208,6 +261,7 @@ static void cause_of_death(struct world *world, struct worker *worker, char text
     bool killed = death->signal == 9 || worker->zygote_lost;
     death->status = worker->caught                                     ? BH_PROTOCOL
                     : worker->crew.kill == BHI_KILL_DEADLINE && killed ? BH_DEADLINE
+                    : worker->crew.kill == BHI_KILL_COMPILE && killed  ? BH_COMPILE_FAILED
                     : worker->crew.kill == BHI_KILL_CANCEL && killed   ? BH_CANCELLED
                     : world->closed                                    ? BH_CONTEXT_CLOSED
                     : worker->zygote_lost                              ? BH_ZYGOTE_LOST
@@ -404,6 +458,9 @@ bool supervise_staff(struct world *world, uint32_t index, uint32_t arg) {
         abort();
     bhi_crew_init(&worker->crew, &world->core);
     worker->crew.pid = (int32_t)(100 + ++world->pids);
+    const uint64_t kind = model_mix(world->program->seed ^ (uint64_t)worker->crew.pid);
+    worker->crew.aborts = kind % 4 != 0;
+    worker->deaf = kind / 4 % 4 == 0;
     worker->stream = (int)index;
     worker->next = world->workers;
     world->workers = world->serving[index] = worker;

@@ -30,6 +30,12 @@
     X(KILLED_DEADLINE, "worker killed for a deadline")                                             \
     X(KILLED_CANCEL, "worker killed for a cancel")                                                 \
     X(KILLED_LIE, "worker killed for a lie")                                                       \
+    X(TOLD, "worker told to end what it runs")                                                     \
+    X(ABORTED, "ended by a worker that goes on")                                                   \
+    X(KILLED_DEAF, "worker killed that did not end it in time")                                    \
+    X(KILLED_COMPILE, "worker killed for what it compiles")                                        \
+    X(DIED_COMPILING, "worker died while it compiled")                                             \
+    X(LIED_DEADLINE, "said that it was told, and was not")                                         \
     X(OUTLIVED_KILL, "killed for one that ended before the signal")                                \
     X(ZYGOTE_LOST, "worker lost with its zygote")                                                  \
     X(UNAVAILABLE, "stream became UNAVAILABLE")                                                    \

@@ -75,8 +75,21 @@ static void computed(struct world *world, struct worker *worker) {
         worker->marker_started = worker->marker_completed = (uint32_t)worker->batch_last;
 }
 
+/* It was told to end it, and what has been written stays as it is. */
+static void end_early(struct world *world, struct record *record) {
+    record->result = (struct bhi_outcome)BHI_OUTCOME_INIT;
+    record->result.status = BH_DEADLINE;
+    record->result.started_ns = record->result.ended_ns = world->now_ns;
+}
+
 static void complete(struct world *world, struct worker *worker) {
     struct record *record = &worker->records[worker->current];
+    if (record->told && !worker->deaf) {
+        world_trace(world, "  worker %d has ended #%d", worker->crew.pid, record->work);
+        end_early(world, record);
+        computed(world, worker);
+        return;
+    }
     const struct work *work = work_at(world, worker, worker->current);
     struct life *life = &world->lives[record->work];
     const struct opinion *opinion = &world->oracle.works[record->work];
@@ -122,6 +135,10 @@ static bool take(struct world *world, struct worker *worker, uint32_t arg) {
         return false;
     uint64_t count = 1 + arg % world->program->batch;
     count = count < there ? count : there;
+    /* What has to be compiled is taken alone. */
+    for (uint64_t i = 1; i <= count; i++)
+        if (work_at(world, worker, worker->taken + i)->cold)
+            count = i == 1 ? 1 : i - 1;
     /* It says what it is about to start, and only then looks what was withdrawn. */
     worker->started = worker->taken + count;
     for (uint64_t seq = worker->taken + 1; seq <= worker->started; seq++)
@@ -138,13 +155,30 @@ static bool take(struct world *world, struct worker *worker, uint32_t arg) {
     return true;
 }
 
+static void compile(struct world *world, struct worker *worker) {
+    worker->phase = PHASE_COMPILING;
+    worker->compiles = worker->current;
+    worker->compiling_ns = world->now_ns;
+    world_trace(world, "  worker %d compiles #%d", worker->crew.pid,
+                worker->records[worker->current].work);
+}
+
 static void go(struct world *world, struct worker *worker) {
     switch (worker->phase) {
     case PHASE_BEFORE:
         if (!worker->merged && worker->records[worker->current].withdrawn)
             skip(world, worker);
+        else if (work_at(world, worker, worker->current)->cold)
+            compile(world, worker);
         else
             begin(world, worker);
+        break;
+    case PHASE_COMPILING:
+        if (!work_at(world, worker, worker->current)->compiles) {
+            worker->runs = worker->current;
+            worker->records[worker->current].compiled_ns = world->now_ns;
+        }
+        begin(world, worker);
         break;
     case PHASE_BEGUN:
         worker->phase = PHASE_HALF;
@@ -196,7 +230,7 @@ bool worker_fail(struct world *world, struct worker *worker, uint32_t arg) {
         return false;
     static const bh_status REFUSED[] = {BH_COMPILE_FAILED, BH_BINDING_MISMATCH};
     static const bh_status FAILED[] = {BH_VULKAN, BH_OUT_OF_DEVICE_MEMORY};
-    bool begun = worker->phase != PHASE_BEFORE;
+    bool begun = worker->phase > PHASE_COMPILING;
     if (worker->merged)
         mark(worker);
     if (begun)
@@ -234,6 +268,12 @@ bool worker_lie(struct world *world, struct worker *worker, uint32_t arg) {
         !worker->records[worker->current].withdrawn) {
         world_trace(world, "  worker %d lies: it says that it had to skip", worker->crew.pid);
         skip(world, worker);
+    } else if (arg / 2 % 2 && worker->current && worker->phase == PHASE_BEFORE &&
+               !worker->records[worker->current].withdrawn) {
+        world_trace(world, "  worker %d lies: it says that it was told", worker->crew.pid);
+        tally(TALLY_LIED_DEADLINE);
+        end_early(world, &worker->records[worker->current]);
+        computed(world, worker);
     } else {
         world_trace(world, "  worker %d lies: its progress is impossible", worker->crew.pid);
         worker->lie_pending = true;
@@ -257,6 +297,22 @@ bool worker_die(struct world *world, struct worker *worker, uint32_t arg) {
         worker->death.signal = SIGNALS[arg % 4 - 1];
     world_trace(world, "  worker %d dies: signal %d", worker->crew.pid, worker->death.signal);
     return true;
+}
+
+void worker_told(struct world *world, struct worker *worker, uint64_t seq) {
+    struct record *record = &worker->records[seq];
+    record->told = true;
+    record->told_ns = world->now_ns;
+    record->told_late = !world->oracle.works[record->work].asked;
+    world_trace(world, "  worker %d is told to end #%d", worker->crew.pid, record->work);
+    if (worker->deaf)
+        return;
+    if (worker->current == seq)
+        worker->hung = false;
+    /* It may find it done, but not recorded: nobody can know then. */
+    else if (seq <= worker->computed && seq > worker->completed && seq % 2 &&
+             record->result.status == BH_OK)
+        end_early(world, record);
 }
 
 /* The newest that may have been started, as the supervisor can know it (ipc/progress.c): what it

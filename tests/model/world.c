@@ -52,6 +52,9 @@ void world_init(struct world *world, const struct program *program, FILE *trace)
                         program->streams[s].window_ms * MS);
         snprintf(stream->core.name, sizeof stream->core.name, "s%d", s);
         stream->core.strict = program->streams[s].strict;
+        uint32_t compile_ms = program->streams[s].compile_ms;
+        stream->core.compile_deadline_ns = compile_ms == NO_DEADLINE ? BH_FOREVER : compile_ms * MS;
+        stream->core.grace_ns = program->streams[s].grace_ms * MS;
         world->streams[s] = stream;
     }
 }
@@ -182,6 +185,7 @@ static bool submit(struct world *world, int number) {
     life->core->deadline_ns =
         work->deadline_ms == NO_DEADLINE ? BH_FOREVER : work->deadline_ms * MS;
     life->core->runs_kernel = !work->compiles;
+    life->core->abortable = work->guarded;
     bh_event *waits[WAITS];
     uint32_t count = 0;
     for (int i = 0; i < work->wait_count; i++)
@@ -477,8 +481,11 @@ static bool wake_one(struct world *world) {
         int work = worker->records[seq].work;
         if (!seq && worker->crew.backlog)
             return false; /* what it does not skip stands in the way of others */
-        if (seq && (world->program->works[work].deadline_ms != NO_DEADLINE ||
-                    world->oracle.works[work].asked))
+        bool compiling = seq && worker->compiles == seq && worker->runs < seq;
+        uint32_t limit_ms = compiling ? world->program->streams[worker->stream].compile_ms
+                            : seq     ? world->program->works[work].deadline_ms
+                                      : NO_DEADLINE;
+        if (seq && (limit_ms != NO_DEADLINE || world->oracle.works[work].asked))
             return false;
         world_trace(world, "  worker %d goes on", worker->crew.pid);
         worker->hung = worker->stopped = false;

@@ -20,12 +20,15 @@ struct record {
     bool withdrawn; /* the lane says: skip it */
     bool certain;   /* it had not come to it when it was told */
     bool skipped;
-    bool cleared; /* the lane no longer says so */
-    uint64_t published_ns, computed_ns;
+    bool cleared;   /* the lane no longer says so */
+    bool told;      /* the supervisor has had it told to end, */
+    bool told_late; /* for its deadline, not for a cancel */
+    uint64_t told_ns;
+    uint64_t published_ns, compiled_ns, computed_ns;
     struct bhi_outcome result; /* once computed */
 };
 
-enum phase { PHASE_BEFORE, PHASE_BEGUN, PHASE_HALF };
+enum phase { PHASE_BEFORE, PHASE_COMPILING, PHASE_BEGUN, PHASE_HALF };
 
 /*   started: it has said that it may start all up to that one, and taken them, or only the first;
  *   batch: taken from the lane together, first to last; running: current; computed: before current;
@@ -38,6 +41,7 @@ struct worker {
     bool lie_pending; /* to be found at the next harvest */
     bool caught;      /* it was found; nothing of it counts any more */
     bool kill_asked;
+    bool deaf; /* ends nothing, although it said that it can */
     bool notify;
     uint64_t published, started, taken, completed, computed;
     uint64_t current; /* 0: idle */
@@ -49,6 +53,8 @@ struct worker {
     uint64_t begun_ns;
     uint32_t marker_started, marker_completed;
     uint64_t compiles, runs;   /* the newest that had to be compiled, and has been */
+    uint64_t compiling_ns;     /* since when */
+    uint64_t ran_of, ran_ns;   /* the compiled one that a look found running, and when */
     uint64_t seen_of, seen_ns; /* the merged one that a look found running, and when */
     uint64_t kill_ns, skipped_ns, ready_ns;
     struct bhi_outcome death;
@@ -131,6 +137,8 @@ bool worker_fail(struct world *world, struct worker *worker, uint32_t arg);
 bool worker_hang(struct world *world, struct worker *worker);
 bool worker_lie(struct world *world, struct worker *worker, uint32_t arg);
 bool worker_die(struct world *world, struct worker *worker, uint32_t arg);
+/* The supervisor has it told to end |seq|. */
+void worker_told(struct world *world, struct worker *worker, uint64_t seq);
 uint64_t worker_started(const struct worker *worker);
 /* Where it is, as far as the supervisor can see. */
 struct bhi_sight worker_sight(const struct worker *worker);
