@@ -64,6 +64,13 @@ void bhi_guard_add_to_interface(struct bhi_guard *g, uint32_t variable) {
     }
 }
 
+/* How a load says that it has to see what the host writes while the kernel runs. Volatile, not
+ * atomic: Mesa 25 merges a relaxed atomic load with that of the entry check. And coherent: on
+ * NVIDIA a load that is only volatile goes on being served from a processor's own cache. */
+static bool vulkan_memory_model(const struct bhi_ir *ir) {
+    return ir->sections[BHI_IR_MEMORY_MODEL].first->words[2] == SpvMemoryModelVulkan;
+}
+
 void bhi_guard_add_words(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     g->out->set = free_set(g);
@@ -89,6 +96,12 @@ void bhi_guard_add_words(struct bhi_guard *g) {
         bhi_ir_decorate(ir, SpvOpMemberDecorate,
                         BHI_OPERANDS(block, i, SpvDecorationOffset, 4 * i));
     }
+    if (!vulkan_memory_model(ir)) {
+        bhi_ir_decorate(ir, SpvOpMemberDecorate,
+                        BHI_OPERANDS(block, BHI_WORD_ABORT, SpvDecorationCoherent));
+        bhi_ir_decorate(ir, SpvOpMemberDecorate,
+                        BHI_OPERANDS(block, BHI_WORD_ABORT, SpvDecorationVolatile));
+    }
     bhi_ir_decorate(ir, SpvOpDecorate,
                     BHI_OPERANDS(g->buffer, SpvDecorationDescriptorSet, g->out->set));
     bhi_ir_decorate(ir, SpvOpDecorate, BHI_OPERANDS(g->buffer, SpvDecorationBinding, 0));
@@ -108,10 +121,18 @@ uint32_t bhi_guard_word(struct bhi_guard *g, struct bhi_block *block, uint32_t m
 }
 
 uint32_t bhi_guard_load(struct bhi_guard *g, struct bhi_block *block, uint32_t member) {
-    /* Volatile, not atomic: Mesa 25 merges a relaxed atomic load with that of the entry check. */
-    return bhi_block_value(
-        &g->ir, block, SpvOpLoad, g->type_uint,
-        BHI_OPERANDS(bhi_guard_word(g, block, member), SpvMemoryAccessVolatileMask));
+    struct bhi_ir *ir = &g->ir;
+    const uint32_t word = bhi_guard_word(g, block, member);
+    if (vulkan_memory_model(ir)) {
+        return bhi_block_value(
+            ir, block, SpvOpLoad, g->type_uint,
+            BHI_OPERANDS(word,
+                         SpvMemoryAccessVolatileMask | SpvMemoryAccessMakePointerVisibleMask |
+                             SpvMemoryAccessNonPrivatePointerMask,
+                         bhi_ir_constant(ir, g->type_uint, SpvScopeQueueFamily)));
+    }
+    return bhi_block_value(ir, block, SpvOpLoad, g->type_uint,
+                           BHI_OPERANDS(word, SpvMemoryAccessVolatileMask));
 }
 
 uint32_t bhi_guard_load_abort(struct bhi_guard *g, struct bhi_block *block) {
