@@ -333,8 +333,13 @@ uint64_t bhi_crew_deadline(struct bhi_crew *crew, uint64_t now_ns, const struct 
     uint64_t grace_ns = crew->stream->grace_ns;
     uint64_t due =
         due_ns(crew, running, compiles ? crew->stream->compile_deadline_ns : running->deadline_ns);
-    if (due > now_ns)
-        return look_ns(crew, running, due, now_ns);
+    if (due > now_ns) {
+        /* Where it has neither begun to compile nor been seen to be done with it, it may begin
+         * after this look. */
+        uint64_t look = due_ns(crew, running, shorter_ns(crew, running));
+        bool open = !compiles && crew->compiled != running->seq && look > now_ns;
+        return look_ns(crew, running, open ? look : due, now_ns);
+    }
     if (running->asked || compiles || !running->abortable || !crew->aborts || !grace_ns ||
         running->seq > sight->started) {
         kill_for(crew, running, compiles);

@@ -383,6 +383,108 @@ static void a_death_among_several_kernels_counts_for_none(void) {
     stage_close(&s);
 }
 
+/* What is ended at its deadline with its worker alive costs nobody a worker. */
+static void an_abort_does_not_count(void) {
+    struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
+    bh_kernel *guarded = fx_kernel_guarded(s.context, "gate");
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.deadline_ns = 100 * FX_MS;
+    options.grace_ns = FX_SECONDS; /* a busy machine may take its time */
+    bh_stream *stream = NULL;
+    BHT_EQ(bh_stream_create(s.context, &options, &stream, NULL), BH_OK);
+    pid_t pid = fx_ready(stream);
+    for (int i = 0; i < 2; i++) {
+        fresh_word(&s);
+        bh_event *event = fx_gate(stream, guarded, s.word);
+        bh_verdict verdict = fx_verdict(event);
+        BHT_EQ(verdict.status, BH_DEADLINE);
+        if (verdict.signal)
+            BHT_FAIL("%s", verdict.message);
+        bh_event_release(event);
+    }
+    BHT_EQ(bh_stream_worker_pid(stream), pid);
+    BHT_EQ(held(&s), 0);
+    bh_kernel_release(guarded);
+    bh_stream_release(stream);
+    stage_close(&s);
+}
+
+/* The driver's compiler dies of a kernel, or does not get done with it: once is enough. */
+static void what_ended_the_compiler_is_not_compiled_again(void) {
+    static const struct {
+        const char *fault, *words;
+        int signal;
+    } ends[] = {
+        {"1:compile:1=segv", "SIGSEGV", SIGSEGV},
+        {"1:compile:1=hang", "did not end within", SIGKILL},
+    };
+    for (size_t i = 0; i < BHT_COUNT(ends); i++) {
+        struct stage s = {.context = fx_context(ends[i].fault)};
+        bh_stream_options options;
+        bh_stream_options_init(&options);
+        /* Submitted before the worker is there: that it compiles is seen only later. */
+        options.deadline_ns = BH_FOREVER;
+        options.compile_deadline_ns = BHT_SECOND_MS * FX_MS;
+        options.tenant = "alice";
+        BHT_EQ(bh_stream_create(s.context, &options, &s.stream, NULL), BH_OK);
+        s.gate = trusted(s.context, "gate");
+        s.square = fx_kernel(s.context, "square");
+        s.word = fx_words(s.context, 2, 0);
+        s.open = fx_pointer(s.word);
+        s.open[0] = FX_GATE_OPEN;
+        bh_event *event = fx_gate(s.stream, s.gate, s.word);
+        bh_verdict first = fx_verdict(event);
+        bh_event_release(event);
+        BHT_EQ(first.status, BH_COMPILE_FAILED);
+        BHT_EQ(first.signal, ends[i].signal);
+        pid_t pid = fx_ready(s.stream);
+        BHT_EQ(held(&s), 1);
+        for (int again = 0; again < 2; again++) {
+            fresh_word(&s);
+            event = fx_gate(s.stream, s.gate, s.word);
+            BHT_EQ(bh_event_query(event), BH_EVENT_POISONED); /* at once */
+            bh_verdict verdict = fx_verdict(event);
+            BHT_EQ(verdict.status, BH_COMPILE_FAILED);
+            BHT_EQ(verdict.origin, first.event);
+            BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+            BHT_STR_HAS(verdict.message, "is not compiled again");
+            BHT_STR_HAS(verdict.message, ends[i].words);
+            BHT_STR_HAS(verdict.message, "expires in ");
+            bh_event_release(event);
+        }
+        fx_expect_healthy(s.context, s.stream);
+        BHT_EQ(bh_stream_worker_pid(s.stream), pid);
+        bh_stream *other = stream_of(&s, "other", "bob", BH_FOREVER);
+        accepted(&s, other);
+        bh_stream_release(other);
+        uint8_t hash[32];
+        bh_kernel_hash(s.gate, hash);
+        BHT_EQ(bh_quarantine_release(s.context, "alice", hash, NULL), BH_OK);
+        accepted(&s, s.stream);
+        stage_close(&s);
+    }
+}
+
+/* A module that the compiler refuses costs nobody a worker: each submission gets its own answer. */
+static void what_is_refused_is_not_remembered(void) {
+    struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
+    static const uint32_t garbage[] = {0x07230203, 0x00010000, 0, 8, 0, 0x12345678};
+    bh_kernel *bad = NULL;
+    BHT_EQ(bh_kernel_create_spirv(s.context, garbage, sizeof garbage, NULL, &bad, NULL), BH_OK);
+    for (int i = 0; i < 3; i++) {
+        fresh_word(&s);
+        bh_event *event = fx_run(s.stream, bad, s.word);
+        bh_verdict verdict = fx_verdict(event);
+        BHT_EQ(verdict.status, BH_INVALID_KERNEL);
+        BHT_EQ(verdict.origin, verdict.event);
+        bh_event_release(event);
+    }
+    BHT_EQ(held(&s), 0);
+    bh_kernel_release(bad);
+    stage_close(&s);
+}
+
 static void it_can_be_switched_off(void) {
     struct stage s = stage_open(0, BH_FOREVER, NULL, BH_FOREVER);
     for (int i = 0; i < 3; i++)
@@ -427,6 +529,9 @@ int main(int argc, char **argv) {
         BHT_TEST(a_compiler_that_runs_out_of_memory_counts),
         BHT_TEST(what_does_not_count),
         BHT_TEST(a_death_among_several_kernels_counts_for_none),
+        BHT_TEST(an_abort_does_not_count),
+        BHT_TEST(what_ended_the_compiler_is_not_compiled_again),
+        BHT_TEST(what_is_refused_is_not_remembered),
         BHT_TEST(it_can_be_switched_off),
         BHT_TEST(by_default_there_are_two_in_ten_minutes),
     };
