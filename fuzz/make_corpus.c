@@ -4,6 +4,7 @@
 #include "../tests/proto/sample.h"
 #include "cache_envelope.h"
 #include "commands.h"
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -311,9 +312,56 @@ static void cache_envelope_dictionary(void) {
     finish(f);
 }
 
+/* -- guard ------------------------------------------------------------------------------------ */
+
+static void copy_module(const char *from, const char *name) {
+    char path[4096];
+    uint8_t bytes[16384];
+    snprintf(path, sizeof path, "%s/%s", from, name);
+    FILE *file = fopen(path, "rbe");
+    if (!file) {
+        perror(path);
+        exit(1);
+    }
+    const size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    if (size < sizeof bytes) /* larger ones are too slow to be mutated */
+        write_seed("guard", name, bytes, size);
+}
+
+static void guard_seeds(char **folders, int count) {
+    make_folder("guard");
+    for (int i = 0; i < count; i++) {
+        DIR *directory = opendir(folders[i]);
+        if (!directory) {
+            perror(folders[i]);
+            exit(1);
+        }
+        for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+            const size_t length = strlen(entry->d_name);
+            if (length > 4 && strcmp(entry->d_name + length - 4, ".spv") == 0)
+                copy_module(folders[i], entry->d_name);
+        }
+        closedir(directory);
+    }
+}
+
+/* First words of instructions: control flow, pointers, what the guard looks for. */
+static void guard_dictionary(void) {
+    static const uint32_t words[] = {0x000100fd, 0x000200f9, 0x000400fa, 0x000400f6, 0x000300f7,
+                                     0x000200f8, 0x000100ff, 0x00050041, 0x00060041, 0x00040020,
+                                     0x0004002b, 0x0003003e, 0x0004003d, 0x00040039, 0x0004003b,
+                                     0x000300e0, 0x000700f5, 0x000500b0, 0x000500ae, 0x00050080};
+    FILE *f = create("guard.dict", NULL);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        fprintf(f, "\"\\x%02x\\x%02x\\x%02x\\x%02x\"\n", words[i] & 255, words[i] >> 8 & 255,
+                words[i] >> 16 & 255, words[i] >> 24);
+    finish(f);
+}
+
 int main(int argc, char **argv) {
-    if (argc != 2) {
-        fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+    if (argc < 2) {
+        fprintf(stderr, "usage: %s FOLDER [KERNELS...]\n", argv[0]);
         return 2;
     }
     folder = argv[1];
@@ -331,5 +379,7 @@ int main(int argc, char **argv) {
     npy_dictionary();
     cache_envelope_seeds();
     cache_envelope_dictionary();
+    guard_seeds(argv + 2, argc - 2);
+    guard_dictionary();
     return 0;
 }

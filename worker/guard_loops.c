@@ -7,6 +7,10 @@
  * than this beside. */
 #define COVERED_WEIGHT 64u
 
+/* What an access of a buffer counts more than nothing: where the buffer is the host's memory, one
+ * takes a GPU microseconds, and 4096 iterations of some take longer than anybody's grace. */
+#define ACCESS_WEIGHT 16u
+
 static uint64_t add(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -20,11 +24,32 @@ static struct bhi_function *callee(const struct bhi_guard *g, const struct bhi_i
     return call->words[3] < g->functions_bound ? g->functions[call->words[3]] : NULL;
 }
 
-/* Adds up what runs unpolled: calls, by the loop that they stand in (or the function). */
-static void weigh_calls(struct bhi_guard *g, struct bhi_function *f) {
+static bool accesses_buffer(const struct bhi_ir *ir, const struct bhi_ins *ins) {
+    const SpvOp op = bhi_ins_op(ins);
+    uint32_t id;
+    if (op == SpvOpLoad || (op >= SpvOpAtomicLoad && op <= SpvOpAtomicXor)) {
+        id = ins->words[op == SpvOpAtomicStore ? 1 : 3];
+    } else if (op == SpvOpStore) {
+        id = ins->words[1];
+    } else {
+        return false;
+    }
+    const struct bhi_ins *pointer = bhi_ir_definition(ir, id);
+    const struct bhi_ins *type = pointer != NULL ? bhi_ir_definition(ir, pointer->type) : NULL;
+    return type != NULL && bhi_ins_op(type) == SpvOpTypePointer &&
+           (type->words[2] == SpvStorageClassStorageBuffer ||
+            type->words[2] == SpvStorageClassUniform);
+}
+
+/* Adds up what runs unpolled: accesses of buffers, and calls, by the loop that they stand in (or
+ * the function). */
+static void weigh(struct bhi_guard *g, struct bhi_function *f) {
     for (uint32_t i = 0; i < f->reachable; i++) {
         struct bhi_loop *loop = f->rpo[i]->loop;
         for (const struct bhi_ins *ins = f->rpo[i]->body.first; ins != NULL; ins = ins->next) {
+            if (loop != NULL && accesses_buffer(&g->ir, ins)) {
+                loop->accesses = add(loop->accesses, 1);
+            }
             if (bhi_ins_op(ins) != SpvOpFunctionCall) {
                 continue;
             }
@@ -63,6 +88,10 @@ static void decide(struct bhi_guard *g, const struct bhi_values *values, struct 
         const uint64_t product = loop->trips * loop->weight;
         *(loop->parent != NULL ? &loop->parent->weight : &f->cost) =
             add(loop->parent != NULL ? loop->parent->weight : f->cost, product);
+        if (loop->parent != NULL) {
+            loop->parent->accesses =
+                add(loop->parent->accesses, multiply(loop->trips, loop->accesses));
+        }
         return;
     }
     *(loop->parent != NULL ? &loop->parent->unbounded : &f->polls) = true;
@@ -93,13 +122,15 @@ static void guard_function(struct bhi_guard *g, struct bhi_function *f) {
     bhi_locals_find(&g->ir, f, &locals);
     const struct bhi_values values = {
         .ir = &g->ir, .module = &g->module, .locals = &locals, .no_wrap = g->no_wrap};
-    weigh_calls(g, f);
+    weigh(g, f);
     /* Inner loops first. All is decided before anything is changed: edits leave what the analysis
      * says of the blocks that were there true. */
     for (uint32_t i = f->loop_count; i-- > 0;) {
         decide(g, &values, f, i);
     }
     for (uint32_t i = f->loop_count; i-- > 0;) {
+        struct bhi_loop *loop = f->loops[i];
+        loop->weight = add(loop->weight, multiply(ACCESS_WEIGHT, loop->accesses));
         if (f->loops[i]->fate == BHI_LOOP_POLLED) {
             bhi_guard_poll(g, f->loops[i]);
         } else if (f->loops[i]->fate == BHI_LOOP_LOWERED) {

@@ -1,0 +1,82 @@
+/* Any words as a module: the limits look at them whatever they are; what the validator takes goes
+ * through the guard, which refuses it with a reason, or makes a module that the validator takes,
+ * too.
+ */
+#include "fuzz.h"
+#include "guard.h"
+#include "guard_limits.h"
+#include "validate.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CAPABILITIES 7000
+
+static const struct bhi_spirv_target *everything(void) {
+    static SpvCapability capabilities[CAPABILITIES];
+    static const char *const extensions[] = {
+        "SPV_KHR_storage_buffer_storage_class", "SPV_KHR_variable_pointers", "SPV_KHR_8bit_storage",
+        "SPV_KHR_16bit_storage", "SPV_KHR_vulkan_memory_model"};
+    static struct bhi_spirv_target target = {
+        .api_version = VK_API_VERSION_1_3,
+        .capabilities = capabilities,
+        .capability_count = CAPABILITIES,
+        .extensions = extensions,
+        .extension_count = sizeof extensions / sizeof *extensions,
+        .scalar_block_layout = true,
+        .uniform_standard_layout = true,
+        .workgroup_scalar_layout = true,
+        .local_size_id = true,
+    };
+    for (int i = 0; i < CAPABILITIES; i++)
+        capabilities[i] = (SpvCapability)i;
+    return &target;
+}
+
+static void check_refusal(const struct bhi_fault *fault) {
+    FUZZ_CHECK(fault->status == BH_INVALID_KERNEL || fault->status == BH_LIMIT_EXCEEDED ||
+               fault->status == BH_OUT_OF_HOST_MEMORY);
+    FUZZ_CHECK(fault->text[0] != '\0' && strlen(fault->text) < sizeof fault->text);
+}
+
+static void guard(const uint32_t *code, size_t words, unsigned how) {
+    const struct bhi_spec_constant constants[] = {{0, 4, 7}, {1, 4, 0xffffffffu}, {2, 4, 1}};
+    const struct bhi_guard_options options = {
+        .entry = "main",
+        .constants = constants,
+        .constant_count = how & 1 ? 3 : 0,
+        .max_sets = 4,
+        .zero_initialize = (how & 2) != 0,
+        .count_iterations = (how & 4) != 0,
+    };
+    struct bhi_guarded guarded;
+    struct bhi_fault fault;
+    if (!bhi_guard_limits_sizes(code, words, "main", constants, options.constant_count, &fault) ||
+        !bhi_guard(code, words, &options, &guarded, &fault)) {
+        check_refusal(&fault);
+        return;
+    }
+    FUZZ_CHECK(guarded.set < options.max_sets && guarded.words > words);
+    FUZZ_CHECK(bhi_validate(everything(), guarded.code, guarded.words, "main", &fault));
+    bhi_guarded_fini(&guarded);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    const size_t words = size / 4;
+    /* A copy of exactly the size, so that a sanitizer sees a read past its end. */
+    uint32_t *code = malloc(words > 0 ? words * 4 : 1);
+    struct bhi_fault fault;
+    unsigned how = 0;
+    FUZZ_CHECK(code != NULL);
+    memcpy(code, data, words * 4);
+    for (size_t i = 0; i < size; i++)
+        how = how * 31 + data[i];
+    if (!bhi_guard_limits(code, words, &fault) ||
+        !bhi_validate(everything(), code, words, "main", &fault))
+        check_refusal(&fault);
+    else
+        guard(code, words, how);
+    free(code);
+    return 0;
+}
