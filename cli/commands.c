@@ -102,6 +102,42 @@ static const struct bhi_example inspect_examples[] = {
      "What the driver sees of an untrusted kernel."},
 };
 
+static const struct bhi_section eval_sections[] = {
+    {"Expressions",
+     "Statements NAME = ..., separated by ; or line ends. From those operators that bind least: "
+     "?: || && == != < <= > >= | ^ & << >> + - * / // % and, before their operand, - + ! ~. // and "
+     "% are of integers, rounded down. Numbers are decimal or, after 0x, hexadecimal; pi, inf, "
+     "nan, true and false are constants; # begins a comment.\n\n"
+     "Functions: abs acos acosh asin asinh atan atanh ceil clamp cos cosh degrees exp exp2 floor "
+     "fract inversesqrt isinf isnan log log2 max min mix mod pow radians round sign sin sinh "
+     "smoothstep sqrt step tan tanh trunc, and the types as conversions: f32(x). A name that is "
+     "assigned and is no output holds a value for the statements after it."},
+    {"Types and shapes",
+     "Types are NumPy's (version 2): the result's follows from the arrays' and the --set numbers'; "
+     "numbers in the expression adapt to what they are used with. i32 / i32 is f64, comparisons "
+     "are bool. Arrays have the same shape, but that a single element goes with all. "
+     "docs/templates.md has the tables, and what is exact: + - * and comparisons are, as in NumPy, "
+     "to the bit; division and functions are as good as the device."},
+    {"Outputs", "As with run: whole or not at all, and never after a poisoned event."},
+    {"Exit status", "  0    every event READY, every output written\n"
+                    "  1    poisoned: the verdict is on standard error\n"
+                    "  2    bad usage, expression or input: nothing ran, nothing was written\n"
+                    "  3    the environment cannot do it (see bulkhead doctor)\n"
+                    "  130  cancelled by SIGINT, 143 by SIGTERM; a second one kills at once"},
+    {"JSON", "As with run; the kernel's name is eval."},
+};
+
+static const struct bhi_example eval_examples[] = {
+    {"bulkhead eval 'z = 2*x + y' --in x=x.npy --in y=y.npy --out z=z.npy",
+     "One kernel for all of it, whatever the types of x and y."},
+    {"bulkhead eval 't = x - m; z = t > 0 ? t : a*t' --in x=x.npy --in m=mean.npy --set a=f32:0.01 "
+     "--out z=z.npy",
+     "A mean of one element goes with all; a is a parameter of the kernel."},
+    {"bulkhead eval 'y = clamp(round(x / 0.1), -128, 127); q = i8(y)' --in x=m.safetensors:w "
+     "--out q=-",
+     "Quantises a tensor of a model, to standard output."},
+};
+
 static const struct bhi_section devices_sections[] = {
     {"Exit status", "  0  there is a device\n"
                     "  2  bad usage\n"
@@ -176,6 +212,18 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
          SECTIONS(inspect_sections),
          EXAMPLES(inspect_examples),
          .run = bhi_inspect_main},
+    [BHI_COMMAND_EVAL] =
+        {.name = "eval",
+         .operand = "EXPRESSION",
+         .least_operands = 1,
+         .most_operands = 1,
+         .summary = "Compute an elementwise expression of .npy arrays",
+         .description =
+             "Makes one compute kernel of EXPRESSION, such as 'z = 2*x + y', and runs it "
+             "on arrays in a sandboxed worker process.",
+         SECTIONS(eval_sections),
+         EXAMPLES(eval_examples),
+         .run = bhi_eval_main},
     [BHI_COMMAND_DEVICES] =
         {.name = "devices",
          .summary = "List the Vulkan devices as a worker sees them",

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Puts the option before a complaint about its value. Returns false. */
-static bool blame(const struct bhi_arg *item, struct bhi_complaint *complaint) {
+bool bhi_run_blame(const struct bhi_arg *item, struct bhi_complaint *complaint) {
     const struct bhi_option *option = &bhi_options[item->option];
     const char *dashes = bhi_option_dashes(option);
     struct bhi_complaint inner = *complaint;
@@ -22,9 +21,8 @@ static char *split_path(const char *text, const char **out_rest) {
     return colon ? strndup(text, (size_t)(colon - text)) : strdup(text);
 }
 
-/* FILE, or FILE.safetensors:TENSOR. The tensor is left where it is. */
-static bool parse_input(struct bhi_run_binding *binding, const char *files,
-                        struct bhi_complaint *complaint) {
+bool bhi_run_parse_input(struct bhi_run_binding *binding, const char *files,
+                         struct bhi_complaint *complaint) {
     static const char suffix[] = ".safetensors";
     const size_t length = strlen(suffix);
     const char *dot = strstr(files, ".safetensors:");
@@ -34,8 +32,11 @@ static bool parse_input(struct bhi_run_binding *binding, const char *files,
     if (dot && !files[path + 1])
         return bhi_refuse(complaint, "the tensor's name is empty");
     binding->tensor = dot ? files + path + 1 : NULL;
+    binding->access = BH_READ;
     binding->in_path = strndup(files, path);
-    return binding->in_path ? true : bhi_refuse(complaint, "out of memory");
+    if (!binding->in_path)
+        return bhi_refuse(complaint, "out of memory");
+    return *binding->in_path ? true : bhi_refuse(complaint, "the file name is empty");
 }
 
 /* The paths and, for --out, the array of one binding. */
@@ -45,10 +46,7 @@ static bool parse_files(struct bhi_run_binding *binding, enum bhi_option_id opti
     bool allocated;
 
     if (option == BHI_RUN_IN) {
-        binding->access = BH_READ;
-        if (!parse_input(binding, files, complaint))
-            return false;
-        allocated = true;
+        return bhi_run_parse_input(binding, files, complaint);
     } else if (option == BHI_RUN_OUT) {
         binding->access = BH_WRITE;
         allocated = (binding->out_path = split_path(files, &rest)) != NULL;
@@ -107,6 +105,30 @@ static bool parse_spec(struct bhi_run_request *request, const char *value,
     return true;
 }
 
+bool bhi_run_parse_common(struct bhi_run_request *request, const struct bhi_arg *item,
+                          struct bhi_complaint *complaint) {
+    const char *name = bhi_options[item->option].name, *value = item->value;
+    if (!strcmp(name, "deadline"))
+        return bhi_parse_duration(value, &request->deadline_ns, complaint);
+    if (!strcmp(name, "repeat"))
+        return bhi_parse_count(value, 1, BHI_MAX_REPEAT, &request->repeat, complaint);
+    if (!strcmp(name, "memory-limit")) {
+        request->limits_memory = true;
+        return bhi_parse_size(value, &request->memory_limit, complaint);
+    }
+    if (!strcmp(name, "device")) {
+        request->device = value;
+        return *value ? true : bhi_refuse(complaint, "the selector is empty");
+    }
+    if (!strcmp(name, "cache-dir")) {
+        request->cache_dir = value;
+        return *value ? true : bhi_refuse(complaint, "the folder's name is empty");
+    }
+    request->json |= !strcmp(name, "json");
+    request->verbose |= !strcmp(name, "verbose");
+    return true;
+}
+
 static bool parse_item(struct bhi_run_request *request, const struct bhi_arg *item,
                        struct bhi_complaint *complaint) {
     const char *value = item->value;
@@ -131,32 +153,12 @@ static bool parse_item(struct bhi_run_request *request, const struct bhi_arg *it
     case BHI_RUN_TRUSTED:
         request->trusted = true;
         return true;
-    case BHI_RUN_CACHE_DIR:
-        request->cache_dir = value;
-        return *value ? true : bhi_refuse(complaint, "the folder's name is empty");
-    case BHI_RUN_DEADLINE:
-        return bhi_parse_duration(value, &request->deadline_ns, complaint);
-    case BHI_RUN_REPEAT:
-        return bhi_parse_count(value, 1, BHI_MAX_REPEAT, &request->repeat, complaint);
-    case BHI_RUN_DEVICE:
-        request->device = value;
-        return *value ? true : bhi_refuse(complaint, "the selector is empty");
-    case BHI_RUN_MEMORY_LIMIT:
-        request->limits_memory = true;
-        return bhi_parse_size(value, &request->memory_limit, complaint);
-    case BHI_RUN_JSON:
-        request->json = true;
-        return true;
-    case BHI_RUN_VERBOSE:
-        request->verbose = true;
-        return true;
     default:
-        return bhi_refuse(complaint, "not an option of run");
+        return bhi_run_parse_common(request, item, complaint);
     }
 }
 
-/* Standard input and standard output serve one purpose each. */
-static bool check_streams(const struct bhi_run_request *request, struct bhi_complaint *complaint) {
+bool bhi_run_check_streams(const struct bhi_run_request *request, struct bhi_complaint *complaint) {
     const char *reader = strcmp(request->kernel_path, "-") ? NULL : "KERNEL";
     const char *writer = request->json ? "--json" : NULL;
     for (uint32_t i = 0; i < request->binding_count; i++) {
@@ -193,9 +195,9 @@ bool bhi_run_request_parse(const struct bhi_args *args, struct bhi_run_request *
         bhi_refuse(complaint, "out of memory");
     for (size_t i = 0; good && i < args->item_count; i++) {
         const struct bhi_arg *item = &args->items[i];
-        good = parse_item(request, item, complaint) || blame(item, complaint);
+        good = parse_item(request, item, complaint) || bhi_run_blame(item, complaint);
     }
-    good = good && check_streams(request, complaint);
+    good = good && bhi_run_check_streams(request, complaint);
     if (!good)
         bhi_run_request_free(request);
     return good;

@@ -55,6 +55,18 @@ struct bhi_run_request {
 /* On failure nothing is owned; the complaint names the argument. */
 bool bhi_run_request_parse(const struct bhi_args *args, struct bhi_run_request *out_request,
                            struct bhi_complaint *complaint);
+/* What `run` and `eval` parse alike. Each returns false with a complaint.
+ * FILE, or FILE.safetensors:TENSOR: fills in path, tensor and access. */
+bool bhi_run_parse_input(struct bhi_run_binding *binding, const char *files,
+                         struct bhi_complaint *complaint);
+/* --cache-dir, --deadline, --repeat, --device, --memory-limit, --json, --verbose. */
+bool bhi_run_parse_common(struct bhi_run_request *request, const struct bhi_arg *item,
+                          struct bhi_complaint *complaint);
+/* Standard input and standard output serve one purpose each. */
+bool bhi_run_check_streams(const struct bhi_run_request *request, struct bhi_complaint *complaint);
+/* Puts the option before a complaint about its value. Always false. */
+bool bhi_run_blame(const struct bhi_arg *item, struct bhi_complaint *complaint);
+
 /* Releases buffers, closes files, abandons outputs that were not committed. */
 void bhi_run_request_free(struct bhi_run_request *request);
 

@@ -15,14 +15,15 @@ endif()
 
 # The same objects as an archive. What they need is named for the linker of the host.
 add_library(bulkhead_static STATIC $<TARGET_OBJECTS:bulkhead>
-    $<TARGET_OBJECTS:bhi_core> $<TARGET_OBJECTS:bhi_ipc>)
+    $<TARGET_OBJECTS:bhi_core> $<TARGET_OBJECTS:bhi_ipc>
+    $<TARGET_OBJECTS:bhi_templates> $<TARGET_OBJECTS:bhi_numbers>)
 set_target_properties(bulkhead_static PROPERTIES
     OUTPUT_NAME bulkhead
     ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
     LINKER_LANGUAGE C
     EXPORT_NAME static)
 target_link_libraries(bulkhead_static
-    PUBLIC bulkhead_headers INTERFACE zmq sodium Threads::Threads ${CMAKE_DL_LIBS})
+    PUBLIC bulkhead_headers INTERFACE zmq sodium m Threads::Threads ${CMAKE_DL_LIBS})
 
 install(TARGETS bulkhead bulkhead_static bulkhead_headers
     EXPORT bulkhead
@@ -34,6 +35,7 @@ install(FILES
     ${PROJECT_SOURCE_DIR}/include/bulkhead/bulkhead.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/glsl.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/inspect.h
+    ${PROJECT_SOURCE_DIR}/include/bulkhead/template.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/kernel_stats.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/quarantine.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/status.h
@@ -65,4 +67,5 @@ install(FILES ${PROJECT_BINARY_DIR}/bulkhead.pc DESTINATION ${CMAKE_INSTALL_LIBD
 install(FILES LICENSE README.md ARCHITECTURE.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 install(FILES examples/saxpy.c examples/poison.c examples/epoll.c examples/load.c
+    examples/template.c
     DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)

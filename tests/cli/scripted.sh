@@ -83,6 +83,35 @@ while read -r name number class; do
     done
 done <<< "$statuses"
 
+# -- eval: its own calls; the others are run's -----------------------------------------------------
+case_name="eval"
+eval_=(eval "z = 2*x" --in x=x.npy --out z=z.npy)
+cli "${eval_[@]}"
+expect_status 0
+expect_empty .stdout
+expect_empty .stderr
+cmp -s z.npy x.npy || fail "z.npy is not what the kernel wrote"
+rm -f z.npy
+cli "${eval_[@]}" --print
+expect_status 0
+expect_stdout "as scripted"
+[ ! -e z.npy ] || fail "it ran"
+cli "${eval_[@]}" --json
+expect_json '.status == "READY" and .kernel == "eval" and (keys | length) == 14'
+rm -f z.npy
+for call in TEMPLATE OUTPUT SOURCE FILE KERNEL STREAM PREPARE EVENT LOAD MAP; do
+    for pair in NO_MEMORY=3 INVALID_ARGUMENT=2 WORKER_SIGNAL=1 COMPILE_FAILED=2; do
+        [ $call = SOURCE ] && set -- --print || set --
+        case_name="eval $call $pair"
+        export "SCRIPT_$call=${pair%=*}"
+        cli "${eval_[@]}" "$@"
+        unset "SCRIPT_$call"
+        expect_status "${pair#*=}"
+        expect_stderr "as scripted"
+        expect_untouched
+    done
+done
+
 case_name="the signal is in the verdict"
 SCRIPT_EVENT=WORKER_SIGNAL cli "${good[@]}" --json
 expect_json '.signal == 11'

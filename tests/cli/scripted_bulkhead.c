@@ -5,6 +5,7 @@
  *   SCRIPT_<CALL>=STATUS     context, stream, ready, buffer, kernel, prepare (its event),
  *                            reflect, inspect, submit, event, map,
  *                            devices, doctor: what that call answers; default OK
+ *   SCRIPT_TEMPLATE, SCRIPT_OUTPUT, SCRIPT_SOURCE=STATUS   what bh_template_... answer
  *   SCRIPT_FILE, SCRIPT_LOAD=STATUS   what bh_buffer_from_file answers, how the load ends
  *   SCRIPT_FILE_HANG=1       bh_buffer_from_file returns when the context is destroyed
  *   SCRIPT_GLSL_HANG=1       bh_kernel_create_glsl, bh_kernel_inspect return when the context is
@@ -332,6 +333,79 @@ void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]) {
 bh_status bh_kernel_release(bh_kernel *kernel) {
     free(kernel);
     return BH_OK;
+}
+
+/* -- templates: all outputs are like the first input --------------------------------------------
+ */
+
+struct bh_template {
+    int unused;
+};
+
+void bh_description_init(bh_description *description) {
+    *description = (bh_description){.struct_size = sizeof *description, .lanes = 1};
+}
+
+bh_status bh_buffer_describe(bh_buffer *buffer, const bh_description *description,
+                             bh_detail *detail) {
+    (void)buffer;
+    (void)description;
+    (void)detail;
+    return BH_OK;
+}
+
+void bh_template_options_init(bh_template_options *options) {
+    *options = (bh_template_options){.struct_size = sizeof *options};
+}
+
+bh_status bh_template_create(bh_context *context, const bh_template_options *options,
+                             bh_template **out_template, bh_detail *detail) {
+    (void)context;
+    (void)options;
+    bh_status status = answer("SCRIPT_TEMPLATE", detail);
+    if (status == BH_OK)
+        *out_template = calloc(1, sizeof **out_template);
+    return status;
+}
+
+bh_status bh_template_release(bh_template *template_) {
+    free(template_);
+    return BH_OK;
+}
+
+bh_status bh_template_output(bh_template *template_, const bh_argument *arguments,
+                             uint32_t argument_count, const char *name,
+                             bh_description *out_description, bh_detail *detail) {
+    (void)template_;
+    (void)argument_count;
+    (void)name;
+    out_description->kind = BH_NUMBER_FLOAT;
+    out_description->bits = 32;
+    out_description->rank = 1;
+    out_description->shape[0] = bh_buffer_size(arguments[0].buffer) / 4;
+    return answer("SCRIPT_OUTPUT", detail);
+}
+
+bh_status bh_template_source(bh_template *template_, const bh_argument *arguments,
+                             uint32_t argument_count, char *text, size_t size, size_t *out_length,
+                             bh_detail *detail) {
+    (void)template_;
+    (void)arguments;
+    (void)argument_count;
+    *out_length = (size_t)snprintf(text, size, "as scripted\n");
+    return answer("SCRIPT_SOURCE", detail);
+}
+
+bh_status bh_template_prepare(bh_template *template_, const bh_argument *arguments,
+                              uint32_t argument_count, const uint32_t *groups,
+                              bh_template_call *out_call, bh_detail *detail) {
+    (void)template_;
+    (void)arguments;
+    (void)argument_count;
+    (void)groups;
+    *out_call = (bh_template_call){.command = {.groups = {1, 1, 1}, .push_size = 4}};
+    const bh_kernel_options options = {.name = "eval"};
+    return bh_kernel_create_spirv(NULL, NULL, 0, &options, &out_call->command.kernel, detail);
 }
 
 static void reflect_bindings(bh_kernel_info *info) {

@@ -1,0 +1,267 @@
+/* bh_template_…: what a caller sees of templates. Types and text are in templates/. */
+#include "template.h"
+#include "context.h"
+#include "core/detail.h"
+#include "slab.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEADLINE_NS (60ull * 1000000000)
+#define VARIANTS    64u
+#define MAX_TEXT    (1u << 20) /* of GLSL */
+
+static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_template);
+
+BH_API void bh_template_options_init(bh_template_options *options) {
+    if (options)
+        *options = (bh_template_options){.struct_size = sizeof *options,
+                                         .local_size = {64, 1, 1},
+                                         .variants = VARIANTS,
+                                         .compile_deadline_ns = DEADLINE_NS};
+}
+
+/* -- making one ---------------------------------------------------------------------------------
+ */
+
+#define CREATE "bh_template_create"
+#define REFUSE(detail, format, ...)                                                                \
+    bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CREATE ": " format, ##__VA_ARGS__)
+
+static bh_status check_options(const bh_template_options *o, bh_detail *detail) {
+    if (!o)
+        return REFUSE(detail, "options is NULL");
+    if (o->struct_size != sizeof *o)
+        return REFUSE(detail, "options.struct_size is %zu, not %zu: call bh_template_options_init",
+                      o->struct_size, sizeof *o);
+    if (!o->body == !o->expression)
+        return REFUSE(detail, "options.body and options.expression: one of them it has to be");
+    if (o->expression && (o->grid || o->declarations))
+        return REFUSE(detail, "options.%s is for a body", o->grid ? "grid" : "declarations");
+    if (o->parameter_count > BH_MAX_PARAMETERS || (o->parameter_count && !o->parameters))
+        return REFUSE(detail, "options.parameters is NULL, or options.parameter_count %u over %d",
+                      o->parameter_count, BH_MAX_PARAMETERS);
+    if (!o->variants || !o->compile_deadline_ns)
+        return REFUSE(detail, "options.%s is 0", o->variants ? "compile_deadline_ns" : "variants");
+    for (int i = 0; o->grid && i < 3; i++) {
+        if (!o->local_size[i])
+            return REFUSE(detail, "options.local_size[%d] is 0", i);
+    }
+    if ((o->body && strlen(o->body) > MAX_TEXT) ||
+        (o->declarations && strlen(o->declarations) > MAX_TEXT))
+        return REFUSE(detail, "options.body or options.declarations is longer than %u bytes",
+                      MAX_TEXT);
+    return BH_OK;
+}
+
+static bh_status take_parameter(const bh_parameter *given, uint32_t index,
+                                struct bhi_parameter *out, bh_detail *detail) {
+    if (!given->name || strlen(given->name) >= sizeof out->name)
+        return REFUSE(detail, "parameter %u has no name, or one of over %zu bytes", index,
+                      sizeof out->name - 1);
+    if (given->role < BH_PARAMETER_IN || given->role > BH_PARAMETER_PUSH)
+        return REFUSE(detail, "parameter '%s': role %d is not a bh_parameter_role", given->name,
+                      (int)given->role);
+    if (given->type && strlen(given->type) >= sizeof out->variable)
+        return REFUSE(detail, "parameter '%s': a type of over %zu bytes", given->name,
+                      sizeof out->variable - 1);
+    *out = (struct bhi_parameter){.role = (enum bhi_role)given->role, .dtype = BHI_DTYPE_COUNT};
+    strcpy(out->name, given->name);
+    if (given->type && !bhi_dtype_find(given->type, strlen(given->type), &out->dtype)) {
+        out->dtype = BHI_DTYPE_COUNT;
+        strcpy(out->variable, given->type);
+    }
+    return BH_OK;
+}
+
+/* As #line and messages can have it. */
+static void take_name(const char *name, char out[64]) {
+    snprintf(out, 64, "%s", name);
+    for (char *c = out; *c; c++) {
+        const bool plain = (*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') ||
+                           (*c >= 'A' && *c <= 'Z') || strchr("_-.+", *c);
+        *c = plain ? *c : '_';
+    }
+}
+
+static bh_status take_form(struct bhi_form *form, const bh_template_options *options,
+                           const char *name, bh_detail *detail) {
+    struct bhi_complaint complaint;
+    bh_status status = BH_OK;
+    take_name(name, form->name);
+    form->grid = options->grid;
+    memcpy(form->local_size, options->local_size, sizeof form->local_size);
+    for (; form->count < options->parameter_count && status == BH_OK; form->count++)
+        status = take_parameter(&options->parameters[form->count], form->count,
+                                &form->parameters[form->count], detail);
+    if (status != BH_OK)
+        return status;
+    form->is_expression = options->expression != NULL;
+    if (form->is_expression &&
+        !bhi_expression_parse(options->expression, strlen(options->expression), &form->expression,
+                              &complaint))
+        return REFUSE(detail, "%.400s", complaint.text);
+    form->body = options->body ? strdup(options->body) : NULL;
+    form->declarations = options->declarations ? strdup(options->declarations) : NULL;
+    if (!form->body != !options->body || !form->declarations != !options->declarations)
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CREATE);
+    return bhi_form_check(form, &complaint) ? BH_OK : REFUSE(detail, "%.400s", complaint.text);
+}
+
+BH_API bh_status bh_template_create(bh_context *context, const bh_template_options *options,
+                                    bh_template **out_template, bh_detail *detail) {
+    if (!out_template)
+        return REFUSE(detail, "out_template is NULL");
+    *out_template = NULL;
+    bh_status status = bhi_context_check(context, CREATE, detail);
+    if (status != BH_OK || (status = check_options(options, detail)) != BH_OK)
+        return status;
+    struct bh_template *t = bhi_slab_take(&slab);
+    if (!t)
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CREATE);
+    *t = (struct bh_template){.context = context,
+                              .trusted = options->trusted,
+                              .compile_deadline_ns = options->compile_deadline_ns,
+                              .capacity = options->variants};
+    const char *name = options->name ? options->name : "template";
+    bhi_text_sanitise(t->name, sizeof t->name, name, strlen(name));
+    status = take_form(&t->form, options, t->name, detail);
+    if (status != BH_OK) {
+        bhi_form_fini(&t->form);
+        bhi_slab_give(&slab, t);
+        return status;
+    }
+    bhi_context_retain(context);
+    bhi_list_init(&t->variants);
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->changed, NULL);
+    atomic_init(&t->handle.count, 1);
+    *out_template = t;
+    return BH_OK;
+}
+
+BH_API bh_status bh_template_retain(bh_template *template_) {
+    return !template_ || bhi_handle_retain(&template_->handle) ? BH_OK : BH_INVALID_ARGUMENT;
+}
+
+BH_API bh_status bh_template_release(bh_template *template_) {
+    bool last = false;
+    bh_status status =
+        template_ ? bhi_context_release(&template_->handle, template_->context, &last) : BH_OK;
+    if (last) {
+        bh_context *context = template_->context;
+        bhi_template_drop_variants(template_);
+        pthread_mutex_destroy(&template_->lock);
+        pthread_cond_destroy(&template_->changed);
+        bhi_form_fini(&template_->form);
+        bhi_slab_give(&slab, template_);
+        bhi_context_unref(context);
+    }
+    return status;
+}
+
+/* -- using it -----------------------------------------------------------------------------------
+ */
+
+/* The template with a reference for as long as the call takes. */
+static bh_status hold(bh_template *t, const char *call, bh_detail *detail) {
+    if (!t || !bhi_handle_retain(&t->handle))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: template is NULL or was released",
+                        call);
+    const bh_status status = bhi_context_check(t->context, call, detail);
+    if (status != BH_OK)
+        (void)bh_template_release(t);
+    return status;
+}
+
+BH_API bh_status bh_template_output(bh_template *template_, const bh_argument *arguments,
+                                    uint32_t argument_count, const char *name,
+                                    bh_description *out_description, bh_detail *detail) {
+    static const char call[] = "bh_template_output";
+    struct bhi_bound bound;
+    if (!name || !out_description || out_description->struct_size != sizeof *out_description)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "%s: name is NULL, or out_description was not initialised", call);
+    bh_status status = hold(template_, call, detail);
+    if (status != BH_OK)
+        return status;
+    status = bhi_template_bind(template_, arguments, argument_count, false, call, &bound, detail);
+    if (status == BH_OK)
+        status = bhi_template_describe(template_, &bound, name, call, out_description, detail);
+    (void)bh_template_release(template_);
+    return status;
+}
+
+BH_API bh_status bh_template_source(bh_template *template_, const bh_argument *arguments,
+                                    uint32_t argument_count, char *text, size_t size,
+                                    size_t *out_length, bh_detail *detail) {
+    static const char call[] = "bh_template_source";
+    struct bhi_bound bound;
+    struct bhi_complaint complaint;
+    struct bhi_pen pen = {0};
+    if (!out_length || (size && !text))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL", call,
+                        out_length ? "text" : "out_length");
+    bh_status status = hold(template_, call, detail);
+    if (status != BH_OK)
+        return status;
+    status = bhi_template_bind(template_, arguments, argument_count, false, call, &bound, detail);
+    if (status == BH_OK && !bhi_form_write(&template_->form, &bound.variant, &pen, &complaint))
+        status = bhi_fail(detail, pen.failed ? BH_NO_MEMORY : BH_INVALID_ARGUMENT, 0, "%s: %s",
+                          call, complaint.text);
+    if (status == BH_OK) {
+        *out_length = pen.length;
+        if (size)
+            snprintf(text, size, "%s", pen.text);
+    }
+    bhi_pen_fini(&pen);
+    (void)bh_template_release(template_);
+    return status;
+}
+
+BH_API bh_status bh_template_prepare(bh_template *template_, const bh_argument *arguments,
+                                     uint32_t argument_count, const uint32_t *groups,
+                                     bh_template_call *out_call, bh_detail *detail) {
+    static const char call[] = "bh_template_prepare";
+    struct bhi_bound bound;
+    if (!out_call)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_call is NULL", call);
+    *out_call = (bh_template_call){0};
+    bh_status status = hold(template_, call, detail);
+    if (status != BH_OK)
+        return status;
+    status = bhi_template_bind(template_, arguments, argument_count, true, call, &bound, detail);
+    if (status == BH_OK)
+        status = bhi_template_command(template_, &bound, groups, call, out_call, detail);
+    if (status == BH_OK)
+        status =
+            bhi_template_kernel(template_, &bound.variant, call, &out_call->command.kernel, detail);
+    (void)bh_template_release(template_);
+    return status;
+}
+
+BH_API void bh_template_call_fini(bh_template_call *call) {
+    if (!call)
+        return;
+    (void)bh_kernel_release(call->command.kernel);
+    call->command.kernel = NULL;
+}
+
+BH_API bh_status bh_template_launch(bh_stream *stream, bh_template *template_,
+                                    const bh_argument *arguments, uint32_t argument_count,
+                                    const uint32_t *groups, bh_event **out_event,
+                                    bh_detail *detail) {
+    bh_template_call call;
+    if (out_event)
+        *out_event = NULL;
+    bh_status status =
+        bh_template_prepare(template_, arguments, argument_count, groups, &call, detail);
+    const bh_submit_info info = {.commands = &call.command, .command_count = 1};
+    if (status == BH_OK)
+        status = bh_submit(stream, &info, out_event, detail);
+    bh_template_call_fini(&call);
+    return status;
+}

@@ -1,0 +1,154 @@
+/* The kernels of a template: one for each variant that is in use, and a bounded number of others.
+ */
+#include "callback.h"
+#include "context.h"
+#include "core/detail.h"
+#include "template.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* COMPILING, in the list, then READY, in the list until it is evicted; or FAILED, in none. Those
+ * who wait for it keep it. */
+struct entry {
+    struct bhi_list link;
+    struct bhi_variant variant;
+    enum { COMPILING, READY, FAILED } state;
+    bool listed;
+    uint32_t users; /* threads that are at it */
+    bh_kernel *kernel;
+    bh_status status;
+    bh_detail detail;
+};
+
+static struct entry *find(const struct bh_template *t, const struct bhi_variant *variant) {
+    BHI_LIST_EACH(node, &t->variants) {
+        struct entry *entry = BHI_CONTAINER(node, struct entry, link);
+        if (!memcmp(&entry->variant, variant, sizeof *variant))
+            return entry;
+    }
+    return NULL;
+}
+
+/* Lock held. */
+static void unlist(struct bh_template *t, struct entry *entry) {
+    bhi_list_remove(&entry->link);
+    entry->listed = false;
+    t->variant_count--;
+}
+
+static void free_unused(struct entry *entry) {
+    if (entry->listed || entry->users)
+        return;
+    (void)bh_kernel_release(entry->kernel);
+    free(entry);
+}
+
+/* The oldest ones go, but for those that threads are at. Lock held. */
+static void evict(struct bh_template *t) {
+    struct bhi_list *node = t->variants.prev;
+    while (t->variant_count > t->capacity && node != &t->variants) {
+        struct entry *entry = BHI_CONTAINER(node, struct entry, link);
+        node = node->prev;
+        if (entry->users || entry->state == COMPILING)
+            continue;
+        unlist(t, entry);
+        free_unused(entry);
+    }
+}
+
+static bh_status compile(struct bh_template *t, const struct bhi_variant *variant, const char *call,
+                         bh_kernel **out_kernel, bh_detail *detail) {
+    struct bhi_complaint complaint;
+    struct bhi_pen pen = {0};
+    bh_glsl_source source;
+    bh_kernel_options options;
+    bh_status status = BH_OK;
+    if (!bhi_form_write(&t->form, variant, &pen, &complaint))
+        status = bhi_fail(detail, pen.failed ? BH_NO_MEMORY : BH_INVALID_ARGUMENT, 0, "%s: %s",
+                          call, complaint.text);
+    if (status == BH_OK) {
+        bh_glsl_source_init(&source);
+        source.text = pen.text;
+        source.name = t->form.name;
+        source.deadline_ns = t->compile_deadline_ns;
+        bh_kernel_options_init(&options);
+        options.name = t->name;
+        options.trusted = t->trusted;
+        status = bh_kernel_create_glsl(t->context, &source, &options, out_kernel, detail);
+    }
+    bhi_pen_fini(&pen);
+    return status;
+}
+
+static struct entry *add(struct bh_template *t, const struct bhi_variant *variant) {
+    struct entry *entry = calloc(1, sizeof *entry);
+    if (!entry)
+        return NULL;
+    entry->variant = *variant;
+    entry->listed = true;
+    bhi_list_insert_before(t->variants.next, &entry->link);
+    t->variant_count++;
+    return entry;
+}
+
+/* Lock held, and dropped meanwhile. */
+static void fill(struct bh_template *t, struct entry *entry, const char *call) {
+    bh_kernel *kernel = NULL;
+    bh_detail detail = {0};
+    pthread_mutex_unlock(&t->lock);
+    const bh_status status = compile(t, &entry->variant, call, &kernel, &detail);
+    pthread_mutex_lock(&t->lock);
+    entry->state = status == BH_OK ? READY : FAILED;
+    entry->kernel = kernel;
+    entry->status = status;
+    entry->detail = detail;
+    if (status != BH_OK)
+        unlist(t, entry);
+    pthread_cond_broadcast(&t->changed);
+}
+
+bh_status bhi_template_kernel(struct bh_template *t, const struct bhi_variant *variant,
+                              const char *call, bh_kernel **out_kernel, bh_detail *detail) {
+    *out_kernel = NULL;
+    pthread_mutex_lock(&t->lock);
+    struct entry *entry = find(t, variant);
+    bh_status status = entry && entry->state == READY ? BH_OK : bhi_callback_check(call, detail);
+    if (status == BH_OK && !entry) {
+        entry = add(t, variant);
+        if (!entry)
+            status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        else
+            entry->users++, fill(t, entry, call), entry->users--;
+    }
+    if (status == BH_OK) {
+        entry->users++;
+        while (entry->state == COMPILING)
+            pthread_cond_wait(&t->changed, &t->lock);
+        status = entry->status;
+        if (status != BH_OK && detail)
+            *detail = entry->detail;
+        if (status == BH_OK) {
+            *out_kernel = entry->kernel;
+            (void)bh_kernel_retain(entry->kernel);
+            if (entry->listed) {
+                bhi_list_remove(&entry->link);
+                bhi_list_insert_before(t->variants.next, &entry->link);
+            }
+        }
+        entry->users--;
+        free_unused(entry);
+        evict(t);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return status;
+}
+
+void bhi_template_drop_variants(struct bh_template *t) {
+    while (!bhi_list_empty(&t->variants)) {
+        struct entry *entry = BHI_CONTAINER(t->variants.next, struct entry, link);
+        unlist(t, entry);
+        free_unused(entry);
+    }
+}

@@ -1,0 +1,36 @@
+#include "pen.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { FIRST = 4096 };
+
+void bhi_pen_put(struct bhi_pen *pen, const char *format, ...) {
+    for (int tries = 0; tries < 2 && !pen->failed; tries++) {
+        const size_t room = pen->capacity - pen->length;
+        va_list list;
+        va_start(list, format);
+        const int length = vsnprintf(room ? pen->text + pen->length : NULL, room, format, list);
+        va_end(list);
+        if (length < 0) {
+            pen->failed = true;
+        } else if ((size_t)length < room) {
+            pen->length += (size_t)length;
+            return;
+        } else {
+            size_t capacity = pen->capacity ? pen->capacity : FIRST;
+            while (capacity <= pen->length + (size_t)length)
+                capacity *= 2;
+            char *grown = realloc(pen->text, capacity);
+            if (grown)
+                pen->text = grown, pen->capacity = capacity;
+            pen->failed = !grown;
+        }
+    }
+}
+
+void bhi_pen_fini(struct bhi_pen *pen) {
+    free(pen->text);
+    *pen = (struct bhi_pen){0};
+}

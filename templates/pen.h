@@ -1,0 +1,18 @@
+/* Text that grows. A failed allocation is remembered; what is put after it is dropped. */
+#ifndef BHI_TEMPLATES_PEN_H
+#define BHI_TEMPLATES_PEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct bhi_pen {
+    char *text; /* NUL-terminated; owned; NULL: nothing yet */
+    size_t length, capacity;
+    bool failed;
+};
+
+void bhi_pen_put(struct bhi_pen *pen, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void bhi_pen_fini(struct bhi_pen *pen);
+
+#endif

@@ -1,0 +1,370 @@
+/* K3: what expressions compute, to the bit, held against C: for pairs of types, over all pairs of
+ * numbers at which something could go wrong. */
+#include "dtype.h"
+#include "fixture.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { EDGES = 12, COUNT = EDGES * EDGES, PARTS = 16 };
+
+/* -- numbers --------------------------------------------------------------------------------- */
+
+/* One element, whatever its type. */
+struct number {
+    enum bhi_dtype dtype;
+    __int128 integer; /* of integers and bool */
+    double real;      /* of floats: f16 and f32 exactly */
+};
+
+static bool is_float(enum bhi_dtype dtype) {
+    return dtype <= BHI_DTYPE_f64;
+}
+
+static bool is_signed(enum bhi_dtype dtype) {
+    return !is_float(dtype) && dtype != BHI_DTYPE_bool && (dtype - BHI_DTYPE_i8) % 2 == 0;
+}
+
+/* Cut to the type's bits: what overflow leaves. */
+static struct number whole(enum bhi_dtype dtype, __int128 value) {
+    const uint32_t bits = 8 * bhi_dtype_size(dtype);
+    const __int128 range = (__int128)1 << bits;
+    if (dtype == BHI_DTYPE_bool)
+        return (struct number){.dtype = dtype, .integer = value != 0};
+    value = ((value % range) + range) % range;
+    if (is_signed(dtype) && value >= range / 2)
+        value -= range;
+    return (struct number){.dtype = dtype, .integer = value};
+}
+
+static struct number real(enum bhi_dtype dtype, double value) {
+    if (dtype == BHI_DTYPE_f32)
+        value = (double)(float)value;
+    if (dtype == BHI_DTYPE_f16)
+        value = bhi_f16_to_double(bhi_f16_from_double(value));
+    return (struct number){.dtype = dtype, .real = value};
+}
+
+static struct number convert(struct number n, enum bhi_dtype dtype) {
+    if (!is_float(dtype))
+        return whole(dtype, is_float(n.dtype) ? n.real != 0 : n.integer);
+    if (is_float(n.dtype))
+        return real(dtype, n.real);
+    return dtype == BHI_DTYPE_f64 ? real(dtype, (double)n.integer)
+                                  : real(dtype, (double)(float)n.integer);
+}
+
+static void put(const struct number *n, void *at) {
+    const uint32_t size = bhi_dtype_size(n->dtype);
+    const float narrow = (float)n->real;
+    const uint16_t half = is_float(n->dtype) ? bhi_f16_from_double(n->real) : 0;
+    if (!is_float(n->dtype))
+        memcpy(at, &n->integer, size);
+    else
+        memcpy(at,
+               n->dtype == BHI_DTYPE_f16   ? (const void *)&half
+               : n->dtype == BHI_DTYPE_f32 ? (const void *)&narrow
+                                           : (const void *)&n->real,
+               size);
+}
+
+/* The edges of a type; no denormal floats: devices may take them for zero. */
+static struct number edge(enum bhi_dtype dtype, int index) {
+    static const double reals[EDGES] = {0, -0.0, 1,        -1,   1.5, -2.25,
+                                        3, 7,    INFINITY, -100, NAN, -INFINITY};
+    static const double largest[] = {65504, (double)FLT_MAX, DBL_MAX};
+    static const double odd[] = {1.0009765625, 1 + (double)FLT_EPSILON, 1 + DBL_EPSILON};
+    const uint32_t bits = 8 * bhi_dtype_size(dtype);
+    const __int128 most = ((__int128)1 << (is_signed(dtype) ? bits - 1 : bits)) - 1;
+    const __int128 least = is_signed(dtype) ? -most - 1 : 0;
+    const __int128 wholes[EDGES] = {0,  1,    2,        3,     7,         13,
+                                    -1, most, most - 1, least, least + 1, most / 3};
+    if (!is_float(dtype))
+        return whole(dtype, wholes[index]);
+    if (index == 6)
+        return real(dtype, largest[dtype]);
+    return index == 9 ? real(dtype, odd[dtype]) : real(dtype, reals[index]);
+}
+
+/* -- what C computes ------------------------------------------------------------------------- */
+
+/* NumPy's result of the two; the table itself is in templates_promote. */
+static enum bhi_dtype common(enum bhi_dtype a, enum bhi_dtype b) {
+    const uint32_t wide =
+        bhi_dtype_size(a) > bhi_dtype_size(b) ? bhi_dtype_size(a) : bhi_dtype_size(b);
+    if (a == b || b == BHI_DTYPE_bool)
+        return a;
+    if (a == BHI_DTYPE_bool)
+        return b;
+    if (is_float(a) || is_float(b)) {
+        const enum bhi_dtype f = is_float(a) ? a : b, other = is_float(a) ? b : a;
+        const uint32_t size = bhi_dtype_size(other);
+        const enum bhi_dtype holds = is_float(other) ? other
+                                     : size == 1     ? BHI_DTYPE_f16
+                                     : size == 2     ? BHI_DTYPE_f32
+                                                     : BHI_DTYPE_f64;
+        return f > holds ? f : holds; /* f16, f32, f64, in this order */
+    }
+    if (is_signed(a) == is_signed(b))
+        return bhi_dtype_size(a) == wide ? a : b;
+    if (bhi_dtype_size(is_signed(a) ? a : b) > bhi_dtype_size(is_signed(a) ? b : a))
+        return is_signed(a) ? a : b;
+    return wide == 1   ? BHI_DTYPE_i16
+           : wide == 2 ? BHI_DTYPE_i32
+           : wide == 4 ? BHI_DTYPE_i64
+                       : BHI_DTYPE_f64;
+}
+
+static __int128 floor_divide(__int128 a, __int128 b) {
+    const __int128 quotient = b ? a / b : 0;
+    return b && quotient * b != a && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+
+static __int128 shift(__int128 a, __int128 by, uint32_t bits, bool left) {
+    const bool all = by < 0 || by >= bits;
+    if (left)
+        return all ? 0 : a * ((__int128)1 << (int)by);
+    return a >> (all ? 100 : (int)by);
+}
+
+static struct number whole_of(const char *op, enum bhi_dtype r, __int128 a, __int128 b) {
+    const uint32_t bits = 8 * bhi_dtype_size(r);
+    switch (op[0]) {
+    case '+':
+        return whole(r, a + b);
+    case '-':
+        return whole(r, a - b);
+    case '*': /* two of 64 bits unsigned do not fit; the low bits do */
+        return whole(r, (__int128)((unsigned __int128)a * (unsigned __int128)b));
+    case '/':
+        return whole(r, floor_divide(a, b));
+    case '%':
+        return whole(r, b ? a - floor_divide(a, b) * b : 0);
+    case '&':
+        return whole(r, a & b);
+    case '|':
+        return whole(r, a | b);
+    case '^':
+        return whole(r, a ^ b);
+    case '<':
+        return whole(r, shift(a, b, bits, true));
+    case '>':
+        return whole(r, shift(a, b, bits, false));
+    case 'm':
+        return whole(r, a < b ? a : b);
+    default:
+        return whole(r, a > b ? a : b);
+    }
+}
+
+static struct number real_of(const char *op, enum bhi_dtype r, double a, double b) {
+    /* f16 as NumPy has it, through f32; a double holds what a float's operation rounds. */
+    const bool wide = r == BHI_DTYPE_f64;
+    const float x = (float)a, y = (float)b;
+    switch (op[0]) {
+    case '+':
+        return real(r, wide ? a + b : (double)(x + y));
+    case '-':
+        return real(r, wide ? a - b : (double)(x - y));
+    case '*':
+        return real(r, wide ? a * b : (double)(x * y));
+    case 'm':
+        return real(r, isnan(a) || isnan(b) ? NAN : a <= b ? a : b);
+    default:
+        return real(r, isnan(a) || isnan(b) ? NAN : a >= b ? a : b);
+    }
+}
+
+/* Exactly: a double and an integer of 64 bits are compared as NumPy does, in double. */
+static bool less(struct number a, struct number b) {
+    const enum bhi_dtype r = common(a.dtype, b.dtype);
+    if (!is_float(a.dtype) && !is_float(b.dtype))
+        return a.integer < b.integer;
+    return convert(a, r).real < convert(b, r).real;
+}
+
+static bool equal(struct number a, struct number b) {
+    const enum bhi_dtype r = common(a.dtype, b.dtype);
+    if (!is_float(a.dtype) && !is_float(b.dtype))
+        return a.integer == b.integer;
+    return convert(a, r).real == convert(b, r).real;
+}
+
+static struct number want(const char *op, struct number a, struct number b) {
+    enum bhi_dtype r = common(a.dtype, b.dtype);
+    if (!strcmp(op, "<"))
+        return whole(BHI_DTYPE_bool, less(a, b));
+    if (!strcmp(op, "=="))
+        return whole(BHI_DTYPE_bool, equal(a, b));
+    if (!strcmp(op, "?"))
+        return convert(less(b, a) ? a : b, r);
+    if (r == BHI_DTYPE_bool && (op[0] == '/' || op[0] == '%' || op[1] == op[0]))
+        r = BHI_DTYPE_i8;
+    const struct number x = convert(a, r), y = convert(b, r);
+    return is_float(r) ? real_of(op, r, x.real, y.real) : whole_of(op, r, x.integer, y.integer);
+}
+
+/* -- what the device computes ---------------------------------------------------------------- */
+
+static bh_context *context;
+static bh_stream *stream;
+
+static void describe(bh_description *d, enum bhi_dtype dtype) {
+    bh_description_init(d);
+    d->kind = is_float(dtype)           ? BH_NUMBER_FLOAT
+              : dtype == BHI_DTYPE_bool ? BH_NUMBER_BOOL
+              : is_signed(dtype)        ? BH_NUMBER_INT
+                                        : BH_NUMBER_UINT;
+    d->bits = 8 * bhi_dtype_size(dtype);
+    d->rank = 1;
+    d->shape[0] = COUNT;
+}
+
+static bh_buffer *make(const bh_description *d) {
+    bh_buffer *buffer = fx_buffer(context, d->bits / 8 * COUNT);
+    BHT_EQ(bh_buffer_describe(buffer, d, NULL), BH_OK);
+    return buffer;
+}
+
+static bh_buffer *make_edges(enum bhi_dtype dtype, bool rows) {
+    bh_description d;
+    describe(&d, dtype);
+    bh_buffer *buffer = make(&d);
+    uint8_t *bytes = (uint8_t *)fx_pointer(buffer);
+    for (int i = 0; i < COUNT; i++) {
+        const struct number n = edge(dtype, rows ? i / EDGES : i % EDGES);
+        put(&n, bytes + (size_t)i * bhi_dtype_size(dtype));
+    }
+    return buffer;
+}
+
+static void compare(const char *op, enum bhi_dtype a, enum bhi_dtype b, const bh_description *d,
+                    bh_buffer *buffer) {
+    const uint8_t *got = (const uint8_t *)fx_pointer(buffer);
+    for (int i = 0; i < COUNT; i++) {
+        const struct number wanted = want(op, edge(a, i / EDGES), edge(b, i % EDGES));
+        uint8_t bytes[8] = {0}, is[8] = {0};
+        const uint32_t size = bhi_dtype_size(wanted.dtype);
+        BHT_EQ(d->bits, 8 * size);
+        put(&wanted, bytes);
+        memcpy(is, got + (size_t)i * size, size);
+        if (is_float(wanted.dtype) && isnan(wanted.real)) { /* any NaN */
+            double value = NAN;
+            float narrow;
+            uint16_t half;
+            memcpy(&half, is, 2);
+            memcpy(&narrow, is, 4);
+            memcpy(&value, is, 8);
+            if (isnan(size == 2 ? bhi_f16_to_double(half) : size == 4 ? (double)narrow : value))
+                continue;
+        }
+        if (memcmp(bytes, is, size) != 0) {
+            unsigned long long x, y;
+            memcpy(&x, bytes, 8);
+            memcpy(&y, is, 8);
+            BHT_FAIL("%s %s %s of edges %d and %d is 0x%llx, not 0x%llx", bhi_dtype_name(a), op,
+                     bhi_dtype_name(b), i / EDGES, i % EDGES, y, x);
+        }
+    }
+}
+
+/* One kernel of all |ops|: the outputs are called a, b, ... */
+static void check(const char *expression, const char *const *ops, uint32_t count, enum bhi_dtype a,
+                  enum bhi_dtype b) {
+    bh_parameter parameters[PARTS + 2] = {{"x", BH_PARAMETER_IN, NULL},
+                                          {"y", BH_PARAMETER_IN, NULL}};
+    bh_argument arguments[PARTS + 2] = {{.name = "x", .buffer = make_edges(a, true)},
+                                        {.name = "y", .buffer = make_edges(b, false)}};
+    bh_description descriptions[PARTS];
+    static const char names[] = "a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0k\0l";
+    bh_template_options options;
+    bh_template *made = NULL;
+    bh_event *event = NULL;
+    bh_detail why;
+    for (uint32_t i = 0; i < count; i++) {
+        parameters[i + 2] = (bh_parameter){names + (size_t)2 * i, BH_PARAMETER_OUT, NULL};
+        arguments[i + 2] = (bh_argument){.name = names + (size_t)2 * i};
+    }
+    bh_template_options_init(&options);
+    options.expression = expression;
+    options.parameters = parameters;
+    options.parameter_count = count + 2;
+    if (bh_template_create(context, &options, &made, &why) != BH_OK)
+        BHT_FAIL("%s", why.message);
+    for (uint32_t i = 0; i < count; i++) {
+        bh_description_init(&descriptions[i]);
+        if (bh_template_output(made, arguments, count + 2, names + (size_t)2 * i, &descriptions[i],
+                               &why) != BH_OK)
+            BHT_FAIL("%s", why.message);
+        arguments[i + 2].buffer = make(&descriptions[i]);
+    }
+    if (bh_template_launch(stream, made, arguments, count + 2, NULL, &event, &why) != BH_OK)
+        BHT_FAIL("%s", why.message);
+    fx_expect(event, BH_OK);
+    for (uint32_t i = 0; i < count; i++)
+        compare(ops[i], a, b, &descriptions[i], arguments[i + 2].buffer);
+    for (uint32_t i = 0; i < count + 2; i++)
+        bh_buffer_release(arguments[i].buffer);
+    bh_event_release(event);
+    bh_template_release(made);
+}
+
+static void begin(void) {
+    context = fx_context(NULL);
+    stream = fx_stream(context, "values", FX_SECONDS);
+}
+
+static void end(void) {
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+/* All pairs of types. */
+static void arithmetic(void) {
+    static const char *const ops[] = {"+", "*", "<", "==", "m", "M", "?", "-"};
+    begin();
+    for (int a = 0; a < BHI_DTYPE_COUNT; a++) {
+        for (int b = a; b < BHI_DTYPE_COUNT; b++) {
+            const bool bools = a == BHI_DTYPE_bool && b == BHI_DTYPE_bool; /* has no - */
+            check(bools ? "a = x + y; b = x * y; c = x < y; d = x == y; e = min(x, y);"
+                          "f = max(x, y); g = x > y ? x : y"
+                        : "a = x + y; b = x * y; c = x < y; d = x == y; e = min(x, y);"
+                          "f = max(x, y); g = x > y ? x : y; h = x - y",
+                  ops, bools ? 7 : 8, (enum bhi_dtype)a, (enum bhi_dtype)b);
+        }
+    }
+    end();
+}
+
+/* Division rounds down, by zero it is zero; shifts may be by anything. */
+static void integers(void) {
+    static const char *const ops[] = {"//", "%", "&", "|", "^", "<<", ">>"};
+    static const enum bhi_dtype pairs[][2] = {
+        {BHI_DTYPE_i8, BHI_DTYPE_i8},   {BHI_DTYPE_u8, BHI_DTYPE_u8},
+        {BHI_DTYPE_i16, BHI_DTYPE_i16}, {BHI_DTYPE_u16, BHI_DTYPE_u16},
+        {BHI_DTYPE_i32, BHI_DTYPE_i32}, {BHI_DTYPE_u32, BHI_DTYPE_u32},
+        {BHI_DTYPE_i64, BHI_DTYPE_i64}, {BHI_DTYPE_u64, BHI_DTYPE_u64},
+        {BHI_DTYPE_i8, BHI_DTYPE_u8},   {BHI_DTYPE_u32, BHI_DTYPE_i32},
+        {BHI_DTYPE_i64, BHI_DTYPE_u32}, {BHI_DTYPE_bool, BHI_DTYPE_i16}};
+    begin();
+    for (size_t i = 0; i < BHT_COUNT(pairs); i++)
+        check("a = x // y; b = x % y; c = x & y; d = x | y; e = x ^ y; f = x << y; g = x >> y", ops,
+              7, pairs[i][0], pairs[i][1]);
+    end();
+}
+
+/* What is computed of bool alone. */
+static void bools(void) {
+    static const char *const ops[] = {"//", "%", "<<", ">>"};
+    begin();
+    check("a = x // y; b = x % y; c = x << y; d = x >> y", ops, 4, BHI_DTYPE_bool, BHI_DTYPE_bool);
+    end();
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {BHT_TEST_WITH(arithmetic, 200, 0),
+                                            BHT_TEST_WITH(integers, 100, 0), BHT_TEST(bools)};
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}

@@ -1,0 +1,230 @@
+/* K3: expressions: what they are refused for, and where; what type comes out. */
+#include "../unit/cmocka_all.h"
+#include "signature.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "x=f32 y=i8 z": inputs with their types, outputs without. */
+static void parse_parameters(const char *text, struct bhi_form *form, struct bhi_variant *variant) {
+    char copy[256], *save = NULL;
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        struct bhi_parameter *parameter = &form->parameters[form->count];
+        char *type = strchr(word, '=');
+        enum bhi_dtype dtype = BHI_DTYPE_COUNT;
+        parameter->dtype = BHI_DTYPE_COUNT;
+        parameter->role = type ? BHI_ROLE_IN : BHI_ROLE_OUT;
+        if (type) {
+            *type = 0;
+            assert_true(bhi_dtype_find(type + 1, strlen(type + 1), &dtype));
+        }
+        variant->dtypes[form->count++] = (uint8_t)dtype;
+        snprintf(parameter->name, sizeof parameter->name, "%s", word);
+    }
+}
+
+/* The last output's type, and the text; NULL with a complaint. The text is the caller's. */
+static char *compile(const char *source, const char *parameters, const char **out_type,
+                     struct bhi_complaint *complaint) {
+    struct bhi_form *form = calloc(1, sizeof *form);
+    struct bhi_variant variant = {0};
+    struct bhi_pen pen = {0};
+    form->is_expression = true;
+    snprintf(form->name, sizeof form->name, "test");
+    parse_parameters(parameters, form, &variant);
+    const bool good = bhi_expression_parse(source, strlen(source), &form->expression, complaint) &&
+                      bhi_form_check(form, complaint) &&
+                      bhi_form_infer(form, &variant, complaint) &&
+                      bhi_form_write(form, &variant, &pen, complaint);
+    if (good)
+        *out_type = bhi_dtype_name((enum bhi_dtype)variant.dtypes[form->count - 1]);
+    bhi_form_fini(form);
+    free(form);
+    if (good)
+        return pen.text;
+    bhi_pen_fini(&pen);
+    return NULL;
+}
+
+/* What NumPy 2 says: numpy.result_type of the arrays, NEP 50 for what is written, and the ufuncs'
+ * own types. */
+static void test_types(void **state) {
+    (void)state;
+    static const struct {
+        const char *source, *parameters, *type;
+    } cases[] = {
+        {"z = x + 1", "x=i8 z", "i8"},
+        {"z = x + 1", "x=bool z", "i64"},
+        {"z = x + 1.5", "x=i8 z", "f64"},
+        {"z = x + 1.5", "x=f16 z", "f16"},
+        {"z = x * 1e300", "x=f32 z", "f32"},
+        {"z = x + y", "x=i8 y=u8 z", "i16"},
+        {"z = x + y", "x=i64 y=u64 z", "f64"},
+        {"z = x / y", "x=i8 y=i8 z", "f64"},
+        {"z = x / 2", "x=f32 z", "f32"},
+        {"z = x // y", "x=bool y=bool z", "i8"},
+        {"z = x + y", "x=bool y=bool z", "bool"},
+        {"z = x & y", "x=bool y=i16 z", "i16"},
+        {"z = x << y", "x=bool y=bool z", "i8"},
+        {"z = x < y", "x=f64 y=i8 z", "bool"},
+        {"z = x && y", "x=f64 y=i8 z", "bool"},
+        {"z = !x", "x=f64 z", "bool"},
+        {"z = ~x", "x=bool z", "bool"},
+        {"z = x ? 1 : 2", "x=bool z", "i64"},
+        {"z = x ? y : 2.5", "x=bool y=f32 z", "f32"},
+        {"z = x ? y : 2.5", "x=bool y=i32 z", "f64"},
+        {"z = sqrt(x)", "x=i8 z", "f16"},
+        {"z = sqrt(x)", "x=u16 z", "f32"},
+        {"z = sqrt(x)", "x=i32 z", "f64"},
+        {"z = x * sqrt(2)", "x=f32 z", "f32"},
+        {"z = floor(x)", "x=i8 z", "i8"},
+        {"z = abs(x)", "x=i8 z", "i8"},
+        {"z = min(x, 3)", "x=u8 z", "u8"},
+        {"z = min(x, 3.5)", "x=u8 z", "f64"},
+        {"z = pow(x, 2)", "x=i32 z", "i32"},
+        {"z = pow(x, 2.5)", "x=f32 z", "f32"},
+        {"z = isnan(x)", "x=i32 z", "bool"},
+        {"z = u8(x)", "x=f64 z", "u8"},
+        {"z = mix(x, y, x > y)", "x=i32 y=i8 z", "i32"},
+        {"z = 7", "z", "i64"},
+        {"z = 7 / 2", "z", "f64"},
+        {"z = 18446744073709551615", "z", "u64"},
+        {"z = 2 > 1", "z", "bool"},
+        {"t = 2; z = x * t", "x=f32 z", "f32"}, /* what was written stays so */
+        {"x = x + 1; z = x * 0.5", "x=f16 z", "f16"},
+        {"z = x > 300", "x=u8 z", "bool"},
+        {"z = pi * x", "x=f32 z", "f32"},
+        {"z = x + true", "x=i8 z", "i8"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bhi_complaint complaint = {.text = ""};
+        const char *type = NULL;
+        char *text = compile(cases[i].source, cases[i].parameters, &type, &complaint);
+        if (!text)
+            fail_msg("%s: %s", cases[i].source, complaint.text);
+        if (strcmp(type, cases[i].type) != 0)
+            fail_msg("%s of %s is %s, not %s", cases[i].source, cases[i].parameters, type,
+                     cases[i].type);
+        free(text);
+    }
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *source, *parameters, *why;
+    } cases[] = {
+        {"", "z", "it is empty"},
+        {" ; \n", "z", "it is empty"},
+        {"2*x + y", "x=f32 y=f32 z", "column 1: '2' where NAME = ... was expected"},
+        {"x + y", "x=f32 y=f32 z", "column 3: '+' where '=' (write NAME = ...) was expected"},
+        {"z = 2*x +", "x=f32 z", "column 10: it ends where a number, a name or '(' was expected"},
+        {"z = (x", "x=f32 z", "column 7: it ends where ')' was expected"},
+        {"z = x)", "x=f32 z", "column 6: ')' where an operator or the end was expected"},
+        {"z = x y", "x=f32 z", "column 7: 'y' where an operator or the end was expected"},
+        {"z = x == y = 1", "x=f32 z", "column 12: '=' where none was expected; equality is =="},
+        {"z = x ** 2", "x=f32 z", "column 7: a power is written pow(x, y)"},
+        {"z = x @ 2", "x=f32 z", "column 7: '@' has no meaning here"},
+        {"z = x \x01", "x=f32 z", "column 7: byte 0x01 has no meaning here"},
+        {"z = x \xc3\xa9", "x=f32 z", "column 7: byte 0xc3 has no meaning here"},
+        {"z = 1.5f * x", "x=f32 z", "column 5: '1.5f' is not a number"},
+        {"z = 1.2.3 * x", "x=f32 z", "column 5: '1.2.' is not a number"},
+        {"z = 0x * x", "x=f32 z", "is not a number"},
+        {"z = 99999999999999999999 * x", "x=f32 z", "column 5: the number 99999999999999999999"},
+        {"z = 1e999 * x", "x=f32 z", "column 5: the number 1e999 is too large"},
+        {"z = k * x", "x=f32 z", "column 5: there is no input 'k'"},
+        {"a = 1\nz = k * x", "x=f32 z", "line 2, column 5: there is no input 'k'"},
+        {"z = x", "x=f32 y=f32 z", "input 'y' is not used by the expression"},
+        {"x = 1; z = x", "x=f32 z", "input 'x' is not used by the expression"},
+        {"t = x", "x=f32 z", "output 'z' is never assigned"},
+        {"z = sine(x)", "x=f32 z", "column 5: there is no function 'sine'; there are abs"},
+        {"z = min(x)", "x=f32 z", "column 5: min takes 2 arguments, not 1"},
+        {"z = sin(x, x)", "x=f32 z", "column 5: sin takes 1 argument, not 2"},
+        {"z = clamp(x, 1, 2, 3)", "x=f32 z", "column 5: clamp takes 3 arguments, not 4"},
+        {"z = 1 < x < 2", "x=f32 z", "column 11: comparisons do not chain"},
+        {"z = x & 1 == 0", "x=i32 z", "column 11: put & | ^ beside a comparison"},
+        {"z = 300 * x", "x=u8 z", "column 9: the number 300 is out of the range of u8"},
+        {"z = x - -1", "x=u8 z", "column 7: the number -1 is out of the range of u8"},
+        {"z = u8(256) + x", "x=u8 z", "column 5: the number 256 is out of the range of u8"},
+        {"z = x % 2", "x=f32 z", "column 7: % is for integers, these are f32 and i64; write mod"},
+        {"z = x // y", "x=f32 y=i8 z", "column 7: // is for integers"},
+        {"z = x & 1", "x=f32 z", "column 7: & is for integers"},
+        {"z = ~x", "x=f32 z", "column 5: ~ is for integers and bool, this is f32"},
+        {"z = x - y", "x=bool y=bool z", "column 7: - is not for bool; write x != y"},
+        {"z = -x", "x=bool z", "column 5: - is not for bool; write !x"},
+        {"z = sign(x)", "x=bool z", "column 5: sign is not for bool"},
+        {"z = sin(x)", "x=f64 z", "column 5: GLSL has no sin of f64; write sin(f32(...))"},
+        {"z = sin(x)", "x=i32 z", "column 5: sin of i32 is f64, as in NumPy"},
+        {"z = pow(x, y)", "x=i32 y=i32 z", "column 5: pow of integers takes a written power"},
+        {"z = 1 / 0 + x", "x=f32 z", "column 7: division by zero"},
+        {"z = 1 // 0 + x", "x=f32 z", "column 7: division by zero"},
+        {"z = 1 % 0 + x", "x=f32 z", "column 7: division by zero"},
+        {"z = 1 << 64", "z", "column 7: the number is more than 64 bits hold"},
+        {"z = 1 << -1", "z", "column 7: a shift by a negative number"},
+        {"z = 9223372036854775807 * 4", "z", "column 25: the number is more than 64 bits hold"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bhi_complaint complaint = {.text = ""};
+        const char *type = NULL;
+        char *text = compile(cases[i].source, cases[i].parameters, &type, &complaint);
+        if (text)
+            fail_msg("taken: %s", cases[i].source);
+        if (!strstr(complaint.text, cases[i].why))
+            fail_msg("%s: %s, not: %s", cases[i].source, complaint.text, cases[i].why);
+    }
+}
+
+/* A text that nests, or that only is long, is refused before it takes a stack or a memory. */
+static void test_limits(void **state) {
+    (void)state;
+    struct bhi_complaint complaint;
+    const char *type;
+    static char text[BHI_EXPRESSION_BYTES + 2];
+    static const struct {
+        const char *piece, *why;
+    } cases[] = {
+        {"(", "nested deeper than 64"},    {"-", "nested deeper than 64"},
+        {"abs(", "nested deeper than 64"}, {"x?x:", "nested deeper than 64"},
+        {"x+", "operands and operators"},  {"(x)+", "longer than 16384 bytes"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const size_t length = strlen(cases[i].piece);
+        const size_t limit = i == 5 ? sizeof text - 1 : BHI_EXPRESSION_BYTES - 4;
+        size_t used = (size_t)sprintf(text, "z = ");
+        while (used + length < limit)
+            used += (size_t)sprintf(text + used, "%s", cases[i].piece);
+        if (i == 5)
+            memset(text + used, ' ', sizeof text - 1 - used), used = sizeof text - 1;
+        text[used] = 0;
+        assert_null(compile(text, "x=f32 z", &type, &complaint));
+        if (!strstr(complaint.text, cases[i].why))
+            fail_msg("%s...: %s", cases[i].piece, complaint.text);
+    }
+}
+
+/* A host may have set a locale whose numbers have a comma. */
+static void test_locale(void **state) {
+    (void)state;
+    struct bhi_complaint complaint = {.text = ""};
+    const char *type;
+    if (!setlocale(LC_ALL, "de_DE.UTF-8") && !setlocale(LC_ALL, "fr_FR.UTF-8"))
+        skip();
+    char *text = compile("z = x * 1.5", "x=f32 z", &type, &complaint);
+    setlocale(LC_ALL, "C");
+    assert_non_null(text);
+    assert_non_null(strstr(text, "= 1.5;"));
+    free(text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_locale),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
