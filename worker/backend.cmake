@@ -25,6 +25,7 @@ set(backend_sources
     guard.c
     guard_cfg.c
     guard_clamp.c
+    guard_cut.c
     guard_edit.c
     guard_entry.c
     guard_globals.c

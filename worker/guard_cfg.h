@@ -25,6 +25,7 @@ struct bhi_loop {
     struct bhi_exit *exit; /* of a LOWERED one: its only exit */
     uint64_t trips;        /* of an ALONE one: how often its header runs, at most */
     uint64_t accesses; /* of buffers in one iteration, without inner loops that poll; saturates */
+    uint64_t due;      /* what one iteration adds to the counter */
     uint64_t weight; /* what one iteration stands for: 1 and what runs inside unpolled; saturates */
 };
 

@@ -64,7 +64,7 @@ static void clamp(struct clamps *c, uint32_t word, uint64_t length) {
                       bhi_ir_describe(ir, bhi_ins_op(c->at), c->at->result), index);
     }
     const struct bhi_ins *from = definition(c, index);
-    if (from->block == NULL && bhi_module_constant(&c->g->module, index, &value) &&
+    if (from->block == NULL && bhi_constant_of(&c->g->ir, &c->g->module, index, &value) &&
         value < length && value >> (bits - 1) == 0) {
         return;
     }
@@ -84,7 +84,7 @@ static void clamp(struct clamps *c, uint32_t word, uint64_t length) {
 
 static uint64_t array_length(struct clamps *c, const struct bhi_ins *array) {
     uint64_t length;
-    if (!bhi_module_constant(&c->g->module, array->words[3], &length) || length == 0) {
+    if (!bhi_constant_of(&c->g->ir, &c->g->module, array->words[3], &length) || length == 0) {
         bhi_ir_refuse(&c->g->ir, BH_INVALID_KERNEL,
                       "the length of %s is not a constant that can be computed here: write it as a "
                       "literal or a specialization constant",
@@ -119,7 +119,7 @@ static void clamp_indices(struct clamps *c, uint32_t class, uint32_t type, uint3
         const SpvOp op = ins != NULL ? bhi_ins_op(ins) : SpvOpNop;
         uint64_t member;
         if (op == SpvOpTypeStruct) {
-            if (!bhi_module_constant(&c->g->module, c->at->words[word], &member) ||
+            if (!bhi_constant_of(&c->g->ir, &c->g->module, c->at->words[word], &member) ||
                 member + 2 >= bhi_ins_length(ins)) {
                 bhi_ir_refuse(ir, BH_INVALID_KERNEL, "%s: a member's number is no constant",
                               bhi_ir_describe(ir, bhi_ins_op(c->at), c->at->result));

@@ -157,31 +157,64 @@ static uint32_t literal_words(const struct bhi_ir *ir, uint32_t selector) {
     return type != NULL && bhi_ins_op(type) == SpvOpTypeInt && type->words[2] > 32 ? 2 : 1;
 }
 
+/* Word of the terminator with target |number|; 0: it has fewer. */
+static uint32_t target_word(const struct bhi_ir *ir, const struct bhi_ins *last, uint32_t number) {
+    uint32_t word = 0;
+    switch (bhi_ins_op(last)) {
+    case SpvOpBranch:
+        word = number == 0 ? 1 : 0;
+        break;
+    case SpvOpBranchConditional:
+        word = number < 2 ? 2 + number : 0;
+        break;
+    case SpvOpSwitch:
+        word = 2 + number * (literal_words(ir, last->words[1]) + 1);
+        break;
+    default:
+        break;
+    }
+    return word < bhi_ins_length(last) ? word : 0;
+}
+
 uint32_t bhi_block_successors(struct bhi_ir *ir, const struct bhi_block *block,
                               const uint32_t **out_labels) {
     const struct bhi_ins *last = bhi_block_terminator(block);
-    const uint32_t length = bhi_ins_length(last);
-    switch (bhi_ins_op(last)) {
-    case SpvOpBranch:
-        *out_labels = &last->words[1];
-        return 1;
-    case SpvOpBranchConditional:
-        *out_labels = &last->words[2];
-        return 2;
-    case SpvOpSwitch: {
-        const uint32_t step = literal_words(ir, last->words[1]) + 1;
-        uint32_t *labels = bhi_ir_alloc(ir, length * sizeof *labels), count = 0;
-        labels[count++] = last->words[2];
-        for (uint32_t i = 3; i + step <= length; i += step) {
-            labels[count++] = last->words[i + step - 1];
+    if (bhi_ins_op(last) != SpvOpSwitch) { /* its targets stand side by side */
+        *out_labels = &last->words[target_word(ir, last, 0)];
+        return target_word(ir, last, 1) != 0 ? 2 : target_word(ir, last, 0) != 0 ? 1 : 0;
+    }
+    uint32_t *labels = bhi_ir_alloc(ir, bhi_ins_length(last) * sizeof *labels), count = 0;
+    for (uint32_t word; (word = target_word(ir, last, count)) != 0; count++) {
+        labels[count] = last->words[word];
+    }
+    *out_labels = labels;
+    return count;
+}
+
+void bhi_block_retarget(struct bhi_ir *ir, struct bhi_block *block, uint32_t from, uint32_t to) {
+    struct bhi_ins *last = bhi_block_terminator(block);
+    for (uint32_t number = 0, word; (word = target_word(ir, last, number)) != 0; number++) {
+        if (last->words[word] == from) {
+            last->words[word] = to;
         }
-        *out_labels = labels;
-        return count;
     }
-    default:
-        *out_labels = NULL;
-        return 0;
+}
+
+struct bhi_ins *bhi_phi_split(struct bhi_ir *ir, struct bhi_ins *phi, struct bhi_block *before,
+                              uint32_t latch) {
+    const uint32_t length = bhi_ins_length(phi);
+    uint32_t *outside = bhi_ir_alloc(ir, length * sizeof *outside), count = 0, around = 0;
+    for (uint32_t i = 3; i + 1 < length; i += 2) {
+        if (phi->words[i + 1] == latch) {
+            around = phi->words[i];
+        } else {
+            outside[count++] = phi->words[i];
+            outside[count++] = phi->words[i + 1];
+        }
     }
+    const uint32_t first = bhi_block_value(ir, before, SpvOpPhi, phi->type, outside, count);
+    bhi_ins_set(ir, phi, BHI_OPERANDS(first, before->label, around, latch));
+    return bhi_ir_definition(ir, first);
 }
 
 void bhi_block_rename_pred(struct bhi_block *block, uint32_t from, uint32_t to) {

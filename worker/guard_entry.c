@@ -47,6 +47,7 @@ void bhi_guard_entry_check(struct bhi_guard *g) {
     bhi_block_do(ir, there, SpvOpStore,
                  BHI_OPERANDS(bhi_guard_word(g, there, BHI_WORD_ALIVE),
                               bhi_ir_constant(ir, g->type_uint, 1), SpvMemoryAccessVolatileMask));
+    bhi_guard_cut_start(g, rest, rest->body.first);
     const uint32_t alive = bhi_guard_load(g, there, BHI_WORD_ALIVE);
     return_where(
         g, there, rest, not_there,

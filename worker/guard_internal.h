@@ -26,6 +26,7 @@ struct bhi_guard {
     uint32_t buffer;       /* the storage buffer's variable */
     uint32_t word_pointer; /* type of a pointer into it */
     uint32_t counter;      /* uint, Private: iterations since the last look */
+    uint32_t cells, group; /* guard_cut.c's variables; 0: not needed so far */
     uint32_t zero, limit;  /* constants */
 };
 
@@ -43,8 +44,9 @@ void bhi_guard_return(struct bhi_guard *g, const struct bhi_function *function,
 /* Appends to |block|: counter += |amount| (an id). Returns the id of a bool: time to look. */
 uint32_t bhi_guard_count(struct bhi_guard *g, struct bhi_block *block, uint32_t amount);
 
-/* guard_words.c: the entry point lists |variable| in its interface. */
+/* The entry point for compute lists |variable| in its interface; all of them do. */
 void bhi_guard_add_to_interface(struct bhi_guard *g, uint32_t variable);
+void bhi_guard_add_to_compute(struct bhi_guard *g, uint32_t variable);
 
 /* guard_entry.c: returns at once when the word is set. */
 void bhi_guard_entry_check(struct bhi_guard *g);
@@ -84,6 +86,16 @@ void bhi_guard_drop_hints(struct bhi_guard *g, struct bhi_ins *merge);
 /* guard_trips.c: how often |loop|'s header runs, at most; BHI_TRIPS_UNKNOWN: not known, or more
  * than BHI_TRIPS_MAX times. |loop| is marked. */
 uint64_t bhi_guard_trips(const struct bhi_values *values, const struct bhi_loop *loop);
+
+/* guard_cut.c: counts what the driver counts. The fates of |function|'s loops are known, and
+ * nothing is rewritten yet; its control flow must be built again where this returns true. */
+bool bhi_guard_cut_loops(struct bhi_guard *g, struct bhi_function *function);
+/* Before |at|, at the beginning of the kernel. */
+void bhi_guard_cut_start(struct bhi_guard *g, struct bhi_block *block, struct bhi_ins *at);
+/* Appends to |block|, where |loop| looks at the word: has it counted too many? Returns the block
+ * that goes on. */
+struct bhi_block *bhi_guard_cut_look(struct bhi_guard *g, const struct bhi_loop *loop,
+                                     struct bhi_block *block);
 
 /* guard_loops.c: decides for each loop, and does it. */
 void bhi_guard_loops(struct bhi_guard *g);

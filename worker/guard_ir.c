@@ -66,6 +66,10 @@ _Noreturn void bhi_ir_refuse(struct bhi_ir *ir, bh_status status, const char *fo
     longjmp(ir->escape, 1);
 }
 
+_Noreturn void bhi_ir_escape(struct bhi_ir *ir) {
+    longjmp(ir->escape, 1);
+}
+
 void bhi_ir_fini(struct bhi_ir *ir) {
     while (ir->chunks != NULL) {
         struct bhi_ir_chunk *chunk = ir->chunks;

@@ -39,6 +39,8 @@ struct bhi_block {
     struct bhi_loop *loop;       /* innermost */
     const struct bhi_loop *mark; /* bhi_loop_mark() */
     struct bhi_block *next_marked;
+    uint32_t
+        rounds; /* guard_cut.c: of a header: id of how often the loop has come to it; 0: none */
 };
 
 struct bhi_function {
@@ -55,6 +57,7 @@ struct bhi_function {
     /* guard_loops.c */
     uint64_t cost; /* iterations of loops in it that do not poll, at most */
     bool polls;    /* it has loops that do, or calls what has */
+    bool live;     /* reached from the entry point */
     bool guarded;
     bool open; /* being guarded, or one that it calls is */
     struct bhi_function *caller;
@@ -100,6 +103,8 @@ uint32_t *bhi_ir_words(struct bhi_ir *ir, size_t *out_words);
 void *bhi_ir_alloc(struct bhi_ir *ir, size_t bytes); /* zeroed */
 _Noreturn void bhi_ir_refuse(struct bhi_ir *ir, bh_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same with the fault that is set. */
+_Noreturn void bhi_ir_escape(struct bhi_ir *ir);
 /* "OpLoopMerge %12 ("name")" for refusals: the name is the id's OpName. In the module's memory. */
 const char *bhi_ir_describe(struct bhi_ir *ir, SpvOp op, uint32_t id);
 /* The OpName of an id, cleaned; "" where there is none. */
@@ -166,6 +171,12 @@ struct bhi_ins *bhi_block_after_phis(const struct bhi_block *block);
  * is the module's. */
 uint32_t bhi_block_successors(struct bhi_ir *ir, const struct bhi_block *block,
                               const uint32_t **out_labels);
+/* The edges from |block| to |from| lead to |to| now. */
+void bhi_block_retarget(struct bhi_ir *ir, struct bhi_block *block, uint32_t from, uint32_t to);
+/* |phi| is of a loop's header: what comes to it from other blocks than |latch| comes through a new
+ * phi, which is put at the end of |before| and returned. */
+struct bhi_ins *bhi_phi_split(struct bhi_ir *ir, struct bhi_ins *phi, struct bhi_block *before,
+                              uint32_t latch);
 /* |from| is |to| now, as a predecessor in the phis of |block|. */
 void bhi_block_rename_pred(struct bhi_block *block, uint32_t from, uint32_t to);
 /* The terminator of |block| was that of |from|: tells its successors' phis. */

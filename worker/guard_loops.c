@@ -84,7 +84,6 @@ static void decide(struct bhi_guard *g, const struct bhi_values *values, struct 
         loop->unbounded || loop->calls ? BHI_TRIPS_UNKNOWN : bhi_guard_trips(values, loop);
     if (loop->trips != BHI_TRIPS_UNKNOWN && multiply(loop->trips, loop->weight) <= BHI_TRIPS_MAX) {
         loop->fate = BHI_LOOP_ALONE;
-        g->out->left_alone++;
         const uint64_t product = loop->trips * loop->weight;
         *(loop->parent != NULL ? &loop->parent->weight : &f->cost) =
             add(loop->parent != NULL ? loop->parent->weight : f->cost, product);
@@ -95,9 +94,10 @@ static void decide(struct bhi_guard *g, const struct bhi_values *values, struct 
         return;
     }
     *(loop->parent != NULL ? &loop->parent->unbounded : &f->polls) = true;
-    if (loop->weight - 1 <= COVERED_WEIGHT && !loop->in_continue && is_covered(loop)) {
+    /* Where rounds are counted each loop looks itself. */
+    if (loop->weight - 1 <= COVERED_WEIGHT && !g->options->count_iterations && !loop->in_continue &&
+        is_covered(loop)) {
         loop->fate = BHI_LOOP_COVERED;
-        g->out->covered++;
         return;
     }
     if (loop->in_continue) {
@@ -109,32 +109,50 @@ static void decide(struct bhi_guard *g, const struct bhi_values *values, struct 
     }
     if (!loop->calls && bhi_guard_can_lower(g, values, loop)) {
         loop->fate = BHI_LOOP_LOWERED;
-        g->out->lowered++;
         return;
     }
     loop->fate = BHI_LOOP_POLLED;
-    g->out->polled++;
 }
 
-static void guard_function(struct bhi_guard *g, struct bhi_function *f) {
+/* Inner loops first. All is decided before anything is changed: edits leave what the analysis says
+ * of the blocks that were there true. */
+static void analyse(struct bhi_guard *g, struct bhi_function *f) {
     struct bhi_locals locals;
     bhi_cfg_build(&g->ir, f);
     bhi_locals_find(&g->ir, f, &locals);
     const struct bhi_values values = {
         .ir = &g->ir, .module = &g->module, .locals = &locals, .no_wrap = g->no_wrap};
+    f->cost = 0;
+    f->polls = false;
     weigh(g, f);
-    /* Inner loops first. All is decided before anything is changed: edits leave what the analysis
-     * says of the blocks that were there true. */
     for (uint32_t i = f->loop_count; i-- > 0;) {
         decide(g, &values, f, i);
     }
+}
+
+static void guard_function(struct bhi_guard *g, struct bhi_function *f) {
+    analyse(g, f);
+    if (g->options->count_iterations && f->live && bhi_guard_cut_loops(g, f)) {
+        analyse(g, f);
+    }
     for (uint32_t i = f->loop_count; i-- > 0;) {
         struct bhi_loop *loop = f->loops[i];
-        loop->weight = add(loop->weight, multiply(ACCESS_WEIGHT, loop->accesses));
-        if (f->loops[i]->fate == BHI_LOOP_POLLED) {
-            bhi_guard_poll(g, f->loops[i]);
-        } else if (f->loops[i]->fate == BHI_LOOP_LOWERED) {
-            bhi_guard_lower(g, f->loops[i]);
+        loop->due = add(loop->weight, multiply(ACCESS_WEIGHT, loop->accesses));
+        switch (loop->fate) {
+        case BHI_LOOP_ALONE:
+            g->out->left_alone++;
+            break;
+        case BHI_LOOP_COVERED:
+            g->out->covered++;
+            break;
+        case BHI_LOOP_LOWERED:
+            bhi_guard_lower(g, loop);
+            g->out->lowered++;
+            break;
+        default:
+            bhi_guard_poll(g, loop);
+            g->out->polled++;
+            break;
         }
     }
     g->out->loops += f->loop_count;
@@ -187,6 +205,27 @@ static void guard_with_callees(struct bhi_guard *g, struct bhi_function *f) {
     }
 }
 
+/* Marks what the entry point calls, and what that calls. */
+static void find_live(struct bhi_guard *g) {
+    struct bhi_function *work = g->entry;
+    g->entry->live = true;
+    while (work != NULL) {
+        struct bhi_function *f = work;
+        work = f->caller;
+        for (const struct bhi_block *b = f->first; b != NULL; b = b->next) {
+            for (const struct bhi_ins *ins = b->body.first; ins != NULL; ins = ins->next) {
+                struct bhi_function *called =
+                    bhi_ins_op(ins) == SpvOpFunctionCall ? callee(g, ins) : NULL;
+                if (called != NULL && !called->live) {
+                    called->live = true;
+                    called->caller = work;
+                    work = called;
+                }
+            }
+        }
+    }
+}
+
 void bhi_guard_loops(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     g->functions_bound = ir->bound;
@@ -194,6 +233,7 @@ void bhi_guard_loops(struct bhi_guard *g) {
     for (struct bhi_function *f = ir->first; f != NULL; f = f->next) {
         g->functions[f->id] = f;
     }
+    find_live(g);
     for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
          ins = ins->next) {
         g->no_wrap |=

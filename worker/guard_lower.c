@@ -188,37 +188,16 @@ static uint32_t clone(struct bhi_guard *g, const struct bhi_loop *loop,
 static void split_phis(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi_block *outer,
                        struct bhi_block *inner, uint32_t outer_cont) {
     struct bhi_ir *ir = &g->ir;
-    for (struct bhi_ins *phi = inner->body.first; phi != NULL; phi = phi->next) {
-        if (bhi_ins_op(phi) != SpvOpPhi) {
-            if (bhi_ins_op(phi) == SpvOpLine || bhi_ins_op(phi) == SpvOpNoLine) {
-                continue;
-            }
-            break;
-        }
-        const uint32_t length = bhi_ins_length(phi);
-        uint32_t *outside = bhi_ir_alloc(ir, (length + 2) * sizeof *outside), count = 0;
-        uint32_t around = 0;
-        for (uint32_t i = 3; i + 1 < length; i += 2) {
-            if (phi->words[i + 1] == loop->latch->label) {
-                around = phi->words[i];
-            } else {
-                outside[count++] = phi->words[i];
-                outside[count++] = phi->words[i + 1];
-            }
-        }
-        outside[count++] = phi->result;
-        outside[count++] = outer_cont;
-        const uint32_t first = bhi_block_value(ir, outer, SpvOpPhi, phi->type, outside, count);
-        bhi_ins_set(ir, phi, BHI_OPERANDS(first, outer->label, around, loop->latch->label));
-    }
-}
-
-static void retarget(struct bhi_ins *terminator, uint32_t from, uint32_t to) {
-    /* OpBranch and OpBranchConditional; a latch or a test has no other. */
-    const uint32_t first = bhi_ins_op(terminator) == SpvOpBranch ? 1 : 2;
-    for (uint32_t i = first; i < bhi_ins_length(terminator) && i < first + 2; i++) {
-        if (terminator->words[i] == from) {
-            terminator->words[i] = to;
+    struct bhi_ins *end = bhi_block_after_phis(inner);
+    for (struct bhi_ins *phi = inner->body.first; phi != end; phi = phi->next) {
+        if (bhi_ins_op(phi) == SpvOpPhi) {
+            struct bhi_ins *first = bhi_phi_split(ir, phi, outer, loop->latch->label);
+            const uint32_t count = bhi_ins_length(first) - 3;
+            uint32_t *operands = bhi_ir_alloc(ir, (count + 2) * sizeof *operands);
+            memcpy(operands, &first->words[3], count * sizeof *operands);
+            operands[count] = phi->result;
+            operands[count + 1] = outer_cont;
+            bhi_ins_set(ir, first, operands, count + 2);
         }
     }
 }
@@ -265,8 +244,7 @@ void bhi_guard_lower(struct bhi_guard *g, struct bhi_loop *loop) {
     bhi_block_rename_pred(merge, exit->block->label, decide->label);
     bhi_block_move_tail(outer, outer->body.first, inner);
     bhi_block_took_over(ir, inner, outer->label);
-    retarget(bhi_block_terminator(loop->latch == outer ? inner : loop->latch), outer->label,
-             inner->label);
+    bhi_block_retarget(ir, loop->latch, outer->label, inner->label);
     split_phis(g, loop, outer, inner, outer_cont->label);
     struct bhi_ins *inner_merge = bhi_block_merge(inner);
     bhi_guard_drop_hints(g, inner_merge);
@@ -279,8 +257,8 @@ void bhi_guard_lower(struct bhi_guard *g, struct bhi_loop *loop) {
         bound = bhi_block_value(ir, outer, SpvOpBitcast, type, BHI_OPERANDS(bound));
     }
     uint32_t chunk = CHUNK;
-    if (loop->weight > CHUNK_WEIGHT / CHUNK) {
-        chunk = (uint32_t)(CHUNK_WEIGHT / loop->weight);
+    if (loop->due > CHUNK_WEIGHT / CHUNK) {
+        chunk = (uint32_t)(CHUNK_WEIGHT / loop->due);
         chunk = chunk < CHUNK_LEAST ? CHUNK_LEAST : chunk;
     }
     const uint32_t chunk_id = bhi_ir_constant(ir, type, chunk);
@@ -308,7 +286,7 @@ void bhi_guard_lower(struct bhi_guard *g, struct bhi_loop *loop) {
         bhi_block_value_before(ir, test, before != NULL ? before : branch,
                                exit->inverted ? bhi_comparison_negated(exit->op) : exit->op,
                                g->type_bool, BHI_OPERANDS(now, limit));
-    retarget(branch, merge->label, end->label);
+    bhi_block_retarget(ir, test, merge->label, end->label);
 
     /* IM to OC: between two chunks. */
     const uint32_t more =
@@ -317,7 +295,7 @@ void bhi_guard_lower(struct bhi_guard *g, struct bhi_loop *loop) {
                                       BHI_OPERANDS(up ? now : first, up ? first : now));
     amount = bhi_block_value(ir, end, SpvOpIAdd, g->type_uint,
                              BHI_OPERANDS(amount, bhi_ir_constant(ir, g->type_uint, 1)));
-    if (loop->weight > 1) {
+    if (loop->due > 1) {
         amount = bhi_block_value(ir, end, SpvOpIMul, g->type_uint,
                                  BHI_OPERANDS(amount, bhi_guard_weight(g, loop)));
     }

@@ -52,6 +52,7 @@ void bhi_guard_look(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi
     bhi_block_do(ir, from, SpvOpSelectionMerge,
                  BHI_OPERANDS(to->label, SpvSelectionControlMaskNone));
     bhi_block_do(ir, from, SpvOpBranchConditional, BHI_OPERANDS(due, look->label, to->label));
+    look = bhi_guard_cut_look(g, loop, look);
     const uint32_t set = bhi_guard_load_abort(g, look);
     bhi_block_do(ir, look, SpvOpSelectionMerge,
                  BHI_OPERANDS(reset->label, SpvSelectionControlMaskNone));
@@ -95,6 +96,12 @@ void bhi_guard_poll(struct bhi_guard *g, struct bhi_loop *loop) {
     bhi_block_do(ir, header, SpvOpBranch, BHI_OPERANDS(poll->label));
     make_selection(g, loop, rest);
 
+    if (header->rounds != 0) { /* looked at before the rest */
+        struct bhi_ins *rounds = bhi_ir_definition(ir, header->rounds);
+        bhi_list_remove(&rest->body, rounds);
+        rounds->block = poll;
+        bhi_list_append(&poll->body, rounds);
+    }
     bhi_guard_drop_hints(g, merge);
     const uint32_t due = bhi_guard_count(g, poll, bhi_guard_weight(g, loop));
     bhi_guard_look(g, loop, poll, due, look, aborted, reset, rest);

@@ -87,6 +87,19 @@ bool bhi_int_apply(SpvOp op, uint32_t bits, uint64_t a, uint64_t b, uint64_t *ou
     return true;
 }
 
+bool bhi_constant_of(const struct bhi_ir *ir, const struct bhi_module *module, uint32_t id,
+                     uint64_t *out) {
+    if (id < module->bound) {
+        return bhi_module_constant(module, id, out);
+    }
+    const struct bhi_ins *ins = bhi_ir_definition(ir, id);
+    if (ins == NULL || bhi_ins_op(ins) != SpvOpConstant || bhi_ins_length(ins) != 4) {
+        return false;
+    }
+    *out = ins->words[3];
+    return true;
+}
+
 static bool value_of(const struct bhi_values *values, uint32_t id, unsigned *budget, uint64_t *out);
 
 static bool value_of_ins(const struct bhi_values *values, const struct bhi_ins *ins,

@@ -29,8 +29,19 @@ static uint32_t free_set(struct bhi_guard *g) {
                   count);
 }
 
+/* Does nothing where |entry|, an OpEntryPoint, lists |variable|. */
 static void add_to_interface(struct bhi_ir *ir, struct bhi_ins *entry, uint32_t variable) {
     const uint32_t length = bhi_ins_length(entry);
+    /* Behind the name, which ends with the first word that has a zero in its last byte. */
+    uint32_t i = 3;
+    while (i < length && entry->words[i] >> 24 != 0) {
+        i++;
+    }
+    while (++i < length) {
+        if (entry->words[i] == variable) {
+            return;
+        }
+    }
     uint32_t *operands = bhi_ir_alloc(ir, length * sizeof *operands);
     memcpy(operands, &entry->words[1], (length - 1) * sizeof *operands);
     operands[length - 1] = variable;
@@ -48,17 +59,16 @@ static void add_to_interfaces(struct bhi_guard *g, uint32_t variable) {
 void bhi_guard_add_to_interface(struct bhi_guard *g, uint32_t variable) {
     for (struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins != NULL;
          ins = ins->next) {
-        if (ins->words[2] != g->entry->id) {
-            continue;
+        if (ins->words[2] == g->entry->id) {
+            add_to_interface(&g->ir, ins, variable);
         }
-        /* Behind the name, which ends with the first word that has a zero in its last byte. */
-        uint32_t i = 3;
-        while (i < bhi_ins_length(ins) && ins->words[i] >> 24 != 0) {
-            i++;
-        }
-        while (++i < bhi_ins_length(ins) && ins->words[i] != variable) {
-        }
-        if (i >= bhi_ins_length(ins)) {
+    }
+}
+
+void bhi_guard_add_to_compute(struct bhi_guard *g, uint32_t variable) {
+    for (struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins != NULL;
+         ins = ins->next) {
+        if (ins->words[1] == SpvExecutionModelGLCompute) {
             add_to_interface(&g->ir, ins, variable);
         }
     }

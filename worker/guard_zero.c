@@ -126,8 +126,9 @@ static void zero(struct zeros *z, uint32_t type) {
         return;
     }
     if (z->step_count == MAX_STEPS ||
-        (op == SpvOpTypeArray && (!bhi_module_constant(&z->g->module, ins->words[3], &length) ||
-                                  length == 0 || length > UINT32_MAX)) ||
+        (op == SpvOpTypeArray &&
+         (!bhi_constant_of(&z->g->ir, &z->g->module, ins->words[3], &length) || length == 0 ||
+          length > UINT32_MAX)) ||
         op == SpvOpTypeRuntimeArray) {
         bhi_ir_refuse(ir, BH_INVALID_KERNEL,
                       "%s has an array whose length cannot be computed here: write it as a literal "

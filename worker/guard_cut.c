@@ -1,0 +1,295 @@
+/* llvmpipe before 25 ends every loop, without a word, once the loops of one SIMD group have gone
+ * round 65,535 times in all. Whether that has happened cannot be seen in the loop (the compiler
+ * knows that a loop is only left by its exits), so it is counted: each loop that may be long counts
+ * its rounds, and behind it the most that any lane of the group has counted is added to a cell of
+ * workgroup memory that the group has for itself. Lanes of one group may go different ways, each
+ * through loops of its own: the cell sees them all. Come near the limit, the flag is set.
+ *
+ *   H: n = phi [0, outside; n1, latch];  n1 = n + 1
+ *   M: phis;  cell += subgroupMax(n1 * weight + 1);  cell >= LIMIT? ──▶ F: flags = CUT
+ *       └──▶ the rest of M
+ *
+ * Before a return in a loop the same. Where a loop looks at the word, the cell and the rounds of
+ * the loops around it are looked at, too: what follows a loop that was cut runs with values that
+ * were never computed, so the flag must be set before. A loop that is left alone is in its parent's
+ * weight; where the driver has unrolled it the count is higher than the driver's: the flag may come
+ * too early, never too late.
+ */
+#include "guard_internal.h"
+
+#include <bulkhead/bulkhead.h>
+#include <string.h>
+
+/* The 65,535, less what may pass between two looks, less what the guard itself adds to a loop of
+ * 1024 turns (two rounds, of which one is counted), less the driver's own loop that zeroes 32 KiB
+ * of workgroup memory, 16 bytes a round. */
+#define CUT_LIMIT (65535u - BHI_GUARD_LIMIT - 1024u - 2048u)
+#define SPIRV_1_3 0x00010300u
+#define SPIRV_1_4 0x00010400u
+/* Fewest lanes of a group. */
+#define LANES 4u
+
+static uint32_t capped(uint64_t count) {
+    return count < CUT_LIMIT ? (uint32_t)count : CUT_LIMIT;
+}
+
+/* The module's own variable of the builtin, or a new one. */
+static uint32_t subgroup_id(struct bhi_guard *g) {
+    struct bhi_ir *ir = &g->ir;
+    uint32_t found = 0;
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
+         ins = ins->next) {
+        if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationBuiltIn &&
+            ins->words[3] == SpvBuiltInSubgroupId) {
+            found = ins->words[1];
+        }
+    }
+    if (found == 0) {
+        found = bhi_ir_global(ir, SpvOpVariable,
+                              bhi_ir_type_pointer(ir, SpvStorageClassInput, g->type_uint),
+                              BHI_OPERANDS(SpvStorageClassInput));
+        bhi_ir_decorate(ir, SpvOpDecorate,
+                        BHI_OPERANDS(found, SpvDecorationBuiltIn, SpvBuiltInSubgroupId));
+        bhi_ir_set_name(ir, found, "bulkhead_group");
+    }
+    bhi_guard_add_to_compute(g, found);
+    return found;
+}
+
+/* One cell for each group that there can be. Once a module. */
+static void add_cells(struct bhi_guard *g) {
+    struct bhi_ir *ir = &g->ir;
+    uint32_t size[3];
+    if (g->cells != 0) {
+        return;
+    }
+    if (!bhi_module_local_size(&g->module, size, ir->fault)) {
+        bhi_ir_escape(ir);
+    }
+    const uint64_t rows = ((uint64_t)size[0] + LANES - 1) / LANES;
+    const uint64_t groups = rows * size[1] * size[2];
+    if (size[0] > 65536 || size[1] > 65536 || size[2] > 65536 || groups > 65536) {
+        bhi_ir_refuse(ir, BH_LIMIT_EXCEEDED,
+                      "a workgroup of %u x %u x %u is too large for the guard; make it smaller",
+                      size[0], size[1], size[2]);
+    }
+    ir->version = ir->version < SPIRV_1_3 ? SPIRV_1_3 : ir->version;
+    bhi_ir_capability(ir, SpvCapabilityGroupNonUniform);
+    bhi_ir_capability(ir, SpvCapabilityGroupNonUniformArithmetic);
+    const uint32_t array = bhi_ir_global(
+        ir, SpvOpTypeArray, 0,
+        BHI_OPERANDS(g->type_uint, bhi_ir_constant(ir, g->type_uint, (uint32_t)groups)));
+    g->cells =
+        bhi_ir_global(ir, SpvOpVariable, bhi_ir_type_pointer(ir, SpvStorageClassWorkgroup, array),
+                      BHI_OPERANDS(SpvStorageClassWorkgroup));
+    g->group = subgroup_id(g);
+    bhi_ir_set_name(ir, g->cells, "bulkhead_rounds");
+    if (ir->version >= SPIRV_1_4) {
+        bhi_guard_add_to_compute(g, g->cells);
+    }
+}
+
+static uint32_t cell(struct bhi_guard *g, struct bhi_block *block, struct bhi_ins *at) {
+    struct bhi_ir *ir = &g->ir;
+    const uint32_t pointer = bhi_ir_type_pointer(ir, SpvStorageClassWorkgroup, g->type_uint);
+    const uint32_t group =
+        bhi_block_value_before(ir, block, at, SpvOpLoad, g->type_uint, BHI_OPERANDS(g->group));
+    return bhi_block_value_before(ir, block, at, SpvOpAccessChain, pointer,
+                                  BHI_OPERANDS(g->cells, group));
+}
+
+static void flag_cut(struct bhi_guard *g, struct bhi_block *block, struct bhi_ins *at) {
+    struct bhi_ir *ir = &g->ir;
+    const uint32_t pointer = bhi_block_value_before(
+        ir, block, at, SpvOpAccessChain, g->word_pointer,
+        BHI_OPERANDS(g->buffer, bhi_ir_constant(ir, g->type_uint, BHI_WORD_FLAGS)));
+    bhi_block_do_before(ir, block, at, SpvOpStore,
+                        BHI_OPERANDS(pointer, bhi_ir_constant(ir, g->type_uint, BHI_GUARD_CUT)));
+}
+
+/* Volatile, as all that is done with a cell: for the compiler, what another lane stores on another
+ * way is never seen here. */
+static uint32_t load_cell(struct bhi_guard *g, struct bhi_block *block, uint32_t where) {
+    return bhi_block_value(&g->ir, block, SpvOpLoad, g->type_uint,
+                           BHI_OPERANDS(where, SpvMemoryAccessVolatileMask));
+}
+
+/* Ends |block|: if |rounds| (an id) are too many, sets the flag. Then |rest|. */
+static void flag_where(struct bhi_guard *g, struct bhi_block *block, uint32_t rounds,
+                       struct bhi_block *rest) {
+    struct bhi_ir *ir = &g->ir;
+    struct bhi_block *flag = bhi_block_new(ir, block);
+    const uint32_t cut =
+        bhi_block_value(ir, block, SpvOpUGreaterThanEqual, g->type_bool,
+                        BHI_OPERANDS(rounds, bhi_ir_constant(ir, g->type_uint, CUT_LIMIT)));
+    bhi_block_do(ir, block, SpvOpSelectionMerge,
+                 BHI_OPERANDS(rest->label, SpvSelectionControlMaskNone));
+    bhi_block_do(ir, block, SpvOpBranchConditional, BHI_OPERANDS(cut, flag->label, rest->label));
+    flag_cut(g, flag, NULL);
+    bhi_block_do(ir, flag, SpvOpBranch, BHI_OPERANDS(rest->label));
+}
+
+/* Adds |rounds| (an id) where |at| stands in |block|, which is split there. */
+static void account(struct bhi_guard *g, struct bhi_block *block, struct bhi_ins *at,
+                    uint32_t rounds) {
+    struct bhi_ir *ir = &g->ir;
+    const uint32_t subgroup = bhi_ir_constant(ir, g->type_uint, SpvScopeSubgroup);
+    struct bhi_block *rest = bhi_block_new(ir, block);
+    bhi_block_move_tail(block, at, rest);
+    bhi_block_took_over(ir, rest, block->label);
+
+    const uint32_t most = bhi_block_value(ir, block, SpvOpGroupNonUniformUMax, g->type_uint,
+                                          BHI_OPERANDS(subgroup, SpvGroupOperationReduce, rounds));
+    const uint32_t where = cell(g, block, NULL);
+    const uint32_t before = load_cell(g, block, where);
+    const uint32_t after =
+        bhi_block_value(ir, block, SpvOpIAdd, g->type_uint, BHI_OPERANDS(before, most));
+    bhi_block_do(ir, block, SpvOpStore, BHI_OPERANDS(where, after, SpvMemoryAccessVolatileMask));
+    flag_where(g, block, after, rest);
+}
+
+/* n1: which round this is, from 1. */
+static uint32_t count_rounds(struct bhi_guard *g, const struct bhi_loop *loop) {
+    struct bhi_ir *ir = &g->ir;
+    struct bhi_block *header = loop->header;
+    const uint32_t rounds = bhi_ir_id(ir);
+    uint32_t *operands = NULL, count = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        count = 0;
+        /* Unreachable ones, too, stand in a phi. */
+        for (const struct bhi_block *b = header->function->first; b != NULL; b = b->next) {
+            const uint32_t *labels;
+            const uint32_t targets = bhi_block_successors(ir, b, &labels);
+            bool leads = false;
+            for (uint32_t i = 0; i < targets; i++) {
+                leads |= labels[i] == header->label;
+            }
+            if (leads && pass == 1) {
+                operands[count] = b == loop->latch ? rounds : g->zero;
+                operands[count + 1] = b->label;
+            }
+            count += leads ? 2 : 0;
+        }
+        operands = pass == 0 ? bhi_ir_alloc(ir, count * sizeof *operands) : operands;
+    }
+    const uint32_t phi = bhi_block_value_before(ir, header, header->body.first, SpvOpPhi,
+                                                g->type_uint, operands, count);
+    struct bhi_ins *next = bhi_ins_new(ir, SpvOpIAdd, g->type_uint, rounds,
+                                       BHI_OPERANDS(phi, bhi_ir_constant(ir, g->type_uint, 1)));
+    next->block = header;
+    bhi_list_insert(&header->body, bhi_block_after_phis(header), next);
+    return rounds;
+}
+
+/* n1 * weight + 1, before |at|. */
+static uint32_t weighed(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi_block *block,
+                        struct bhi_ins *at) {
+    struct bhi_ir *ir = &g->ir;
+    uint32_t rounds = loop->header->rounds;
+    if (loop->weight > 1) {
+        rounds = bhi_block_value_before(
+            ir, block, at, SpvOpIMul, g->type_uint,
+            BHI_OPERANDS(rounds, bhi_ir_constant(ir, g->type_uint, capped(loop->weight))));
+    }
+    return bhi_block_value_before(ir, block, at, SpvOpIAdd, g->type_uint,
+                                  BHI_OPERANDS(rounds, bhi_ir_constant(ir, g->type_uint, 1)));
+}
+
+/* The merge block, or where it is another loop's header, a block before it: what stands in that
+ * header runs more than once. */
+static struct bhi_block *behind(struct bhi_guard *g, struct bhi_loop *loop) {
+    struct bhi_ir *ir = &g->ir;
+    struct bhi_block *merge = loop->merge;
+    const struct bhi_loop *next = merge->loop;
+    if (next == NULL || next->header != merge) {
+        return merge;
+    }
+    struct bhi_block *before = bhi_block_new(ir, merge->prev);
+    bhi_block_merge(loop->header)->words[1] = before->label;
+    for (struct bhi_ins *phi = merge->body.first; phi != NULL; phi = phi->next) {
+        if (bhi_ins_op(phi) == SpvOpPhi) {
+            bhi_phi_split(ir, phi, before, next->latch->label);
+        }
+    }
+    for (struct bhi_block *b = merge->function->first; b != NULL; b = b->next) {
+        if (b != next->latch && b != before) {
+            bhi_block_retarget(ir, b, merge->label, before->label);
+        }
+    }
+    bhi_block_do(ir, before, SpvOpBranch, BHI_OPERANDS(merge->label));
+    return before;
+}
+
+/* What |loop| and the loops around it have counted so far, before |at|; 0: nothing. */
+static uint32_t sum_of_rounds(struct bhi_guard *g, const struct bhi_loop *loop,
+                              struct bhi_block *block, struct bhi_ins *at) {
+    uint32_t sum = 0;
+    for (; loop != NULL; loop = loop->parent) {
+        if (loop->header->rounds != 0) {
+            const uint32_t rounds = weighed(g, loop, block, at);
+            sum = sum == 0 ? rounds
+                           : bhi_block_value_before(&g->ir, block, at, SpvOpIAdd, g->type_uint,
+                                                    BHI_OPERANDS(sum, rounds));
+        }
+    }
+    return sum;
+}
+
+struct bhi_block *bhi_guard_cut_look(struct bhi_guard *g, const struct bhi_loop *loop,
+                                     struct bhi_block *block) {
+    struct bhi_ir *ir = &g->ir;
+    if (loop->header->rounds == 0) {
+        return block;
+    }
+    struct bhi_block *rest = bhi_block_new(ir, block);
+    const uint32_t before = load_cell(g, block, cell(g, block, NULL));
+    const uint32_t rounds = sum_of_rounds(g, loop, block, NULL);
+    const uint32_t after =
+        bhi_block_value(ir, block, SpvOpIAdd, g->type_uint, BHI_OPERANDS(before, rounds));
+    flag_where(g, block, after, rest);
+    return rest;
+}
+
+bool bhi_guard_cut_loops(struct bhi_guard *g, struct bhi_function *f) {
+    bool any = false;
+    for (uint32_t i = 0; i < f->loop_count; i++) {
+        if (f->loops[i]->fate != BHI_LOOP_ALONE) {
+            add_cells(g);
+            f->loops[i]->header->rounds = count_rounds(g, f->loops[i]);
+            any = true;
+        }
+    }
+    for (uint32_t i = 0; i < f->reachable && any; i++) {
+        struct bhi_block *block = f->rpo[i];
+        struct bhi_ins *last = bhi_block_terminator(block);
+        if (bhi_ins_op(last) == SpvOpReturn || bhi_ins_op(last) == SpvOpReturnValue) {
+            const uint32_t rounds = sum_of_rounds(g, block->loop, block, last);
+            if (rounds != 0) {
+                account(g, block, last, rounds);
+            }
+        }
+    }
+    for (uint32_t i = f->loop_count; i-- > 0;) {
+        struct bhi_loop *loop = f->loops[i];
+        if (loop->fate != BHI_LOOP_ALONE && loop->merge->order != 0) {
+            struct bhi_block *block = behind(g, loop);
+            struct bhi_ins *at = bhi_block_after_phis(block);
+            account(g, block, at, weighed(g, loop, block, at));
+        }
+    }
+    return any;
+}
+
+void bhi_guard_cut_start(struct bhi_guard *g, struct bhi_block *block, struct bhi_ins *at) {
+    struct bhi_ir *ir = &g->ir;
+    const uint32_t cost = capped(g->entry->cost);
+    if (cost == CUT_LIMIT) {
+        flag_cut(g, block, at);
+    }
+    if (g->cells != 0) {
+        const uint32_t where = cell(g, block, at);
+        bhi_block_do_before(ir, block, at, SpvOpStore,
+                            BHI_OPERANDS(where, bhi_ir_constant(ir, g->type_uint, cost),
+                                         SpvMemoryAccessVolatileMask));
+    }
+}
