@@ -91,7 +91,7 @@ static const struct bhi_section inspect_sections[] = {
              "  capabilities   SPIR-V's names\n"
              "  spirv_version  \"1.3\"\n"
              "  guard          null, or with --guarded {set, loops, left_alone, covered,\n"
-             "                 lowered, polled, disassembly}"},
+             "                 lowered, polled, clamps, zeroed, disassembly}"},
 };
 
 static const struct bhi_example inspect_examples[] = {

@@ -162,6 +162,8 @@ void bhi_inspect_print_guarded(const struct bhi_inspected *inspected) {
     printf("; of %u loops %u are left alone, %u covered by an inner one, %u run in chunks, %u "
            "polled\n",
            said->loops, said->left_alone, said->covered, said->lowered, said->polled);
+    printf("; %u indices are kept in range, %u workgroup variables begin as zero\n", said->clamps,
+           said->zeroed);
     /* Cleaned by the library; it has lines. */
     fputs(inspected->disassembly, stdout);
 }
@@ -227,10 +229,11 @@ static json_t *guard_json(const struct bhi_inspected *inspected) {
     const bh_inspection *said = inspected->said;
     if (!inspected->disassembly)
         return json_null();
-    return json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:s}", "set", (int)said->guard_set, "loops",
-                     (json_int_t)said->loops, "left_alone", (json_int_t)said->left_alone, "covered",
-                     (json_int_t)said->covered, "lowered", (json_int_t)said->lowered, "polled",
-                     (json_int_t)said->polled, "disassembly", inspected->disassembly);
+    return json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "set", (int)said->guard_set,
+                     "loops", (json_int_t)said->loops, "left_alone", (json_int_t)said->left_alone,
+                     "covered", (json_int_t)said->covered, "lowered", (json_int_t)said->lowered,
+                     "polled", (json_int_t)said->polled, "clamps", (json_int_t)said->clamps,
+                     "zeroed", (json_int_t)said->zeroed, "disassembly", inspected->disassembly);
 }
 
 void bhi_inspect_print_json(const struct bhi_inspected *inspected) {

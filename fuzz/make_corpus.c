@@ -1,9 +1,10 @@
 /* Writes seeds for the fuzz targets, and their dictionaries, from the tables:
  *     make_corpus FOLDER     makes FOLDER/KIND and FOLDER/KIND.dict
- * KIND: wire, record, safetensors, npy, cache_envelope. */
+ * KIND: wire, record, safetensors, npy, cache_envelope, inspection. */
 #include "../tests/proto/sample.h"
 #include "cache_envelope.h"
 #include "commands.h"
+#include "inspection.h"
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -359,6 +360,34 @@ static void guard_dictionary(void) {
     finish(f);
 }
 
+/* -- what a compiler says of a module --------------------------------------------------------- */
+
+static void inspection_seeds(void) {
+    static struct bhi_inspection one;
+    make_folder("inspection");
+    one.spirv_version = 0x103;
+    one.local_size[0] = one.local_size[1] = one.local_size[2] = 1;
+    one.entries = 1;
+    strcpy(one.entry[0], "main");
+    write_seed("inspection", "none", (const uint8_t *)&one, 2048);
+    one.bindings = 2;
+    for (uint32_t i = 0; i < 2; i++) {
+        one.binding[i] = (struct bhi_inspected_binding){.binding = i, .kind = 1 + i, .access = 1};
+        strcpy(one.binding[i].type, "f32[]");
+        strcpy(one.binding[i].name, "x");
+    }
+    write_seed("inspection", "two", (const uint8_t *)&one, 2048);
+}
+
+static void inspection_dictionary(void) {
+    FILE *f = create("inspection.dict", NULL);
+    static const uint32_t counts[] = {
+        0, 1, 2, 3, BHI_INSPECT_ENTRIES, BHI_INSPECT_BINDINGS, BHI_INSPECT_MEMBERS, 255, 257};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        token(f, counts[i], 4);
+    finish(f);
+}
+
 int main(int argc, char **argv) {
     if (argc < 2) {
         fprintf(stderr, "usage: %s FOLDER [KERNELS...]\n", argv[0]);
@@ -381,5 +410,7 @@ int main(int argc, char **argv) {
     cache_envelope_dictionary();
     guard_seeds(argv + 2, argc - 2);
     guard_dictionary();
+    inspection_seeds();
+    inspection_dictionary();
     return 0;
 }

@@ -72,6 +72,8 @@ bool bhi_inspection_take(const struct bhi_inspection *from, bh_inspection *out) 
     out->covered = from->covered;
     out->lowered = from->lowered;
     out->polled = from->polled;
+    out->clamps = from->clamps;
+    out->zeroed = from->zeroed;
     out->text_bytes = from->text_bytes;
     return true;
 }

@@ -278,6 +278,8 @@ static bool take_guarded(struct bhi_inspection *out, const struct bhi_module *mo
     out->covered = guarded.covered;
     out->lowered = guarded.lowered;
     out->polled = guarded.polled;
+    out->clamps = guarded.clamps;
+    out->zeroed = guarded.zeroed;
     const bool good = bhi_validate_rules(target, guarded.code, guarded.words, fault) &&
                       disassemble(guarded.code, guarded.words, out, text, room, fault);
     bhi_guarded_fini(&guarded);

@@ -55,6 +55,8 @@ typedef struct bh_inspection {
     uint32_t covered;    /* an inner loop polls for it */
     uint32_t lowered;    /* run in chunks, with a poll between them */
     uint32_t polled;     /* a poll in each iteration */
+    uint32_t clamps;     /* indices that are kept in range now */
+    uint32_t zeroed;     /* workgroup variables that begin as zero now */
     uint64_t text_bytes; /* of the disassembly, without a NUL */
 } bh_inspection;
 

@@ -89,6 +89,8 @@ cli inspect "$SHADERS/hang.spv" --guarded --json
 ready
 expect_json '.guard.loops >= 1 and .guard.lowered + .guard.polled >= 1
     and .guard.loops == .guard.left_alone + .guard.covered + .guard.lowered + .guard.polled
+    and (.guard | keys) == ["clamps", "covered", "disassembly", "left_alone", "loops", "lowered",
+        "polled", "set", "zeroed"]
     and (.guard.disassembly | test("Volatile"))'
 
 # -- several entry points --------------------------------------------------------------------------
