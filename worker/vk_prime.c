@@ -77,7 +77,8 @@ bool bhi_vk_prime(struct bhi_backend *b, struct bhi_vk_kernel *kernel, struct bh
         bhi_fault_vk(fault, result, "recording the first dispatch of a kernel");
     }
     const bool good = result == VK_SUCCESS && run(b, fault);
-    if (group != NULL) { /* nobody will ask for it again */
+    /* Nobody will ask for it again; where the device is lost it may still be using it. */
+    if (group != NULL && !b->lost) {
         bhi_vk_group_release(&b->device, &b->groups, group);
         bhi_vk_groups_forget(&b->device, &b->groups, &b->page_buffer, NULL);
     }
