@@ -1,6 +1,6 @@
 /* Writes seeds for the fuzz targets, and their dictionaries, from the tables:
  *     make_corpus FOLDER     makes FOLDER/KIND and FOLDER/KIND.dict
- * KIND: wire, record, safetensors, npy, cache_envelope, inspection. */
+ * KIND: wire, record, safetensors, npy, expression, cache_envelope, inspection. */
 #include "../tests/proto/sample.h"
 #include "cache_envelope.h"
 #include "commands.h"
@@ -292,6 +292,44 @@ static void npy_dictionary(void) {
     finish(f);
 }
 
+/* -- expression ------------------------------------------------------------------------------- */
+
+static void expression_seeds(void) {
+    static const char *const seeds[] = {
+        "z = 2*x + y",
+        "t = x > 0 ? x : 0.1*x; z = sqrt(t) # a comment",
+        "z = x // 3 % y & 7 | x ^ ~y << 2 >> 1\nw = !(x < y) && x != 0 || isnan(x)",
+        "q = i8(clamp(round(x / 0.1), -128, 127)); z = mix(x, y, 0.5) + smoothstep(0, 1, x)",
+        "z = pow(x, 3) + abs(-x) + sign(x) + min(x, max(y, 2)) + f16(x) * f64(y) + u64(x)",
+        "x = x + 1; z = pi * x + inf - nan + (true ? 0x10 : 1e-3)",
+        "z = 18446744073709551615 > x == (y <= -9223372036854775807 - 1)",
+    };
+    make_folder("expression");
+    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+        char name[16], text[256];
+        snprintf(name, sizeof name, "%zu", i);
+        const int length = snprintf(text, sizeof text, "%c%s", (char)('a' + i), seeds[i]);
+        write_seed("expression", name, text, (size_t)length);
+    }
+}
+
+static void expression_dictionary(void) {
+    static const char *const words[] = {
+        "==",       "!=",         "<=",       ">=",
+        "&&",       "||",         "//",       "<<",
+        ">>",       "? x :",      "sin(",     "atan(x,",
+        "pow(x,",   "clamp(x,0,", "mix(x,y,", "smoothstep(0,1,",
+        "step(",    "mod(",       "fract(",   "sign(",
+        "isinf(",   "f16(",       "f64(",     "i8(",
+        "u8(",      "i64(",       "u64(",     "bool(",
+        "radians(", "trunc(",     "true",     "nan",
+    };
+    FILE *f = create("expression.dict", NULL);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        fprintf(f, "\"%s\"\n", words[i]);
+    finish(f);
+}
+
 /* -- pipeline caches -------------------------------------------------------------------------- */
 
 static void cache_envelope_seeds(void) {
@@ -406,6 +444,8 @@ int main(int argc, char **argv) {
     safetensors_dictionary();
     npy_seeds();
     npy_dictionary();
+    expression_seeds();
+    expression_dictionary();
     cache_envelope_seeds();
     cache_envelope_dictionary();
     guard_seeds(argv + 2, argc - 2);

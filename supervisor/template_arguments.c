@@ -53,6 +53,8 @@ static bh_status assign(const struct bhi_form *form, const bh_argument *argument
     for (uint32_t i = 0; i < count; i++) {
         if (!arguments[i].name)
             return REFUSE(detail, call, "argument %u has no name", i);
+    }
+    for (uint32_t i = 0; i < count; i++) {
         const uint32_t wanted = count_parameters(form, arguments[i].name);
         if (!wanted)
             return REFUSE(detail, call, "there is no parameter '%.63s'", arguments[i].name);

@@ -73,6 +73,9 @@ static bh_status compile(struct bh_template *t, const struct bhi_variant *varian
         source.text = pen.text;
         source.name = t->form.name;
         source.deadline_ns = t->compile_deadline_ns;
+        /* What does not matter for the result would go, an input of "x*0" and its binding: then
+         * what is bound does not fit the kernel. Drivers optimise all the same. */
+        source.optimize = false;
         bh_kernel_options_init(&options);
         options.name = t->name;
         options.trusted = t->trusted;

@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# bulkhead eval on files, in real workers. What it should give is made by npy_tool, and compared
+# byte for byte, header and all.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# gives FILE DTYPE[SHAPE] START STEP: the last run was READY, and FILE is that ramp.
+gives() {
+    expect_status 0
+    expect_empty .stderr
+    "$NPY" make .want "$2" ramp "$3" "$4"
+    if cmp -s .want "$1"; then passed=$((passed + 1)); else fail "$1: $("$NPY" show "$1")"; fi
+    rm -f .want "$1"
+}
+
+"$NPY" make x.npy 'f32[3,400]' ramp 0 0.5
+"$NPY" make y.npy 'f32[3,400]' ramp 100 -1
+"$NPY" make i.npy 'i32[1200]' ramp -600 1
+"$NPY" make b.npy 'u8[100]' ramp 0 2
+"$NPY" make h.npy 'f16[7]' ramp 1 0.25
+"$NPY" make one.npy 'f32[1]' ramp 3 0
+"$NPY" make dot.npy 'f32[]' ramp 3 0
+"$NPY" make none.npy 'f32[0]' ramp 0 0
+"$NPY" make big.npy 'f64[300000]' ramp 0 1
+
+# -- values ----------------------------------------------------------------------------------------
+case_name="2*x + y"
+cli eval 'z = 2*x + y' --in x=x.npy --in y=y.npy --out z=z.npy
+gives z.npy 'f32[3,400]' 100 0
+
+case_name="a name between, and two outputs"
+cli eval $'t = x + x # twice\nz = t; w = t > 1e9' --in x=x.npy --out z=z.npy --out w=w.npy
+gives z.npy 'f32[3,400]' 0 1
+cli eval 'w = x > 1e9' --in x=x.npy --out w=w.npy
+gives w.npy 'bool[3,400]' 0 0
+
+case_name="a single element goes with all: 0-d, one element, a number"
+cli eval 'z = x*d - d*x + d' --in x=x.npy --in d=dot.npy --out z=z.npy
+gives z.npy 'f32[3,400]' 3 0
+cli eval 'z = x + x + o' --in x=x.npy --in o=one.npy --out z=z.npy
+gives z.npy 'f32[3,400]' 3 1
+cli eval 'z = a*x + k' --in x=x.npy --set a=f32:4 --set k=i8:-1 --out z=z.npy
+gives z.npy 'f32[3,400]' -1 2
+cli eval 'z = d + o' --in d=dot.npy --in o=one.npy --out z=z.npy
+gives z.npy 'f32[1]' 6 0
+cli eval 'z = 2*a' --set a=u64:3 --out z=z.npy
+gives z.npy 'u64[]' 6 0
+
+case_name="NumPy's types"
+cli eval 'z = i*2 // 2' --in i=i.npy --out z=z.npy
+gives z.npy 'i32[1200]' -600 1
+cli eval 'z = i / 2' --in i=i.npy --out z=z.npy
+gives z.npy 'f64[1200]' -300 0.5
+cli eval 'z = b + s' --in b=b.npy --set s=i8:-10 --out z=z.npy
+gives z.npy 'i16[100]' -10 2
+cli eval 'z = h*2' --in h=h.npy --out z=z.npy
+gives z.npy 'f16[7]' 2 0.5
+cli eval 'z = u8(b) + 56' --in b=b.npy --out z=z.npy
+gives z.npy 'u8[100]' 56 2
+
+case_name="many elements"
+cli eval 'z = 2*x + 1' --in x=big.npy --out z=z.npy
+gives z.npy 'f64[300000]' 1 2
+
+case_name="no element"
+cli eval 'z = 2*x + o' --in x=none.npy --in o=one.npy --out z=z.npy
+gives z.npy 'f32[0]' 0 0
+
+case_name="in place: what is read is what was there before"
+cp x.npy same.npy
+cli eval 'y = 2*y + 1' --in y=same.npy --out y=same.npy
+gives same.npy 'f32[3,400]' 1 1
+
+case_name="a bool array is read"
+cli eval 'm = i >= 0' --in i=i.npy --out m=m.npy
+expect_status 0
+cli eval 'z = m ? i : -i - 1' --in m=m.npy --in i=i.npy --out z=z.npy
+expect_status 0
+cli eval 'z = min(z, 599 - z) * 0 + i' --in z=z.npy --in i=i.npy --out z=w.npy
+gives w.npy 'i32[1200]' -600 1
+rm -f m.npy z.npy
+
+case_name="a tensor"
+head='{"w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}'
+head=$(printf '%-64s' "$head")
+{ printf '\x40\0\0\0\0\0\0\0%s' "$head"; tail -c 4800 x.npy | head -c 24; } > m.safetensors
+cli eval 'z = w + w' --in w=m.safetensors:w --out z=z.npy
+gives z.npy 'f32[2,3]' 0 1
+
+case_name="streams"
+INPUT=x.npy cli eval 'z = x + x' --in x=- --out z=-
+cp .stdout z.npy
+gives z.npy 'f32[3,400]' 0 1
+
+case_name="functions are near C's"
+cli eval 'z = f64(sin(x)) - s < 1e-3 && s - sin(x) < 1e-3' --in x=dot.npy --set s=f64:0.1411200080598672 \
+    --out z=z.npy
+gives z.npy 'bool[]' 1 0
+
+# -- what it prints --------------------------------------------------------------------------------
+case_name="the JSON, and the times"
+cli eval 'z = 2*x' --in x=x.npy --out z=z.npy --json --repeat 3
+expect_status 0
+expect_json '.status == "READY" and .kernel == "eval" and .submissions == 3 and .executed == "yes"
+    and (.kernel_hash | length) == 64 and .min_ms <= .median_ms'
+rm -f z.npy
+
+case_name="the GLSL"
+cli eval 'z = 2*x + h' --in x=x.npy --in h=one.npy --out z=z.npy --print
+expect_status 0
+expect_stdout "#version 450"
+expect_stdout "precise float"
+expect_stdout "a1[0]" # the single element
+expect_untouched
+if command -v glslc > .tool; then
+    glslc -fshader-stage=compute --target-env=vulkan1.1 -o .spv .stdout || fail "glslc refuses it"
+    rm -f .spv
+fi
+rm -f .tool
+
+# -- refusals --------------------------------------------------------------------------------------
+in=(--in x=x.npy --out z=z.npy)
+refuses "'z = 2*k': column 7: there is no input 'k'" eval 'z = 2*k' "${in[@]}"
+refuses "input 'y' is not used by the expression" eval 'z = 2*x' "${in[@]}" --in y=y.npy
+refuses "number 'a' is not used by the expression" eval 'z = 2*x' "${in[@]}" --set a=f32:1
+refuses "output 'w' is never assigned" eval 'z = 2*x' "${in[@]}" --out w=w.npy
+refuses "there is no output: give it with --out NAME=FILE" eval 'z = 2*x' --in x=x.npy
+refuses "'x' is given twice" eval 'z = x' "${in[@]}" --in x=y.npy
+refuses "column 10: it ends where" eval 'z = 2*x +' "${in[@]}"
+refuses "line 2, column 3: '+' where" eval $'z = x\nz + 1' "${in[@]}"
+refuses "x is [3,400] and y is [1200]: shapes have to be the same" \
+    eval 'z = x + y' "${in[@]}" --in y=i.npy
+refuses "column 5: GLSL has no sin of f64; write sin(f32(...))" \
+    eval 'z = sin(x)' --in x=big.npy --out z=z.npy
+refuses "the number 300 is out of the range of u8" eval 'z = 300*b' --in b=b.npy --out z=z.npy
+refuses "no '=': write --in NAME=FILE" eval 'z = x' --in x.npy --out z=z.npy
+refuses "'2x' cannot be a parameter's name" eval 'z = x' "${in[@]}" --in 2x=y.npy
+refuses "--set a=2.5: '2.5' has no type: write a=f32:2.5" eval 'z = a*x' "${in[@]}" --set a=2.5
+refuses "--set a=f23:2.5: 'f23' is not a type" eval 'z = a*x' "${in[@]}" --set a=f23:2.5
+refuses "--set a=u8:256: '256' is out of the range" eval 'z = a*x' "${in[@]}" --set a=u8:256
+refuses "--in x=gone.npy" eval 'z = x' --in x=gone.npy --out z=z.npy
+refuses "no tensor: write m.safetensors:NAME" eval 'z = x' --in x=m.safetensors --out z=z.npy
+refuses "--out z=gone/z.npy" eval 'z = x' --in x=x.npy --out z=gone/z.npy
+refuses "writes the same file" eval 'z = x; w = x' "${in[@]}" --out w=./z.npy
+refuses "EXPRESSION is missing" eval --in x=x.npy
+refuses "--print and --json" eval 'z = x' "${in[@]}" --print --json
+refuses "no device fits" eval 'z = x' "${in[@]}" --device "no such thing"
+head='{"w":{"dtype":"BF16","shape":[2,3],"data_offsets":[0,12]}}'
+head=$(printf '%-64s' "$head")
+{ printf '\x40\0\0\0\0\0\0\0%s' "$head"; head -c 12 /dev/zero; } > m.safetensors
+refuses "'w': templates take no bfloat of 16 bits" eval 'z = w' --in w=m.safetensors:w --out z=z.npy
+
+finish

@@ -1,0 +1,477 @@
+/* K3: templates with bodies: each combination of types is a kernel of its own, errors are in the
+ * body's lines, arguments that do not fit are named. (What expressions compute: eval_values.c.) */
+#include "fixture.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COUNT = 1000, THREADS = 8 };
+
+static bh_context *context;
+static bh_stream *stream;
+static bh_detail why;
+
+static void begin(void) {
+    context = fx_context(NULL);
+    stream = fx_stream(context, "templates", FX_SECONDS);
+}
+
+static void end(void) {
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+/* |kind| and |bits| of |count| elements; count 0: one, without dimensions. */
+static bh_buffer *array(bh_number_kind kind, uint32_t bits, uint64_t count) {
+    bh_description d;
+    bh_buffer *buffer = fx_buffer(context, bits / 8 * (count ? count : 1));
+    bh_description_init(&d);
+    d.kind = kind;
+    d.bits = bits;
+    d.rank = count != 0;
+    d.shape[0] = count;
+    BHT_EQ(bh_buffer_describe(buffer, &d, NULL), BH_OK);
+    return buffer;
+}
+
+static bh_buffer *floats(float first, float step, uint64_t count) {
+    bh_buffer *buffer = array(BH_NUMBER_FLOAT, 32, count);
+    float *values = (float *)(void *)fx_pointer(buffer);
+    for (uint64_t i = 0; i < (count ? count : 1); i++)
+        values[i] = first + step * (float)i;
+    return buffer;
+}
+
+static bh_template_options options_of(const char *name, const char *body,
+                                      const bh_parameter *parameters, uint32_t count) {
+    bh_template_options options;
+    bh_template_options_init(&options);
+    options.name = name;
+    options.body = body;
+    options.parameters = parameters;
+    options.parameter_count = count;
+    return options;
+}
+
+static bh_template *made(const bh_template_options *options) {
+    bh_template *t = NULL;
+    if (bh_template_create(context, options, &t, &why) != BH_OK)
+        BHT_FAIL("%s", why.message);
+    return t;
+}
+
+static const bh_parameter x_to_y[] = {{"x", BH_PARAMETER_IN, "T"}, {"y", BH_PARAMETER_OUT, "T"}};
+
+static bh_template *x_to_y_template(const char *name, const char *body) {
+    const bh_template_options options = options_of(name, body, x_to_y, 2);
+    return made(&options);
+}
+
+static void prepare(bh_template *t, bh_buffer *x, bh_buffer *y, bh_template_call *call) {
+    const bh_argument arguments[] = {{.name = "x", .buffer = x}, {.name = "y", .buffer = y}};
+    if (bh_template_prepare(t, arguments, 2, NULL, call, &why) != BH_OK)
+        BHT_FAIL("%s", why.message);
+}
+
+static void launch(bh_template *t, const bh_argument *arguments, uint32_t count,
+                   const uint32_t *groups) {
+    bh_event *event = NULL;
+    if (bh_template_launch(stream, t, arguments, count, groups, &event, &why) != BH_OK)
+        BHT_FAIL("%s", why.message);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+}
+
+static void submit_both(const bh_template_call calls[2]) {
+    const bh_command commands[] = {calls[0].command, calls[1].command};
+    const bh_submit_info info = {.commands = commands, .command_count = 2};
+    bh_event *event = NULL;
+    if (bh_submit(stream, &info, &event, &why) != BH_OK)
+        BHT_FAIL("%s", why.message);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+}
+
+/* -- cases 28 and 29, of templates ----------------------------------------------------------- */
+
+static void case_28_one_template_for_halves_and_floats_in_one_batch(void) {
+    begin();
+    bh_template *t = x_to_y_template("double", "y = x + x;");
+    bh_buffer *x = floats(0, 0.5f, COUNT), *y = floats(0, 0, COUNT);
+    bh_buffer *h = array(BH_NUMBER_FLOAT, 16, COUNT), *g = array(BH_NUMBER_FLOAT, 16, COUNT);
+    uint16_t *halves = (uint16_t *)(void *)fx_pointer(h);
+    for (int i = 0; i < COUNT; i++)
+        halves[i] = (uint16_t)(0x3c00 + i); /* from 1 to 1.98 */
+    bh_template_call calls[2];
+    prepare(t, x, y, &calls[0]);
+    prepare(t, h, g, &calls[1]);
+    BHT_TRUE(calls[0].command.kernel != calls[1].command.kernel);
+    submit_both(calls);
+    for (int i = 0; i < COUNT; i++) {
+        BHT_EQ(((float *)(void *)fx_pointer(y))[i], (float)i);
+        BHT_EQ(((uint16_t *)(void *)fx_pointer(g))[i], 0x4000 + i); /* the exponent, one up */
+    }
+    bh_template_call_fini(&calls[0]);
+    bh_template_call_fini(&calls[1]);
+    bh_buffer_release(x), bh_buffer_release(y), bh_buffer_release(h), bh_buffer_release(g);
+    bh_template_release(t);
+    end();
+}
+
+static void case_29_two_templates_of_one_name_in_one_batch(void) {
+    begin();
+    bh_template *twice = x_to_y_template("same", "y = x + x;");
+    bh_template *square = x_to_y_template("same", "y = x * x;");
+    bh_buffer *x = floats(0, 1, COUNT), *y = floats(0, 0, COUNT), *z = floats(0, 0, COUNT);
+    bh_template_call calls[2];
+    prepare(twice, x, y, &calls[0]);
+    prepare(square, x, z, &calls[1]);
+    submit_both(calls);
+    for (int i = 0; i < COUNT; i++) {
+        BHT_EQ(((float *)(void *)fx_pointer(y))[i], (float)(2 * i));
+        BHT_EQ(((float *)(void *)fx_pointer(z))[i], (float)(i * i));
+    }
+    bh_template_call_fini(&calls[0]);
+    bh_template_call_fini(&calls[1]);
+    bh_buffer_release(x), bh_buffer_release(y), bh_buffer_release(z);
+    bh_template_release(twice), bh_template_release(square);
+    end();
+}
+
+/* -- bodies ---------------------------------------------------------------------------------- */
+
+/* It may return; what it leaves unassigned is 0; index and count are at hand; functions can be
+ * declared; numbers come with the launch; a single element goes with all. */
+static void a_body_and_its_surroundings(void) {
+    static const bh_parameter parameters[] = {
+        {"x", BH_PARAMETER_IN, "T"},        {"one", BH_PARAMETER_IN, "T"},
+        {"a", BH_PARAMETER_PUSH, "i16"},    {"y", BH_PARAMETER_OUT, "T"},
+        {"last", BH_PARAMETER_OUT, "bool"}, {"sum", BH_PARAMETER_INOUT, "u32"}};
+    begin();
+    bh_template_options options =
+        options_of("body",
+                   "sum += i;\n last = i == n - 1u;\n if (x < T(5)) return;\n"
+                   " y = twice(x) + one + T(a);",
+                   parameters, 6);
+    options.declarations = "T twice(T v) { return v + v; }";
+    bh_template *t = made(&options);
+    bh_buffer *last = array(BH_NUMBER_BOOL, 8, COUNT), *sum = array(BH_NUMBER_UINT, 32, COUNT);
+    bh_buffer *y = floats(9, 0, COUNT);
+    for (uint32_t i = 0; i < COUNT; i++)
+        fx_pointer(sum)[i] = 7;
+    const bh_argument arguments[] = {{.name = "x", .buffer = floats(0, 1, COUNT)},
+                                     {.name = "one", .buffer = floats(0.5f, 0, 0)},
+                                     {.name = "a", .dtype = BH_DTYPE_I16, .bits = 0xffff}, /* -1 */
+                                     {.name = "y", .buffer = y},
+                                     {.name = "last", .buffer = last},
+                                     {.name = "sum", .buffer = sum}};
+    launch(t, arguments, 6, NULL);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        const float wanted = i < 5 ? 0 : 2 * (float)i - 0.5f;
+        BHT_EQ(((float *)(void *)fx_pointer(y))[i], wanted);
+        BHT_EQ(((uint8_t *)(void *)fx_pointer(last))[i], i == COUNT - 1);
+        BHT_EQ(fx_pointer(sum)[i], 7 + i);
+    }
+    for (int i = 0; i < 6; i++)
+        bh_buffer_release(arguments[i].buffer);
+    bh_template_release(t);
+    end();
+}
+
+/* Sums of rows, by workgroups. */
+static void a_grid(void) {
+    static const bh_parameter parameters[] = {{"x", BH_PARAMETER_IN, "T"},
+                                              {"sums", BH_PARAMETER_OUT, "T"},
+                                              {"width", BH_PARAMETER_PUSH, "u32"}};
+    enum { ROWS = 5, WIDTH = 24 };
+    const uint32_t groups[3] = {ROWS, 1, 1};
+    begin();
+    bh_template_options options =
+        options_of("rows",
+                   "const uint row = gl_WorkGroupID.x;\n"
+                   "if (gl_LocalInvocationID.x != 0u || row >= sums.length()) return;\n"
+                   "T sum = T(0);\n"
+                   "for (uint k = 0u; k < width; k++) sum += x[row * width + k];\n"
+                   "sums[row] = sum;",
+                   parameters, 3);
+    options.grid = true;
+    options.local_size[0] = 2;
+    bh_template *t = made(&options);
+    bh_buffer *sums = floats(0, 0, ROWS);
+    const bh_argument arguments[] = {{.name = "x", .buffer = floats(0, 1, ROWS * WIDTH)},
+                                     {.name = "sums", .buffer = sums},
+                                     {.name = "width", .dtype = BH_DTYPE_U32, .bits = WIDTH}};
+    launch(t, arguments, 3, groups);
+    for (int row = 0; row < ROWS; row++)
+        BHT_EQ(((float *)(void *)fx_pointer(sums))[row],
+               (float)(WIDTH * WIDTH * row + WIDTH * (WIDTH - 1) / 2));
+    BHT_EQ(bh_template_launch(stream, t, arguments, 3, NULL, NULL, &why), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(why.message, "groups is NULL");
+    bh_buffer_release(arguments[0].buffer);
+    bh_buffer_release(sums);
+    bh_template_release(t);
+    end();
+}
+
+/* A number of each type arrives as it is. */
+static void numbers(void) {
+    static const struct {
+        bh_dtype dtype;
+        bh_number_kind kind;
+        uint32_t bits;
+        uint64_t value;
+    } cases[] = {
+        {BH_DTYPE_F16, BH_NUMBER_FLOAT, 16, 0xc580},
+        {BH_DTYPE_F32, BH_NUMBER_FLOAT, 32, 0x3fc00000},
+        {BH_DTYPE_F64, BH_NUMBER_FLOAT, 64, 0xc00921fb54442d18},
+        {BH_DTYPE_I8, BH_NUMBER_INT, 8, 0x85},
+        {BH_DTYPE_U8, BH_NUMBER_UINT, 8, 0x85},
+        {BH_DTYPE_I16, BH_NUMBER_INT, 16, 0x8765},
+        {BH_DTYPE_U16, BH_NUMBER_UINT, 16, 0x8765},
+        {BH_DTYPE_I32, BH_NUMBER_INT, 32, 0x87654321},
+        {BH_DTYPE_U32, BH_NUMBER_UINT, 32, 0x87654321},
+        {BH_DTYPE_I64, BH_NUMBER_INT, 64, 0x8765432112345678},
+        {BH_DTYPE_U64, BH_NUMBER_UINT, 64, 0x8765432112345678},
+        {BH_DTYPE_BOOL, BH_NUMBER_BOOL, 8, 1},
+    };
+    static const bh_parameter parameters[] = {{"a", BH_PARAMETER_PUSH, NULL},
+                                              {"z", BH_PARAMETER_OUT, NULL}};
+    begin();
+    bh_template_options options = options_of("number", NULL, parameters, 2);
+    options.expression = "z = a";
+    bh_template *t = made(&options);
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        bh_buffer *z = array(cases[i].kind, cases[i].bits, 0);
+        uint64_t got = 0;
+        const bh_argument arguments[] = {
+            {.name = "z", .buffer = z},
+            {.name = "a", .dtype = cases[i].dtype, .bits = cases[i].value}};
+        launch(t, arguments, 2, NULL);
+        memcpy(&got, fx_pointer(z), cases[i].bits / 8);
+        BHT_EQ(got, cases[i].value);
+        bh_buffer_release(z);
+    }
+    bh_template_release(t);
+    end();
+}
+
+/* -- compiles -------------------------------------------------------------------------------- */
+
+static void errors_are_in_the_lines_of_the_body(void) {
+    begin();
+    bh_buffer *x = floats(0, 1, COUNT), *y = floats(0, 0, COUNT);
+    const bh_argument arguments[] = {{.name = "x", .buffer = x}, {.name = "y", .buffer = y}};
+    bh_template *bad = x_to_y_template("my kernel", "\n\n y = nowhere;\n");
+    for (int i = 0; i < 2; i++) { /* a failure is not remembered as anything else */
+        BHT_EQ(bh_template_launch(stream, bad, arguments, 2, NULL, NULL, &why), BH_COMPILE_FAILED);
+        BHT_STR_HAS(why.message, "my_kernel:3: error: 'nowhere'");
+    }
+    bh_template_options options = options_of("k", "y = x;", x_to_y, 2);
+    options.declarations = "\nfloat f() { return g; }";
+    bh_template *worse = made(&options);
+    BHT_EQ(bh_template_launch(stream, worse, arguments, 2, NULL, NULL, &why), BH_COMPILE_FAILED);
+    BHT_STR_HAS(why.message, "k declarations:2: error: 'g'");
+    bh_buffer_release(x), bh_buffer_release(y);
+    bh_template_release(bad), bh_template_release(worse);
+    end();
+}
+
+/* Two are kept of five, in turns: what went is compiled again, and what is in use stays good. */
+static void variants_are_bounded(void) {
+    static const uint32_t bits[] = {8, 16, 32, 64};
+    begin();
+    bh_template_options options = options_of("copy", "y = x;", x_to_y, 2);
+    options.variants = 2;
+    bh_template *t = made(&options);
+    bh_kernel *seen[4] = {NULL};
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < BHT_COUNT(bits); i++) {
+            bh_buffer *x = array(BH_NUMBER_INT, bits[i], COUNT);
+            bh_buffer *y = array(BH_NUMBER_INT, bits[i], COUNT);
+            bh_template_call call, again;
+            memset(fx_pointer(x), 0x5a, bits[i] / 8 * COUNT);
+            prepare(t, x, y, &call);
+            prepare(t, x, y, &again);
+            BHT_TRUE(call.command.kernel == again.command.kernel);
+            if (round == 0)
+                seen[i] = call.command.kernel, (void)!bh_kernel_retain(seen[i]);
+            else /* the handle is kept above: were it the template's still, it would be the same */
+                BHT_TRUE(call.command.kernel != seen[i]);
+            const bh_argument arguments[] = {{.name = "x", .buffer = x},
+                                             {.name = "y", .buffer = y}};
+            launch(t, arguments, 2, NULL);
+            BHT_MEM_EQ(fx_pointer(y), fx_pointer(x), bits[i] / 8 * COUNT);
+            bh_template_call_fini(&call);
+            bh_template_call_fini(&again);
+            bh_buffer_release(x), bh_buffer_release(y);
+        }
+    }
+    for (size_t i = 0; i < BHT_COUNT(bits); i++)
+        bh_kernel_release(seen[i]);
+    bh_template_release(t);
+    end();
+}
+
+struct racer {
+    bh_template *t;
+    bh_buffer *x, *y;
+    bh_template_call call;
+    pthread_barrier_t *barrier;
+};
+
+static void *race(void *argument) {
+    struct racer *racer = argument;
+    pthread_barrier_wait(racer->barrier);
+    prepare(racer->t, racer->x, racer->y, &racer->call);
+    return NULL;
+}
+
+/* Case 34, of templates: all are given the one kernel. */
+static void threads_compile_once(void) {
+    static struct racer racers[THREADS];
+    pthread_t threads[THREADS];
+    pthread_barrier_t barrier;
+    begin();
+    bh_template *t = x_to_y_template("once", "y = x;");
+    bh_buffer *x = floats(0, 1, COUNT), *y = floats(0, 0, COUNT);
+    pthread_barrier_init(&barrier, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++) {
+        racers[i] = (struct racer){.t = t, .x = x, .y = y, .barrier = &barrier};
+        BHT_EQ(pthread_create(&threads[i], NULL, race, &racers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        BHT_EQ(pthread_join(threads[i], NULL), 0);
+        BHT_TRUE(racers[i].call.command.kernel == racers[0].call.command.kernel);
+    }
+    for (int i = 0; i < THREADS; i++)
+        bh_template_call_fini(&racers[i].call);
+    pthread_barrier_destroy(&barrier);
+    bh_buffer_release(x), bh_buffer_release(y);
+    bh_template_release(t);
+    end();
+}
+
+/* -- arguments ------------------------------------------------------------------------------- */
+
+static void refused(bh_template *t, const bh_argument *arguments, uint32_t count,
+                    const char *message) {
+    BHT_EQ(bh_template_launch(stream, t, arguments, count, NULL, NULL, &why), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(why.message, message);
+}
+
+static void arguments_that_do_not_fit(void) {
+    begin();
+    bh_template *t = x_to_y_template("copy", "y = x;");
+    bh_buffer *x = floats(0, 1, COUNT), *y = floats(0, 0, COUNT);
+    bh_buffer *i = array(BH_NUMBER_INT, 32, COUNT), *few = floats(0, 0, 3);
+    bh_buffer *wide = array(BH_NUMBER_COMPLEX, 64, COUNT), *bytes = fx_buffer(context, 4 * COUNT);
+    bh_argument a[] = {{.name = "x", .buffer = x}, {.name = "y", .buffer = y}, {.name = "y"}};
+    refused(t, a, 1, "output 'y' is missing");
+    refused(t, a + 1, 1, "input 'x' is missing");
+    refused(t, a, 3, "argument 'y' is given twice");
+    a[2].name = "z";
+    refused(t, a, 3, "there is no parameter 'z'");
+    a[2].name = NULL;
+    refused(t, a, 3, "argument 2 has no name");
+    a[1].buffer = i;
+    refused(t, a, 2, "is f32 and has to be i32, as y");
+    a[1].buffer = few;
+    refused(t, a, 2, "output 'y' is [3] and has to be [1000]");
+    a[1].buffer = wide;
+    refused(t, a, 2, "'y': templates take no complex of 64 bits");
+    a[1].buffer = bytes; /* not described: so many bytes */
+    refused(t, a, 2, "output 'y' is [4000] and has to be [1000]");
+    a[1].buffer = NULL;
+    refused(t, a, 2, "buffer is NULL or was released");
+    bh_description every_other;
+    bh_description_init(&every_other);
+    every_other.kind = BH_NUMBER_FLOAT;
+    every_other.bits = 32;
+    every_other.rank = 1;
+    every_other.shape[0] = COUNT / 2;
+    every_other.strided = true;
+    every_other.strides[0] = 2;
+    BHT_EQ(bh_buffer_describe(y, &every_other, NULL), BH_OK);
+    a[1].buffer = y;
+    refused(t, a, 2, "'y': its rows are not one behind the other");
+    bh_buffer_release(x), bh_buffer_release(y), bh_buffer_release(i), bh_buffer_release(few);
+    bh_buffer_release(wide), bh_buffer_release(bytes);
+    BHT_EQ(bh_template_release(t), BH_OK);
+    refused(t, a, 0, "template is NULL or was released");
+    BHT_EQ(bh_template_release(t), BH_INVALID_ARGUMENT);
+    end();
+}
+
+/* An output may be what an input is, element for element, and no other bytes of it. */
+static void in_place_and_overlapping(void) {
+    begin();
+    bh_template *t = x_to_y_template("more", "y = x + T(1);");
+    bh_buffer *x = floats(0, 1, COUNT), *part = floats(0, 1, COUNT);
+    bh_argument a[] = {{.name = "x", .buffer = x}, {.name = "y", .buffer = x}};
+    launch(t, a, 2, NULL);
+    for (int i = 0; i < COUNT; i++)
+        BHT_EQ(((float *)(void *)fx_pointer(x))[i], (float)(i + 1));
+    /* Three buffers of one memory would not be told apart; one buffer, two views, is. */
+    static const bh_parameter both[] = {
+        {"x", BH_PARAMETER_IN, "T"}, {"y", BH_PARAMETER_OUT, "T"}, {"z", BH_PARAMETER_OUT, "T"}};
+    const bh_template_options options = options_of("two", "y = x; z = x;", both, 3);
+    bh_template *two = made(&options);
+    const bh_argument b[] = {
+        {.name = "x", .buffer = x}, {.name = "y", .buffer = part}, {.name = "z", .buffer = part}};
+    refused(two, b, 3, "output 'y' overlaps 'z'");
+    bh_buffer_release(x), bh_buffer_release(part);
+    bh_template_release(t), bh_template_release(two);
+    end();
+}
+
+static void options_that_make_no_sense(void) {
+    static const bh_parameter bad_name[] = {{"i", BH_PARAMETER_OUT, NULL}};
+    static const bh_parameter bad_type[] = {{"y", BH_PARAMETER_OUT, "f 32"}};
+    static const bh_parameter no_output[] = {{"x", BH_PARAMETER_IN, NULL}};
+    static const bh_parameter twice[] = {{"y", BH_PARAMETER_OUT, NULL},
+                                         {"y", BH_PARAMETER_IN, NULL}};
+    static const struct {
+        const bh_parameter *parameters;
+        uint32_t count;
+        const char *why;
+    } cases[] = {{bad_name, 1, "'i' cannot be a parameter's name"},
+                 {bad_type, 1, "'f 32' is neither a type nor a name for one"},
+                 {no_output, 1, "there is no output"},
+                 {twice, 2, "'y' is given twice"},
+                 {NULL, 1, "options.parameters is NULL"}};
+    begin();
+    bh_template *t = NULL;
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        const bh_template_options options =
+            options_of(NULL, "y = 1;", cases[i].parameters, cases[i].count);
+        BHT_EQ(bh_template_create(context, &options, &t, &why), BH_INVALID_ARGUMENT);
+        BHT_STR_HAS(why.message, cases[i].why);
+        BHT_TRUE(t == NULL);
+    }
+    bh_template_options options = options_of(NULL, "y = x;", x_to_y, 2);
+    options.expression = "y = x";
+    BHT_EQ(bh_template_create(context, &options, &t, &why), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(why.message, "one of them it has to be");
+    options.struct_size = 1;
+    BHT_EQ(bh_template_create(context, &options, &t, &why), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(why.message, "bh_template_options_init");
+    end();
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(case_28_one_template_for_halves_and_floats_in_one_batch),
+        BHT_TEST(case_29_two_templates_of_one_name_in_one_batch),
+        BHT_TEST(a_body_and_its_surroundings),
+        BHT_TEST(a_grid),
+        BHT_TEST(numbers),
+        BHT_TEST(errors_are_in_the_lines_of_the_body),
+        BHT_TEST(variants_are_bounded),
+        BHT_TEST(threads_compile_once),
+        BHT_TEST(arguments_that_do_not_fit),
+        BHT_TEST(in_place_and_overlapping),
+        BHT_TEST(options_that_make_no_sense),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
