@@ -192,6 +192,13 @@ void bhi_cfg_build(struct bhi_ir *ir, struct bhi_function *f) {
         return; /* a declaration */
     }
     number_blocks(ir, f, count);
+    f->unreachable = bhi_ir_alloc(ir, (count - f->reachable + 1) * sizeof *f->unreachable);
+    f->unreachable_count = 0;
+    for (struct bhi_block *block = f->first; block != NULL; block = block->next) {
+        if (block->order == 0) {
+            f->unreachable[f->unreachable_count++] = block;
+        }
+    }
     find_preds(ir, f);
     find_dominators(f);
     number_dominators(ir, f);

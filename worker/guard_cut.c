@@ -82,6 +82,7 @@ static void add_cells(struct bhi_guard *g) {
     g->cells =
         bhi_ir_global(ir, SpvOpVariable, bhi_ir_type_pointer(ir, SpvStorageClassWorkgroup, array),
                       BHI_OPERANDS(SpvStorageClassWorkgroup));
+    g->cell_pointer = bhi_ir_type_pointer(ir, SpvStorageClassWorkgroup, g->type_uint);
     g->group = subgroup_id(g);
     bhi_ir_set_name(ir, g->cells, "bulkhead_rounds");
     if (ir->version >= SPIRV_1_4) {
@@ -91,10 +92,9 @@ static void add_cells(struct bhi_guard *g) {
 
 static uint32_t cell(struct bhi_guard *g, struct bhi_block *block, struct bhi_ins *at) {
     struct bhi_ir *ir = &g->ir;
-    const uint32_t pointer = bhi_ir_type_pointer(ir, SpvStorageClassWorkgroup, g->type_uint);
     const uint32_t group =
         bhi_block_value_before(ir, block, at, SpvOpLoad, g->type_uint, BHI_OPERANDS(g->group));
-    return bhi_block_value_before(ir, block, at, SpvOpAccessChain, pointer,
+    return bhi_block_value_before(ir, block, at, SpvOpAccessChain, g->cell_pointer,
                                   BHI_OPERANDS(g->cells, group));
 }
 
@@ -148,29 +148,38 @@ static void account(struct bhi_guard *g, struct bhi_block *block, struct bhi_ins
     flag_where(g, block, after, rest);
 }
 
+/* Do not count |block| twice, whose edges to the header may be two. */
+static bool has_entry(const uint32_t *operands, uint32_t count, const struct bhi_block *block) {
+    for (uint32_t i = 1; i < count; i += 2) {
+        if (operands[i] == block->label) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* n1: which round this is, from 1. */
 static uint32_t count_rounds(struct bhi_guard *g, const struct bhi_loop *loop) {
     struct bhi_ir *ir = &g->ir;
     struct bhi_block *header = loop->header;
-    const uint32_t rounds = bhi_ir_id(ir);
-    uint32_t *operands = NULL, count = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        count = 0;
-        /* Unreachable ones, too, stand in a phi. */
-        for (const struct bhi_block *b = header->function->first; b != NULL; b = b->next) {
-            const uint32_t *labels;
-            const uint32_t targets = bhi_block_successors(ir, b, &labels);
-            bool leads = false;
-            for (uint32_t i = 0; i < targets; i++) {
-                leads |= labels[i] == header->label;
-            }
-            if (leads && pass == 1) {
-                operands[count] = b == loop->latch ? rounds : g->zero;
-                operands[count + 1] = b->label;
-            }
-            count += leads ? 2 : 0;
+    const struct bhi_function *f = header->function;
+    const uint32_t rounds = bhi_ir_id(ir), most = header->pred_count + f->unreachable_count;
+    uint32_t *operands = bhi_ir_alloc(ir, 2 * most * sizeof *operands), count = 0;
+    for (uint32_t i = 0; i < most; i++) {
+        /* Unreachable blocks, too, stand in a phi. */
+        const bool reachable = i < header->pred_count;
+        const struct bhi_block *block =
+            reachable ? header->preds[i] : f->unreachable[i - header->pred_count];
+        const uint32_t *labels;
+        const uint32_t targets = bhi_block_successors(ir, block, &labels);
+        bool leads = reachable;
+        for (uint32_t k = 0; k < targets && !leads; k++) {
+            leads = labels[k] == header->label;
         }
-        operands = pass == 0 ? bhi_ir_alloc(ir, count * sizeof *operands) : operands;
+        if (leads && !has_entry(operands, count, block)) {
+            operands[count++] = block == loop->latch ? rounds : g->zero;
+            operands[count++] = block->label;
+        }
     }
     const uint32_t phi = bhi_block_value_before(ir, header, header->body.first, SpvOpPhi,
                                                 g->type_uint, operands, count);

@@ -54,7 +54,14 @@ uint32_t bhi_ir_type_pointer(struct bhi_ir *ir, SpvStorageClass class, uint32_t 
 }
 
 uint32_t bhi_ir_constant(struct bhi_ir *ir, uint32_t type, uint32_t value) {
-    return find_or_make(ir, SpvOpConstant, type, BHI_OPERANDS(value));
+    const uint32_t slot = (type * 31u + value) % 64u;
+    if (ir->constants[slot].id == 0 || ir->constants[slot].type != type ||
+        ir->constants[slot].value != value) {
+        ir->constants[slot].id = find_or_make(ir, SpvOpConstant, type, BHI_OPERANDS(value));
+        ir->constants[slot].type = type;
+        ir->constants[slot].value = value;
+    }
+    return ir->constants[slot].id;
 }
 
 uint32_t bhi_ir_null(struct bhi_ir *ir, uint32_t type) {

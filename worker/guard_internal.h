@@ -23,11 +23,11 @@ struct bhi_guard {
     struct bhi_module module; /* the words as they came, for the values of constants */
     /* Ids of what was added. */
     uint32_t type_uint, type_bool;
-    uint32_t buffer;       /* the storage buffer's variable */
-    uint32_t word_pointer; /* type of a pointer into it */
-    uint32_t counter;      /* uint, Private: iterations since the last look */
-    uint32_t cells, group; /* guard_cut.c's variables; 0: not needed so far */
-    uint32_t zero, limit;  /* constants */
+    uint32_t buffer;                     /* the storage buffer's variable */
+    uint32_t word_pointer;               /* type of a pointer into it */
+    uint32_t counter;                    /* uint, Private: iterations since the last look */
+    uint32_t cells, cell_pointer, group; /* guard_cut.c's variables; 0: not needed so far */
+    uint32_t zero, limit;                /* constants */
 };
 
 /* guard_words.c: the buffer, the counter, and the code that looks at them. */

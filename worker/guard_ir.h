@@ -52,6 +52,8 @@ struct bhi_function {
     struct bhi_ins_list end; /* what precedes OpFunctionEnd */
     struct bhi_block **rpo;  /* bhi_cfg_build(): the reachable ones, in reverse post-order */
     uint32_t reachable;
+    struct bhi_block **unreachable; /* the others */
+    uint32_t unreachable_count;
     struct bhi_loop **loops; /* outer before inner */
     uint32_t loop_count;
     /* guard_loops.c */
@@ -89,6 +91,9 @@ struct bhi_ir {
     struct bhi_block **blocks;     /* by id of the label */
     uint32_t capacity;             /* of both */
     uint32_t type_uint, type_bool; /* 0: not looked for yet */
+    struct {
+        uint32_t type, value, id;
+    } constants[64]; /* found or made of late, by type and value */
     struct bhi_ir_chunk *chunks;
     struct bhi_fault *fault;
     jmp_buf escape;
