@@ -22,8 +22,10 @@ struct bhi_loop {
     bool unbounded;          /* has a loop in it that is not ALONE */
     bool calls;              /* has a call in it (in no inner loop) of a function that polls */
     enum bhi_loop_fate fate;
-    struct bhi_exit *exit; /* of a LOWERED one: its only exit */
-    uint64_t trips;        /* of an ALONE one: how often its header runs, at most */
+    struct bhi_block *leaves; /* of a POLLED one in a continue construct: ends in its exit, */
+    bool goes_on_where;       /* whose condition is this while the loop goes on */
+    struct bhi_exit *exit;    /* of a LOWERED one: its only exit */
+    uint64_t trips;           /* of an ALONE one: how often its header runs, at most */
     uint64_t accesses; /* of buffers in one iteration, without inner loops that poll; saturates */
     uint64_t due;      /* what one iteration adds to the counter */
     uint64_t weight; /* what one iteration stands for: 1 and what runs inside unpolled; saturates */

@@ -68,6 +68,8 @@ bool bhi_pointer_is_constant(const struct bhi_ir *ir, uint32_t pointer);
 
 /* guard_poll.c: a poll in the loop's header. */
 void bhi_guard_poll(struct bhi_guard *g, struct bhi_loop *loop);
+/* The same in the exit of a loop in a continue construct. */
+void bhi_guard_poll_exit(struct bhi_guard *g, struct bhi_loop *loop);
 /* What an iteration adds to the counter: the id of a constant. */
 uint32_t bhi_guard_weight(struct bhi_guard *g, const struct bhi_loop *loop);
 /* Ends |from|: if |due|, look at the word: set, |aborted| returns; else |reset| clears the counter.

@@ -75,6 +75,24 @@ static bool is_covered(const struct bhi_loop *loop) {
     return false;
 }
 
+/* A block that every iteration comes to and that may leave the loop. */
+static void find_exit(struct bhi_guard *g, struct bhi_loop *loop) {
+    uint32_t condition;
+    for (struct bhi_block *b = loop->latch;; b = b->dominator) {
+        if (bhi_loop_exit_branch(&g->ir, loop, b, &condition, &loop->goes_on_where)) {
+            loop->leaves = b;
+            return;
+        }
+        if (b == loop->header) {
+            bhi_ir_refuse(&g->ir, BH_INVALID_KERNEL,
+                          "the loop at %s stands in the continue construct of another, from which "
+                          "the guard cannot return, and has no exit that each iteration comes to; "
+                          "move it into the other's body, or mark the kernel trusted",
+                          bhi_ir_describe(&g->ir, SpvOpLabel, loop->header->label));
+        }
+    }
+}
+
 static void decide(struct bhi_guard *g, const struct bhi_values *values, struct bhi_function *f,
                    uint32_t index) {
     struct bhi_loop *loop = f->loops[index];
@@ -101,11 +119,10 @@ static void decide(struct bhi_guard *g, const struct bhi_values *values, struct 
         return;
     }
     if (loop->in_continue) {
-        bhi_ir_refuse(&g->ir, BH_INVALID_KERNEL,
-                      "the loop at %s stands in the continue construct of another, from which "
-                      "the guard cannot return; move it into the other's body, or mark the "
-                      "kernel trusted",
-                      bhi_ir_describe(&g->ir, SpvOpLabel, loop->header->label));
+        find_exit(g, loop);
+        loop->parent->calls = true; /* which must look itself, as behind a call */
+        loop->fate = BHI_LOOP_POLLED;
+        return;
     }
     if (!loop->calls && bhi_guard_can_lower(g, values, loop)) {
         loop->fate = BHI_LOOP_LOWERED;
@@ -150,7 +167,11 @@ static void guard_function(struct bhi_guard *g, struct bhi_function *f) {
             g->out->lowered++;
             break;
         default:
-            bhi_guard_poll(g, loop);
+            if (loop->leaves != NULL) {
+                bhi_guard_poll_exit(g, loop);
+            } else {
+                bhi_guard_poll(g, loop);
+            }
             g->out->polled++;
             break;
         }

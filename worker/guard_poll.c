@@ -2,6 +2,9 @@
 
 #include <bulkhead/bulkhead.h>
 
+/* The counter once the word has been seen where nothing can return. */
+#define STOPPED 0x80000000u
+
 /* A loop of one block is its own continue construct, where nothing may return: gives it another
  * block for that. */
 static void split_latch(struct bhi_guard *g, struct bhi_loop *loop) {
@@ -62,6 +65,30 @@ void bhi_guard_look(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi
     bhi_block_do(ir, reset, SpvOpBranch, BHI_OPERANDS(to->label));
 }
 
+/* Leaves |header| its phis, its OpLoopMerge and a branch to |poll|; what else it had, its
+ * terminator too, is in |rest|. */
+static void split_header(struct bhi_guard *g, struct bhi_loop *loop, struct bhi_block *poll,
+                         struct bhi_block *rest) {
+    struct bhi_ir *ir = &g->ir;
+    struct bhi_block *header = loop->header;
+    bhi_block_move_tail(header, bhi_block_after_phis(header), rest);
+    bhi_block_took_over(ir, rest, header->label);
+    struct bhi_ins *merge = bhi_block_merge(rest);
+    bhi_list_remove(&rest->body, merge);
+    merge->block = header;
+    bhi_list_append(&header->body, merge);
+    bhi_block_do(ir, header, SpvOpBranch, BHI_OPERANDS(poll->label));
+    make_selection(g, loop, rest);
+    if (header->rounds != 0) { /* looked at before the rest */
+        struct bhi_ins *rounds = bhi_ir_definition(ir, header->rounds);
+        bhi_list_remove(&rest->body, rounds);
+        rounds->block = poll;
+        bhi_list_append(&poll->body, rounds);
+    }
+    bhi_guard_drop_hints(g, merge);
+    bhi_ir_set_name(ir, poll->label, "bulkhead_poll");
+}
+
 /*   H: phis; OpLoopMerge; Branch P
  *   P: counter += weight; counter >= LIMIT? ──▶ Q: the word set? ──▶ A: return
  *       │                                            └──▶ Y: counter = 0 ─┐
@@ -87,23 +114,55 @@ void bhi_guard_poll(struct bhi_guard *g, struct bhi_loop *loop) {
     struct bhi_block *reset = bhi_block_new(ir, aborted);
     struct bhi_block *rest = bhi_block_new(ir, reset);
 
-    bhi_block_move_tail(header, bhi_block_after_phis(header), rest);
-    bhi_block_took_over(ir, rest, header->label);
-    struct bhi_ins *merge = bhi_block_merge(rest);
-    bhi_list_remove(&rest->body, merge);
-    merge->block = header;
-    bhi_list_append(&header->body, merge);
-    bhi_block_do(ir, header, SpvOpBranch, BHI_OPERANDS(poll->label));
-    make_selection(g, loop, rest);
-
-    if (header->rounds != 0) { /* looked at before the rest */
-        struct bhi_ins *rounds = bhi_ir_definition(ir, header->rounds);
-        bhi_list_remove(&rest->body, rounds);
-        rounds->block = poll;
-        bhi_list_append(&poll->body, rounds);
-    }
-    bhi_guard_drop_hints(g, merge);
+    split_header(g, loop, poll, rest);
     const uint32_t due = bhi_guard_count(g, poll, bhi_guard_weight(g, loop));
     bhi_guard_look(g, loop, poll, due, look, aborted, reset, rest);
-    bhi_ir_set_name(ir, poll->label, "bulkhead_poll");
+}
+
+/*   P: counter += weight; counter >= LIMIT? ──▶ Q: counter = the word set ? STOPPED : 0 ─┐
+ *       └──▶ R: go on while the condition holds and counter < STOPPED ◀──────────────────┘
+ * In a continue construct nothing may return. The loop is left by an exit that it has, and the
+ * counter stays so large that every later poll fires at once: that of the loop around it returns.
+ * P is in the header, or where the exit is. */
+void bhi_guard_poll_exit(struct bhi_guard *g, struct bhi_loop *loop) {
+    struct bhi_ir *ir = &g->ir;
+    struct bhi_block *header = loop->header, *poll = loop->leaves;
+    if (loop->cont == header && loop->latch == header) {
+        split_latch(g, loop);
+    }
+    if (poll == header) {
+        poll = bhi_block_new(ir, header);
+    }
+    struct bhi_block *look = bhi_block_new(ir, poll);
+    struct bhi_block *rest = bhi_block_new(ir, look);
+    if (loop->leaves == header) {
+        split_header(g, loop, poll, rest);
+    } else {
+        struct bhi_ins *merge = bhi_block_merge(poll);
+        bhi_block_move_tail(poll, merge != NULL ? merge : bhi_block_terminator(poll), rest);
+        bhi_block_took_over(ir, rest, poll->label);
+    }
+    const uint32_t stopped = bhi_ir_constant(ir, g->type_uint, STOPPED);
+    const uint32_t due = bhi_guard_count(g, poll, bhi_guard_weight(g, loop));
+    bhi_block_do(ir, poll, SpvOpSelectionMerge,
+                 BHI_OPERANDS(rest->label, SpvSelectionControlMaskNone));
+    bhi_block_do(ir, poll, SpvOpBranchConditional, BHI_OPERANDS(due, look->label, rest->label));
+
+    look = bhi_guard_cut_look(g, loop, look);
+    const uint32_t set = bhi_guard_load_abort(g, look);
+    const uint32_t next =
+        bhi_block_value(ir, look, SpvOpSelect, g->type_uint, BHI_OPERANDS(set, stopped, g->zero));
+    bhi_block_do(ir, look, SpvOpStore, BHI_OPERANDS(g->counter, next));
+    bhi_block_do(ir, look, SpvOpBranch, BHI_OPERANDS(rest->label));
+
+    struct bhi_ins *branch = bhi_block_terminator(rest);
+    struct bhi_ins *at = bhi_block_merge(rest) != NULL ? bhi_block_merge(rest) : branch;
+    const uint32_t counter =
+        bhi_block_value_before(ir, rest, at, SpvOpLoad, g->type_uint, BHI_OPERANDS(g->counter));
+    const uint32_t stays = bhi_block_value_before(
+        ir, rest, at, loop->goes_on_where ? SpvOpULessThan : SpvOpUGreaterThanEqual, g->type_bool,
+        BHI_OPERANDS(counter, stopped));
+    branch->words[1] =
+        bhi_block_value_before(ir, rest, at, loop->goes_on_where ? SpvOpLogicalAnd : SpvOpLogicalOr,
+                               g->type_bool, BHI_OPERANDS(branch->words[1], stays));
 }

@@ -18,10 +18,10 @@
  * which llvmpipe before 25 cuts loops short. */
 #define TURNS 12000u
 
-static const char *const names[] = {"lowered",      "lowered_down", "by_three",    "while_true",
-                                    "do_while",     "continues",    "nested",      "three_deep",
-                                    "empty_inner",  "called",       "deep_calls",  "with_switch",
-                                    "early_return", "barriers",     "short_inner", "two_exits"};
+static const char *const names[] = {
+    "lowered",     "lowered_down", "by_three",   "while_true",  "do_while", "continues",
+    "nested",      "in_continue",  "three_deep", "empty_inner", "called",   "deep_calls",
+    "with_switch", "early_return", "barriers",   "short_inner", "two_exits"};
 #define NAMES (sizeof names / sizeof *names)
 static const char *const levels[] = {"O0", "O"};
 
