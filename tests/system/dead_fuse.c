@@ -141,7 +141,7 @@ static void write_text(const char *path, const char *text) {
 }
 
 /* Without root it takes a user namespace to mount anything. */
-static void enter_namespace(void) {
+void dead_namespace(void) {
     char text[64];
     const unsigned user = geteuid(), group = getegid();
     if (user == 0) {
@@ -159,7 +159,7 @@ static void enter_namespace(void) {
 
 void dead_mount(void) {
     char options[128];
-    enter_namespace();
+    dead_namespace();
     snprintf(dead.folder, sizeof dead.folder, "/tmp/bulkhead-dead-XXXXXX");
     BHT_TRUE(mkdtemp(dead.folder) != NULL);
     dead.fd = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);

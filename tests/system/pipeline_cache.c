@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -374,6 +375,27 @@ static void many_at_once(void) {
     drop_folder();
 }
 
+/* There is room for the key, and for nothing else. */
+static void a_full_disk_is_a_line_in_the_log(void) {
+    dead_namespace();
+    make_folder();
+    char options[32];
+    snprintf(options, sizeof options, "size=%ld", sysconf(_SC_PAGESIZE));
+    BHT_EQ(mount("full", folder, "tmpfs", 0, options), 0);
+    run(NULL);
+    expect_said("No space left on device");
+    expect_unsaid(WRITTEN);
+    char names[4][80];
+    BHT_EQ(list(names, 4), 0); /* nor is a part of it left */
+    snprintf(options, sizeof options, "size=%ld", 16 * sysconf(_SC_PAGESIZE));
+    BHT_EQ(mount("full", folder, "tmpfs", MS_REMOUNT, options), 0);
+    run(NULL);
+    expect_said(WRITTEN);
+    BHT_EQ(list(names, 4), 1);
+    BHT_EQ(umount(folder), 0);
+    drop_folder();
+}
+
 /* A folder on a mount that does not answer costs a second, once, and hangs nothing. */
 static void a_dead_mount_hangs_nothing(void) {
     dead_mount();
@@ -401,6 +423,7 @@ int main(int argc, char **argv) {
         BHT_TEST_WITH(bad_files_are_ignored_and_replaced, 60, 0),
         BHT_TEST(the_key_is_what_counts),
         BHT_TEST(a_folder_that_cannot_be_had_is_a_line_in_the_log),
+        BHT_TEST(a_full_disk_is_a_line_in_the_log),
         BHT_TEST(a_crash_is_not_kept),
         BHT_TEST(a_file_that_kills_is_given_once),
         BHT_TEST(many_at_once),
