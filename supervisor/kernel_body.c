@@ -2,6 +2,7 @@
 #include "check.h"
 #include "core/detail.h"
 #include "memfd.h"
+#include "step_point.h"
 #include "worker_proc.h"
 
 #include <errno.h>
@@ -242,6 +243,7 @@ bh_status bhi_kernel_body_intern(bh_context *context, const void *code, size_t c
         int error = keep_code(body, code);
         if (error)
             return refuse(body, error, detail);
+        BHI_STEP_POINT("kernel_kept", body);
         bhi_context_lock(context);
         found = find(context, body, code); /* another thread may have been as fast */
     }

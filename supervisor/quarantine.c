@@ -64,11 +64,12 @@ bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_o
     return false;
 }
 
-/* Its worker is dead, or as good as dead, and it is the one to blame. A liar is not: what it had in
+/* Its worker is dead, or as good as dead, and it is the one to blame: who is lost with it is
+ * WORKER_LOST. A liar is not: what it had in
  * hand when it was found out need not be what made it one. */
 static bool ended_its_worker(const struct bhi_submission *submission, const bh_verdict *verdict) {
     struct bhi_crew *crew = submission->crew;
-    if (!crew || verdict->origin != verdict->event || verdict->hops)
+    if (!crew)
         return false;
     if (verdict->status == BH_DEVICE_LOST && !crew->dead) {
         /* It says so, and ends. Of those that were with the device the first one is it. */

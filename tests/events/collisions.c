@@ -1,5 +1,5 @@
 /* Case 31: kernels that are different stay different whatever their hashes are. The test build of
- * the library makes hashes that collide: in 64 bits, and in all 256. */
+ * the library makes hashes that collide: in 64 bits, and in all 256. And a race of case 34. */
 #include "seam.h"
 #include "stage.h"
 
@@ -51,10 +51,39 @@ static void case_31_two_sources_with_one_hash(void) {
     both_run(32, true);
 }
 
+static struct stage *meanwhile;
+static bh_kernel *first;
+
+static void create_meanwhile(void *body) {
+    (void)body;
+    first = fx_kernel(meanwhile->context, "twice");
+}
+
+/* Another thread makes the same one between our look and our entry: there is one in the end. */
+static void case_34_created_meanwhile(void) {
+    struct stage s;
+    stage_open_with(&s, NULL, FX_SECONDS);
+    bh_kernel_stats before, after;
+    BHT_EQ(bh_context_kernel_stats(s.context, &before, NULL), BH_OK);
+    meanwhile = &s;
+    bht_at_step("kernel_kept", 1, create_meanwhile);
+    bh_kernel *second = fx_kernel(s.context, "twice");
+    bht_at_step("kernel_kept", 1, NULL);
+    BHT_TRUE(first != NULL && first != second);
+    BHT_EQ(bh_context_kernel_stats(s.context, &after, NULL), BH_OK);
+    BHT_EQ(after.kernels, before.kernels + 1);
+    BHT_EQ(after.shared, before.shared + 1);
+    bh_kernel_release(first);
+    bh_kernel_release(second);
+    ev_well(&s);
+    stage_close(&s);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(case_31_two_sources_with_one_64_bit_hash),
         BHT_TEST(case_31_two_sources_with_one_hash),
+        BHT_TEST(case_34_created_meanwhile),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
