@@ -109,10 +109,11 @@ static void judge(struct bhi_backend *b, const struct answers *a, const struct b
             bhi_fault_set(fault, BH_DEADLINE, "its kernels were told to end");
             fault->executed = BH_EXECUTED_UNKNOWN;
         } else if (flags & BHI_GUARD_CUT) {
-            bhi_fault_set(fault, BH_LOOP_LIMIT,
-                          "the driver ends loops after 65,535 iterations, and one of these is "
-                          "longer: the result would be wrong; install Mesa 25 or later, or split "
-                          "the work into shorter loops");
+            bhi_fault_set(
+                fault, BH_LOOP_LIMIT,
+                "the driver ends loops after 65,535 iterations, and this came near that, or was "
+                "cut short: the result may be wrong; install Mesa 25 or later, or split "
+                "the work into shorter loops");
             fault->executed = BH_EXECUTED_YES;
         } else {
             continue;

@@ -312,6 +312,60 @@ static void cancelled_while_it_is_compiled(void) {
     close_stage(&s);
 }
 
+/* -- loops that a driver cuts short ---------------------------------------------------------------
+ */
+
+static bool runs_whole_loops(bh_context *context) {
+    static bh_device_info devices[8];
+    size_t count = 0;
+    BHT_EQ(bh_devices(context, devices, 8, &count, NULL), BH_OK);
+    for (uint32_t i = 0; i < devices[0].feature_count; i++)
+        if (strcmp(devices[0].features[i], "wholeLoops") == 0)
+            return true;
+    return false;
+}
+
+static bh_event *run_steps(struct stage *s, bh_kernel *kernel, uint32_t steps, uint32_t *out) {
+    const bh_binding binding = {.buffer = s->data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const uint32_t groups[3] = {1, 1, 1};
+    uint32_t *words = fx_pointer(s->data);
+    words[0] = steps;
+    words[1] = 0;
+    bh_event *event = NULL;
+    BHT_EQ(bh_launch(s->stream, kernel, groups, &binding, 1, NULL, 0, &event, NULL), BH_OK);
+    *out = 1;
+    for (uint32_t i = 0; i < steps; i++)
+        *out = *out * 1664525u + 1013904223u;
+    return event;
+}
+
+/* A result that is wrong is never READY: where the driver ends long loops, it is poisoned. What is
+ * far from its limit is not. */
+static void a_loop_that_is_cut_short(void) {
+    struct stage s = open_stage(NULL, FX_SECONDS, 0, 0);
+    bh_kernel *kernel = fx_kernel(s.context, "long_loop");
+    const bool whole = runs_whole_loops(s.context);
+    static const uint32_t steps[] = {1000, 100000, 20000, 1000000, 7};
+    for (size_t i = 0; i < BHT_COUNT(steps); i++) {
+        uint32_t expected;
+        bh_event *event = run_steps(&s, kernel, steps[i], &expected);
+        bh_verdict verdict = fx_verdict(event);
+        if (whole || steps[i] < 65535) {
+            fx_expect(event, BH_OK);
+            BHT_EQ(fx_pointer(s.data)[1], expected);
+        } else {
+            BHT_EQ(verdict.status, BH_LOOP_LIMIT);
+            BHT_EQ(verdict.executed, BH_EXECUTED_YES);
+            BHT_STR_HAS(verdict.message, "65,535 iterations");
+            BHT_STR_HAS(bh_status_advice(verdict.status), "Mesa 25");
+        }
+        BHT_EQ(bh_stream_worker_pid(s.stream), s.pid);
+        bh_event_release(event);
+    }
+    bh_kernel_release(kernel);
+    close_stage(&s);
+}
+
 /* Priming: the driver compiles, and nothing runs. An endless kernel is ready to be run, and a cold
  * one that counts has counted once. */
 static void priming_runs_nothing(void) {
@@ -358,6 +412,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_compiler_that_is_killed),
         BHT_TEST(cancelled_while_it_is_compiled),
         BHT_TEST(priming_runs_nothing),
+        BHT_TEST(a_loop_that_is_cut_short),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
