@@ -1,0 +1,282 @@
+/* Negative controls: each thing that the guard takes care of is undone in a guarded module, and the
+ * validator must refuse what is left. Where it did not, a test that passes would prove nothing. */
+#include "stand.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A loop whose header's only phi comes from the entry block, and whose merge block has a phi of the
+ * block that the poll splits. */
+static const char body[] = "%pa = OpAccessChain %p_uint %out %u_0 %u_0\n"
+                           "OpBranch %h\n"
+                           "%h = OpLabel\n"
+                           "%i = OpPhi %uint %u_0 %start %i2 %k\n"
+                           "%v = OpLoad %uint %pa\n"
+                           "%c = OpINotEqual %bool %i %v\n"
+                           "OpLoopMerge %m %k None\n"
+                           "OpBranchConditional %c %b %m\n"
+                           "%b = OpLabel\n"
+                           "OpBranch %k\n"
+                           "%k = OpLabel\n"
+                           "%i2 = OpIAdd %uint %i %u_2\n"
+                           "OpBranch %h\n"
+                           "%m = OpLabel\n"
+                           "%x = OpPhi %uint %i %h\n"
+                           "OpStore %pa %x\n"
+                           "OpReturn\n";
+
+struct words {
+    uint32_t *code;
+    size_t count;
+};
+
+static uint32_t *next(const struct words *w, uint32_t *from, SpvOp op) {
+    uint32_t *at = from == NULL ? w->code + 5 : from + (from[0] >> SpvWordCountShift);
+    while (at < w->code + w->count && (at[0] & SpvOpCodeMask) != (uint32_t)op) {
+        at += at[0] >> SpvWordCountShift;
+    }
+    return at < w->code + w->count ? at : NULL;
+}
+
+static uint32_t named(const struct words *w, const char *name) {
+    for (uint32_t *at = NULL; (at = next(w, at, SpvOpName)) != NULL;) {
+        if (strcmp((const char *)&at[2], name) == 0) {
+            return at[1];
+        }
+    }
+    fail_msg("nothing is named %s", name);
+    return 0;
+}
+
+static void cut_out(struct words *w, uint32_t *at) {
+    const size_t length = at[0] >> SpvWordCountShift, offset = (size_t)(at - w->code);
+    memmove(at, at + length, (w->count - offset - length) * sizeof *at);
+    w->count -= length;
+}
+
+static uint32_t *decoration(const struct words *w, uint32_t id, SpvDecoration decoration) {
+    for (uint32_t *at = NULL; (at = next(w, at, SpvOpDecorate)) != NULL;) {
+        if (at[1] == id && at[2] == (uint32_t)decoration) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+/* The block whose label is |id|. */
+static uint32_t *block(const struct words *w, uint32_t id) {
+    for (uint32_t *at = NULL; (at = next(w, at, SpvOpLabel)) != NULL;) {
+        if (at[1] == id) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+static void undo_block(struct words *w) {
+    cut_out(w, decoration(w, named(w, "bulkhead_words"), SpvDecorationBlock));
+}
+
+static void undo_set(struct words *w) {
+    cut_out(w, decoration(w, named(w, "bulkhead_guard"), SpvDecorationDescriptorSet));
+}
+
+static void undo_offset(struct words *w) {
+    const uint32_t id = named(w, "bulkhead_words");
+    for (uint32_t *at = NULL; (at = next(w, at, SpvOpMemberDecorate)) != NULL;) {
+        if (at[1] == id && at[3] == SpvDecorationOffset) {
+            cut_out(w, at);
+            return;
+        }
+    }
+}
+
+static void undo_interface(struct words *w) {
+    const uint32_t id = named(w, "bulkhead_guard");
+    uint32_t *at = next(w, NULL, SpvOpEntryPoint);
+    for (uint32_t i = 3; i < at[0] >> SpvWordCountShift; i++) {
+        if (at[i] == id) {
+            memmove(&at[i], &at[i + 1], (size_t)(w->code + w->count - &at[i + 1]) * sizeof *at);
+            at[0] -= 1u << SpvWordCountShift;
+            w->count--;
+            return;
+        }
+    }
+}
+
+/* The merge of the poll's selection. */
+static void undo_merge(struct words *w) {
+    cut_out(w, next(w, block(w, named(w, "bulkhead_poll")), SpvOpSelectionMerge));
+}
+
+/* The header's phi says again that the entry block leads to it. */
+static void undo_entry_phi(struct words *w) {
+    uint32_t *entry = next(w, NULL, SpvOpLabel);
+    next(w, NULL, SpvOpPhi)[4] = entry[1];
+}
+
+/* The merge block's phi says again that the header leads to it. */
+static void undo_exit_phi(struct words *w) {
+    uint32_t *header = next(w, NULL, SpvOpPhi);
+    uint32_t *last = next(w, header, SpvOpPhi);
+    while (next(w, last, SpvOpPhi) != NULL) {
+        last = next(w, last, SpvOpPhi);
+    }
+    /* The header's label stands before its phi. */
+    last[4] = header[-1];
+}
+
+static bool valid(const struct words *w) {
+    struct bhi_fault fault;
+    return bhi_validate(&stand_device, w->code, w->count, "main", &fault);
+}
+
+static void test_what_is_undone_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *what;
+        void (*undo)(struct words *w);
+    } controls[] = {
+        {"Block", undo_block},
+        {"DescriptorSet", undo_set},
+        {"Offset", undo_offset},
+        {"interface", undo_interface},
+        {"merge of the poll", undo_merge},
+        {"phi behind the entry", undo_entry_phi},
+        {"phi behind the header", undo_exit_phi},
+    };
+    for (size_t i = 0; i < sizeof controls / sizeof *controls; i++) {
+        struct stand_module module = stand_compute("", body, "", 4);
+        struct bhi_guarded guarded = stand_guard(&module);
+        assert_int_equal(guarded.polled, 1);
+        struct words w = {guarded.code, guarded.words};
+        assert_true(valid(&w));
+        controls[i].undo(&w);
+        if (valid(&w)) {
+            char *text = stand_text(w.code, w.count);
+            print_error("%s\n", text);
+            free(text);
+            fail_msg("valid without: %s", controls[i].what);
+        }
+        bhi_guarded_fini(&guarded);
+        stand_free(&module);
+    }
+}
+
+/* A loop in the continue construct of another: |inner| is its body, from %h2 to a branch to %m2. */
+static struct stand_module in_continue(const char *inner) {
+    static const char head[] = "%pa = OpAccessChain %p_uint %out %u_0 %u_0\n"
+                               "OpBranch %h\n"
+                               "%h = OpLabel\n"
+                               "%i = OpPhi %uint %u_0 %start %i2 %m2\n"
+                               "%v = OpLoad %uint %pa\n"
+                               "%c = OpINotEqual %bool %i %v\n"
+                               "OpLoopMerge %m %k None\n"
+                               "OpBranchConditional %c %b %m\n"
+                               "%b = OpLabel\n"
+                               "OpBranch %k\n"
+                               "%k = OpLabel\n"
+                               "OpBranch %h2\n";
+    static const char tail[] = "%m2 = OpLabel\n"
+                               "%i2 = OpIAdd %uint %i %u_2\n"
+                               "OpBranch %h\n"
+                               "%m = OpLabel\n"
+                               "OpReturn\n";
+    char text[2048];
+    strcpy(text, head);
+    strcat(text, inner);
+    strcat(text, tail);
+    return stand_compute("", text, "", 3);
+}
+
+/* Of one block; with a test at its head; with a test at its end. */
+static const char one_block[] = "%h2 = OpLabel\n"
+                                "%j = OpPhi %uint %u_0 %k %j2 %h2\n"
+                                "%j2 = OpIAdd %uint %j %u_1\n"
+                                "%c2 = OpINotEqual %bool %j2 %v\n"
+                                "OpLoopMerge %m2 %h2 None\n"
+                                "OpBranchConditional %c2 %h2 %m2\n";
+static const char test_first[] = "%h2 = OpLabel\n"
+                                 "%j = OpPhi %uint %u_0 %k %j2 %k2\n"
+                                 "%c2 = OpUGreaterThan %bool %j %v\n"
+                                 "OpLoopMerge %m2 %k2 None\n"
+                                 "OpBranchConditional %c2 %m2 %b2\n"
+                                 "%b2 = OpLabel\n"
+                                 "OpBranch %k2\n"
+                                 "%k2 = OpLabel\n"
+                                 "%j2 = OpIAdd %uint %j %u_1\n"
+                                 "OpBranch %h2\n";
+static const char test_last[] = "%h2 = OpLabel\n"
+                                "%j = OpPhi %uint %u_0 %k %j2 %k2\n"
+                                "OpLoopMerge %m2 %k2 None\n"
+                                "OpBranch %b2\n"
+                                "%b2 = OpLabel\n"
+                                "OpStore %pa %j\n"
+                                "OpBranch %k2\n"
+                                "%k2 = OpLabel\n"
+                                "%j2 = OpIAdd %uint %j %u_1\n"
+                                "%c2 = OpINotEqual %bool %j2 %v\n"
+                                "OpBranchConditional %c2 %h2 %m2\n";
+/* Left only on a way that not every iteration takes. */
+static const char no_exit[] = "%h2 = OpLabel\n"
+                              "OpLoopMerge %m2 %k2 None\n"
+                              "OpBranch %b2\n"
+                              "%b2 = OpLabel\n"
+                              "%w = OpLoad %uint %pa\n"
+                              "%c2 = OpINotEqual %bool %w %u_0\n"
+                              "OpSelectionMerge %z2 None\n"
+                              "OpBranchConditional %c2 %y2 %z2\n"
+                              "%y2 = OpLabel\n"
+                              "%c3 = OpINotEqual %bool %w %u_1\n"
+                              "OpBranchConditional %c3 %m2 %z2\n"
+                              "%z2 = OpLabel\n"
+                              "OpBranch %k2\n"
+                              "%k2 = OpLabel\n"
+                              "OpBranch %h2\n";
+
+static void test_loops_in_a_continue_construct(void **state) {
+    (void)state;
+    static const char *const loops[] = {one_block, test_first, test_last};
+    for (int cut = 0; cut < 2; cut++) {
+        for (size_t i = 0; i < 3; i++) {
+            struct stand_module module = in_continue(loops[i]);
+            const struct bhi_guard_options options = {
+                .entry = "main", .max_sets = 8, .count_iterations = cut == 1};
+            struct bhi_guarded guarded = stand_guard_with(&module, &options);
+            assert_int_equal(guarded.polled, 2); /* never covered, never lowered */
+            bhi_guarded_fini(&guarded);
+            stand_free(&module);
+        }
+    }
+}
+
+static void test_no_way_out_of_a_continue_construct(void **state) {
+    (void)state;
+    struct stand_module module = in_continue(no_exit);
+    stand_refuses(&module, BH_INVALID_KERNEL, "continue construct");
+    stand_free(&module);
+}
+
+/* Why it is not simply a return. */
+static void test_a_return_in_a_continue_construct_is_refused(void **state) {
+    (void)state;
+    struct stand_module module = in_continue("%h2 = OpLabel\n"
+                                             "OpSelectionMerge %m2 None\n"
+                                             "OpBranchConditional %c %b2 %m2\n"
+                                             "%b2 = OpLabel\n"
+                                             "OpReturn\n");
+    const struct words w = {module.code, module.words};
+    assert_false(valid(&w));
+    stand_free(&module);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_undone_is_refused),
+        cmocka_unit_test(test_loops_in_a_continue_construct),
+        cmocka_unit_test(test_no_way_out_of_a_continue_construct),
+        cmocka_unit_test(test_a_return_in_a_continue_construct_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
