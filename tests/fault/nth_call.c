@@ -229,6 +229,35 @@ static bh_status reflect(struct scene *scene, bh_detail *detail) {
     return status;
 }
 
+static bh_status glsl(struct scene *scene, bh_detail *detail) {
+    bh_glsl_source source;
+    bh_glsl_source_init(&source);
+    source.text = "#version 450\nvoid main() {}\n";
+    bh_kernel *kernel;
+    bh_status status = bh_kernel_create_glsl(scene->context, &source, NULL, &kernel, detail);
+    BHT_EQ(kernel == NULL, status != BH_OK);
+    bh_kernel_release(kernel);
+    return status;
+}
+
+static bh_status inspect(struct scene *scene, bh_detail *detail) {
+    static bh_inspection said;
+    static char text[100000];
+    bh_inspect_options options;
+    bh_inspect_options_init(&options);
+    options.guarded = true;
+    options.text = text;
+    options.text_size = sizeof text;
+    bh_kernel *kernel;
+    bh_status status = bht_kernel(scene->context, "square", &kernel, detail);
+    if (status == BH_OK)
+        status = bh_kernel_inspect(kernel, &options, &said, detail);
+    if (status == BH_OK)
+        BHT_EQ(said.binding_count, 2);
+    bh_kernel_release(kernel);
+    return status;
+}
+
 enum { BUFFERS = 20, WAITS = 6 };
 
 /* Many new buffers, kernels, commands; waits for events that are pending on another stream. */
@@ -519,6 +548,8 @@ ENTRY(large_kernel_create, NULL, 2, 3, 1)
 ENTRY(prepare_refused, NULL, 9, 3, 1)
 ENTRY(prepare, NULL, 4, 0, 1)
 ENTRY(reflect, NULL, 4, 0, 1)
+ENTRY(glsl, NULL, 10, 6, 2)
+ENTRY(inspect, NULL, 10, 6, 2)
 ENTRY(submit_many, NULL, 20, 20, 12)
 ENTRY(waits, NULL, 10, 4, 2)
 ENTRY(cancel, queue_behind_the_gate, 2)
@@ -543,6 +574,8 @@ int main(int argc, char **argv) {
         BHT_TEST(nth_in_prepare_refused),
         BHT_TEST(nth_in_prepare),
         BHT_TEST(nth_in_reflect),
+        BHT_TEST_WITH(nth_in_glsl, 200, 0),
+        BHT_TEST_WITH(nth_in_inspect, 120, 0),
         BHT_TEST_WITH(nth_in_submit_many, 120, 0),
         BHT_TEST(nth_in_waits),
         BHT_TEST_WITH(nth_in_cancel, 60, 0),

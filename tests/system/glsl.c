@@ -1,6 +1,8 @@
 /* Kernels from GLSL: what a source may say, and what a hostile one does to its compiler. */
 #include "fixture.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #define SQUARE                                                                                     \
@@ -359,6 +361,157 @@ static void deaths_have_a_cause(void) {
     }
 }
 
+/* -- the call --------------------------------------------------------------------------------- */
+
+static void arguments(void) {
+    bh_context *context = fx_context(NULL);
+    bh_detail detail;
+    bh_kernel *kernel = NULL;
+    bh_glsl_source source = source_of(SQUARE);
+    BHT_EQ(bh_kernel_create_glsl(NULL, &source, NULL, &kernel, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_kernel_create_glsl(context, NULL, NULL, &kernel, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_kernel_create_glsl(context, &source, NULL, NULL, &detail), BH_INVALID_ARGUMENT);
+    static const bh_glsl_define bad_name[] = {{"A B", "1"}}, no_name[] = {{NULL, "1"}},
+                                lines[] = {{"A", "1\n#define B"}};
+    static const bh_glsl_include no_text[] = {{"a", NULL, 0}}, empty_name[] = {{"", "text", 0}};
+    const struct {
+        bh_glsl_source source;
+        const char *message;
+    } bad[] = {
+        {{0}, "source.struct_size is 0"},
+        {{.struct_size = sizeof source}, "source.text is NULL"},
+        {{.struct_size = sizeof source, .text = ""}, "source.deadline_ns is 0"},
+        {{.struct_size = sizeof source, .text = "", .deadline_ns = 1, .log = log_text},
+         "source.log_size is 0"},
+        {{.struct_size = sizeof source, .text = "", .deadline_ns = 1, .define_count = 1},
+         "source.defines is NULL"},
+        {{.struct_size = sizeof source,
+          .text = "",
+          .deadline_ns = 1,
+          .defines = bad_name,
+          .define_count = 257},
+         "source.define_count 257 is over 256"},
+        {{.struct_size = sizeof source,
+          .text = "",
+          .deadline_ns = 1,
+          .defines = bad_name,
+          .define_count = 1},
+         "source.defines[0].name is no identifier: A B"},
+        {{.struct_size = sizeof source,
+          .text = "",
+          .deadline_ns = 1,
+          .defines = no_name,
+          .define_count = 1},
+         "source.defines[0].name is NULL"},
+        {{.struct_size = sizeof source,
+          .text = "",
+          .deadline_ns = 1,
+          .defines = lines,
+          .define_count = 1},
+         "source.defines[0].value (A) is more than one line"},
+        {{.struct_size = sizeof source, .text = "", .deadline_ns = 1, .include_count = 1},
+         "source.includes is NULL"},
+        {{.struct_size = sizeof source,
+          .text = "",
+          .deadline_ns = 1,
+          .includes = no_text,
+          .include_count = 1},
+         "source.includes[0].text is NULL"},
+        {{.struct_size = sizeof source,
+          .text = "",
+          .deadline_ns = 1,
+          .includes = empty_name,
+          .include_count = 1},
+         "source.includes[0].name is empty"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(bad); i++) {
+        refused(context, &bad[i].source, BH_INVALID_ARGUMENT, &detail);
+        BHT_STR_HAS(detail.message, bad[i].message);
+    }
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    options.entry = "other";
+    BHT_EQ(bh_kernel_create_glsl(context, &source, &options, &kernel, &detail),
+           BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "bh_kernel_create_glsl: options.entry is 'other'");
+    source.length = (4 << 20) + 1;
+    char *large = calloc(1, source.length + 1);
+    source.text = large;
+    refused(context, &source, BH_TOO_LARGE, &detail);
+    free(large);
+    bh_context_destroy(context);
+}
+
+struct compile {
+    bh_context *context;
+    const char *text;
+    bh_status status;
+};
+
+static void *compile_it(void *argument) {
+    struct compile *compile = argument;
+    bh_glsl_source source = source_of(compile->text);
+    source.log = NULL;
+    bh_kernel *kernel;
+    compile->status = bh_kernel_create_glsl(compile->context, &source, NULL, &kernel, NULL);
+    bh_kernel_release(kernel);
+    return NULL;
+}
+
+/* Each has a compiler of its own: a bad one is nobody else's. */
+static void many_at_once(void) {
+    bh_context *context = fx_context(NULL);
+    enum { THREADS = 8 };
+    pthread_t threads[THREADS];
+    struct compile compiles[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        compiles[i] = (struct compile){.context = context, .text = i % 2 ? SQUARE : "nonsense"};
+        BHT_EQ(pthread_create(&threads[i], NULL, compile_it, &compiles[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        BHT_EQ(pthread_join(threads[i], NULL), 0);
+        BHT_EQ(compiles[i].status, i % 2 ? BH_OK : BH_COMPILE_FAILED);
+    }
+    bh_context_destroy(context);
+}
+
+static void closed_while_it_compiles(void) {
+    bh_context *context = fx_context("*:compile:1=stop");
+    struct compile compile = {.context = context, .text = SQUARE};
+    pthread_t thread;
+    BHT_EQ(pthread_create(&thread, NULL, compile_it, &compile), 0);
+    fx_await_stopped();
+    bh_context_destroy(context);
+    BHT_EQ(pthread_join(thread, NULL), 0);
+    BHT_EQ(compile.status, BH_CONTEXT_CLOSED);
+}
+
+static bh_status in_callback;
+static _Atomic int called;
+
+static void compile_in_callback(bh_event *event, void *user) {
+    (void)event;
+    struct compile compile = {.context = user, .text = SQUARE};
+    compile_it(&compile);
+    in_callback = compile.status;
+    atomic_store(&called, 1);
+}
+
+static void in_a_callback(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    bh_kernel *empty = fx_kernel(context, "empty");
+    bh_event *event = NULL;
+    BHT_EQ(bh_launch(stream, empty, (uint32_t[]){1, 1, 1}, NULL, 0, NULL, 0, &event, NULL), BH_OK);
+    BHT_EQ(bh_event_on_end(event, compile_in_callback, context, NULL), BH_OK);
+    WAIT_UNTIL(atomic_load(&called), 20000);
+    BHT_EQ(in_callback, BH_IN_CALLBACK);
+    bh_event_release(event);
+    bh_kernel_release(empty);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(it_runs),
@@ -375,6 +528,10 @@ int main(int argc, char **argv) {
         BHT_TEST(nothing_is_read_from_disk),
         BHT_TEST(lies_are_seen_through),
         BHT_TEST(deaths_have_a_cause),
+        BHT_TEST(arguments),
+        BHT_TEST(many_at_once),
+        BHT_TEST(closed_while_it_compiles),
+        BHT_TEST(in_a_callback),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
