@@ -167,6 +167,18 @@ static void emit_shift(struct bhi_emitter *emitter, int op, enum bhi_dtype dtype
                     unsigned_type, bits - 1, rest);
 }
 
+/* By a zero that is written: llvmpipe makes anything of that, while it divides as it should by one
+ * that it does not know. Times infinity is the same. */
+static bool emit_division_by_zero(struct bhi_emitter *emitter, const struct bhi_value *a,
+                                  const struct bhi_value *b, struct bhi_value *out_value) {
+    const struct bhi_value infinity = {.form = BHI_VALUE_REAL,
+                                       .real = copysign((double)INFINITY, bhi_weak_real(b))};
+    struct bhi_value wide = *a;
+    if (!bhi_dtype_is_float(a->dtype) && !bhi_emit_convert(emitter, a, BHI_DTYPE_f64, &wide))
+        return false;
+    return bhi_emit_binary(emitter, '*', &wide, &infinity, out_value);
+}
+
 static bool emit_arithmetic(struct bhi_emitter *emitter, int op, const struct bhi_value *a,
                             const struct bhi_value *b, struct bhi_value *out_value) {
     enum bhi_dtype dtype = bhi_value_promote(a, b);
@@ -175,6 +187,8 @@ static bool emit_arithmetic(struct bhi_emitter *emitter, int op, const struct bh
     const bool bitwise = shift || op == '&' || op == '|' || op == '^';
     struct bhi_value both[2];
     char one[3];
+    if (op == '/' && b->form != BHI_VALUE_TYPED && bhi_weak_real(b) == 0)
+        return emit_division_by_zero(emitter, a, b, out_value);
     if (op == '/' && !bhi_dtype_is_float(dtype))
         dtype = BHI_DTYPE_f64;
     if ((floor || bitwise) && bhi_dtype_is_float(dtype))

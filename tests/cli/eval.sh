@@ -58,6 +58,28 @@ gives z.npy 'f16[7]' 2 0.5
 cli eval 'z = u8(b) + 56' --in b=b.npy --out z=z.npy
 gives z.npy 'u8[100]' 56 2
 
+case_name="a written number that the type does not have"
+cli eval 'z = b < 300 && 300 > b && b != -1 && !(b == 300) && -1 <= b && b < 300 && -1 < b' \
+    --in b=b.npy --out z=z.npy
+gives z.npy 'bool[100]' 1 0
+cli eval 'z = b > 300 || 300 <= b || b <= -1 || b == -1' --in b=b.npy --out z=z.npy
+gives z.npy 'bool[100]' 0 0
+
+case_name="functions to the bit"
+cli eval 'z = abs(i) + sign(i) * i - 2*abs(i) + floor(i) + round(i) + trunc(i) - 2*i' --in i=i.npy \
+    --out z=z.npy
+gives z.npy 'i32[1200]' -600 1
+cli eval 'z = pow(h, 2) - h*h + clamp(h, 1, 2.5) + max(h - 2.5, 0) + fract(h) + floor(h) - h' \
+    --in h=h.npy --out z=z.npy
+gives z.npy 'f16[7]' 1 0.25
+cli eval 'z = mix(x, 3*x, 0.5) + step(1e9, x) + mod(x, 1) + smoothstep(-2, -1, x) - mod(x, 1) - 1' \
+    --in x=x.npy --out z=z.npy
+gives z.npy 'f32[3,400]' 0 1
+cli eval 'z = x/0 == inf && !isnan(x) && isinf(-(x + 1)/0) && isnan(nan*x)' --in x=one.npy --out z=z.npy
+gives z.npy 'bool[1]' 1 0
+cli eval 'z = sqrt(x*x) + x*(sin(0) + cos(0) - exp(0)) + pi*x - x*pi' --in x=one.npy --out z=z.npy
+gives z.npy 'f32[1]' 3 0
+
 case_name="many elements"
 cli eval 'z = 2*x + 1' --in x=big.npy --out z=z.npy
 gives z.npy 'f64[300000]' 1 2
