@@ -31,7 +31,8 @@ typedef struct bh_glsl_source {
     uint32_t define_count; /* at most 256 */
     const bh_glsl_include *includes;
     uint32_t include_count; /* at most 1024 */
-    bool optimize;          /* default true. Bindings, specialization constants and names stay */
+    bool optimize;          /* default true. Names and specialization constants stay. A buffer that
+                               only dead code uses is not bound any more: with false it is */
     uint64_t deadline_ns;   /* of the compile, from its turn on; default 60 s; never 0; BH_FOREVER:
                                none */
     char *log;              /* gets what the compiler says, errors and warnings, as lines of

@@ -101,6 +101,23 @@ static void names_stay(void) {
     bh_context_destroy(context);
 }
 
+/* What is bound is what the code uses: of dead code that is nothing. */
+static void dead_code_binds_nothing(void) {
+    bh_context *context = fx_context(NULL);
+    bh_glsl_source source = source_of("#version 450\n"
+                                      "layout(local_size_x = 1) in;\n"
+                                      "layout(set = 0, binding = 0) buffer A { int a[]; };\n"
+                                      "layout(set = 0, binding = 1) buffer B { int b[]; };\n"
+                                      "void main() { b[0] = a[0] * 0 + 1; }\n");
+    for (int optimize = 0; optimize < 2; optimize++) {
+        source.optimize = optimize != 0;
+        bh_kernel *kernel = make(context, &source);
+        BHT_EQ(reflect(context, kernel)->binding_count, optimize ? 1 : 2);
+        bh_kernel_release(kernel);
+    }
+    bh_context_destroy(context);
+}
+
 static void defines_and_includes(void) {
     bh_context *context = fx_context(NULL);
     bh_glsl_source source = source_of("#version 450\n"
@@ -516,6 +533,7 @@ int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(it_runs),
         BHT_TEST(names_stay),
+        BHT_TEST(dead_code_binds_nothing),
         BHT_TEST(defines_and_includes),
         BHT_TEST(identity_is_the_modules),
         BHT_TEST(errors_have_file_and_line),
