@@ -186,6 +186,11 @@ static void begin(struct zeros *z) {
     z->invocations = number(z, size[0] * size[1] * size[2]);
     const uint32_t variable = local_index_variable(g);
     const uint32_t type = bhi_ir_definition(ir, bhi_ir_definition(ir, variable)->type)->words[3];
+    const struct bhi_ins *integer = bhi_ir_definition(ir, type);
+    if (bhi_ins_op(integer) != SpvOpTypeInt || integer->words[2] != 32) {
+        bhi_ir_refuse(ir, BH_INVALID_KERNEL, "%s (LocalInvocationIndex) is no 32-bit integer",
+                      bhi_ir_describe(ir, SpvOpVariable, variable));
+    }
     z->local_index = bhi_block_value(ir, z->block, SpvOpLoad, type, BHI_OPERANDS(variable));
     if (type != g->type_uint) {
         z->local_index =

@@ -258,6 +258,23 @@ static void pointers_that_cannot_be_bounded(void **state) {
             "%p = OpLoad %p_wu %kept\nOpStore %p %u_1", "OpVariable %");
 }
 
+/* The validator takes a LocalInvocationIndex of any type; the loop that zeroes needs an integer. */
+static void a_local_index_that_is_none(void **state) {
+    (void)state;
+    struct stand_module module = stand_assemble(
+        "OpCapability Shader\nOpMemoryModel Logical GLSL450\n"
+        "OpEntryPoint GLCompute %main \"main\" %index\nOpExecutionMode %main LocalSize 1 1 1\n"
+        "OpDecorate %index BuiltIn LocalInvocationIndex\n"
+        "%void = OpTypeVoid\n%nothing = OpTypeFunction %void\n%uint = OpTypeInt 32 0\n"
+        "%v3 = OpTypeVector %uint 3\n%p_v3 = OpTypePointer Input %v3\n"
+        "%p_uint = OpTypePointer Workgroup %uint\n"
+        "%index = OpVariable %p_v3 Input\n%shared = OpVariable %p_uint Workgroup\n"
+        "%main = OpFunction %void None %nothing\n%start = OpLabel\nOpReturn\nOpFunctionEnd\n",
+        3);
+    stand_refuses(&module, BH_INVALID_KERNEL, "(LocalInvocationIndex) is no 32-bit integer");
+    stand_free(&module);
+}
+
 static int open_device(void **state) {
     (void)state;
     runner_open(&device);
@@ -280,6 +297,7 @@ int main(void) {
         cmocka_unit_test(descriptor_arrays),
         cmocka_unit_test(vectors),
         cmocka_unit_test(pointers_that_cannot_be_bounded),
+        cmocka_unit_test(a_local_index_that_is_none),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }
