@@ -22,6 +22,7 @@ struct bhi_loop {
     bool unbounded;          /* has a loop in it that is not ALONE */
     bool calls;              /* has a call in it (in no inner loop) of a function that polls */
     enum bhi_loop_fate fate;
+    uint32_t blocks;          /* from which its back edge can be reached in it */
     struct bhi_block *leaves; /* of a POLLED one in a continue construct: ends in its exit, */
     bool goes_on_where;       /* whose condition is this while the loop goes on */
     struct bhi_exit *exit;    /* of a LOWERED one: its only exit */

@@ -148,10 +148,22 @@ static void account(struct bhi_guard *g, struct bhi_block *block, struct bhi_ins
     flag_where(g, block, after, rest);
 }
 
-/* Do not count |block| twice, whose edges to the header may be two. */
-static bool has_entry(const uint32_t *operands, uint32_t count, const struct bhi_block *block) {
-    for (uint32_t i = 1; i < count; i += 2) {
-        if (operands[i] == block->label) {
+/* Is |block| among the first |count| that lead to |header|? Its edges to it may be two. */
+static bool is_known(const struct bhi_block *header, uint32_t count,
+                     const struct bhi_block *block) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (header->preds[i] == block) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool leads_to(struct bhi_ir *ir, const struct bhi_block *block, uint32_t label) {
+    const uint32_t *labels;
+    const uint32_t count = bhi_block_successors(ir, block, &labels);
+    for (uint32_t i = 0; i < count; i++) {
+        if (labels[i] == label) {
             return true;
         }
     }
@@ -163,22 +175,22 @@ static uint32_t count_rounds(struct bhi_guard *g, const struct bhi_loop *loop) {
     struct bhi_ir *ir = &g->ir;
     struct bhi_block *header = loop->header;
     const struct bhi_function *f = header->function;
-    const uint32_t rounds = bhi_ir_id(ir), most = header->pred_count + f->unreachable_count;
-    uint32_t *operands = bhi_ir_alloc(ir, 2 * most * sizeof *operands), count = 0;
-    for (uint32_t i = 0; i < most; i++) {
-        /* Unreachable blocks, too, stand in a phi. */
-        const bool reachable = i < header->pred_count;
-        const struct bhi_block *block =
-            reachable ? header->preds[i] : f->unreachable[i - header->pred_count];
-        const uint32_t *labels;
-        const uint32_t targets = bhi_block_successors(ir, block, &labels);
-        bool leads = reachable;
-        for (uint32_t k = 0; k < targets && !leads; k++) {
-            leads = labels[k] == header->label;
+    const uint32_t rounds = bhi_ir_id(ir);
+    uint32_t count = 0, others = 0;
+    for (uint32_t i = 0; i < f->unreachable_count; i++) { /* they, too, stand in a phi */
+        others += leads_to(ir, f->unreachable[i], header->label);
+    }
+    uint32_t *operands = bhi_ir_alloc(ir, 2 * (header->pred_count + others) * sizeof *operands);
+    for (uint32_t i = 0; i < header->pred_count; i++) {
+        if (!is_known(header, i, header->preds[i])) {
+            operands[count++] = header->preds[i] == loop->latch ? rounds : g->zero;
+            operands[count++] = header->preds[i]->label;
         }
-        if (leads && !has_entry(operands, count, block)) {
-            operands[count++] = block == loop->latch ? rounds : g->zero;
-            operands[count++] = block->label;
+    }
+    for (uint32_t i = 0; i < f->unreachable_count && others > 0; i++) {
+        if (leads_to(ir, f->unreachable[i], header->label)) {
+            operands[count++] = g->zero;
+            operands[count++] = f->unreachable[i]->label;
         }
     }
     const uint32_t phi = bhi_block_value_before(ir, header, header->body.first, SpvOpPhi,

@@ -1,17 +1,19 @@
 #include "guard_induction.h"
 
-void bhi_loop_mark(const struct bhi_loop *loop) {
+uint32_t bhi_loop_mark(const struct bhi_loop *loop) {
+    uint32_t count = 1;
     /* Backwards from the latch; a list through the blocks, so that nothing is allocated. */
     struct bhi_block *work = loop->latch;
     loop->header->mark = loop;
     if (work->mark == loop) {
-        return; /* a single block */
+        return count; /* a single block */
     }
     work->mark = loop;
     work->next_marked = NULL;
     while (work != NULL) {
         struct bhi_block *block = work;
         work = block->next_marked;
+        count++;
         for (uint32_t i = 0; i < block->pred_count; i++) {
             struct bhi_block *pred = block->preds[i];
             if (pred->mark != loop) {
@@ -21,6 +23,7 @@ void bhi_loop_mark(const struct bhi_loop *loop) {
             }
         }
     }
+    return count;
 }
 
 bool bhi_loop_exit_branch(struct bhi_ir *ir, const struct bhi_loop *loop,
@@ -101,7 +104,7 @@ static bool from_local(const struct bhi_values *values, const struct bhi_loop *l
     *out_store = store;
     for (uint32_t side = 3; side <= 4; side++) {
         const struct bhi_ins *load = bhi_ir_definition(values->ir, step->words[side]);
-        if (load != NULL && bhi_locals_of_load(values->locals, load) == local &&
+        if (load != NULL && bhi_local_of_load(values->ir, load) == local &&
             bhi_loop_contains(loop, load->block) && bhi_ins_precedes(load, store) &&
             step_of(values, step, side == 3, out)) {
             /* The one way in. */
@@ -137,7 +140,7 @@ static bool induction_of(const struct bhi_values *values, const struct bhi_loop 
         *after = false;
         return ins->block == loop->header && from_phi(values, loop, ins, &step, out);
     }
-    const struct bhi_local *local = bhi_locals_of_load(values->locals, ins);
+    const struct bhi_local *local = bhi_local_of_load(values->ir, ins);
     if (local != NULL) {
         if (!bhi_loop_contains(loop, ins->block) || !from_local(values, loop, local, &step, out)) {
             return false;

@@ -27,9 +27,9 @@ struct bhi_exit {
     struct bhi_induction induction;
 };
 
-/* Marks the blocks of |function| from which |loop|'s back edge can be reached without leaving it:
- * then bhi_loop_runs() is for them. */
-void bhi_loop_mark(const struct bhi_loop *loop);
+/* Marks the blocks from which |loop|'s back edge can be reached without leaving it: then
+ * bhi_loop_runs() is for them. Returns how many. */
+uint32_t bhi_loop_mark(const struct bhi_loop *loop);
 static inline bool bhi_loop_runs(const struct bhi_loop *loop, const struct bhi_block *block) {
     return block->mark == loop;
 }

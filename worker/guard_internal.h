@@ -19,6 +19,7 @@ struct bhi_guard {
     struct bhi_function *entry;
     struct bhi_function **functions; /* by id */
     uint32_t functions_bound;
+    uint64_t steps;           /* bhi_values */
     bool no_wrap;             /* bhi_values */
     struct bhi_module module; /* the words as they came, for the values of constants */
     /* Ids of what was added. */

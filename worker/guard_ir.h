@@ -14,6 +14,7 @@ struct bhi_ins {
     struct bhi_block *block; /* NULL: not in a block */
     uint32_t *words;         /* words[0]: length and opcode, as in the module */
     uint32_t type, result;   /* 0: none */
+    struct bhi_local *local; /* of an OpVariable in a function: guard_locals.h */
     uint64_t ids;            /* bit n: words[n] is an id that is used; only for the first 64 words
                                 of instructions that came with the module */
 };

@@ -25,11 +25,12 @@ static void add_store(struct bhi_ir *ir, struct bhi_local *local, struct bhi_ins
     local->shared |= local->store_count > MAX_STORES;
 }
 
-static struct bhi_local *local_of(const struct bhi_locals *locals, uint32_t id) {
-    return id < locals->bound ? locals->by_id[id] : NULL;
+static struct bhi_local *local_of(const struct bhi_ir *ir, uint32_t id) {
+    const struct bhi_ins *ins = bhi_ir_definition(ir, id);
+    return ins != NULL ? ins->local : NULL;
 }
 
-static void see(struct bhi_ir *ir, const struct bhi_locals *locals, struct bhi_ins *ins) {
+static void see(struct bhi_ir *ir, struct bhi_ins *ins) {
     const SpvOp op = bhi_ins_op(ins);
     const uint32_t length = bhi_ins_length(ins);
     if (op == SpvOpLoad && !is_volatile(ins, 4)) {
@@ -37,7 +38,7 @@ static void see(struct bhi_ir *ir, const struct bhi_locals *locals, struct bhi_i
     }
     uint32_t first = 1;
     if (op == SpvOpStore && !is_volatile(ins, 3)) {
-        struct bhi_local *local = local_of(locals, ins->words[1]);
+        struct bhi_local *local = local_of(ir, ins->words[1]);
         if (local != NULL) {
             add_store(ir, local, ins);
         }
@@ -46,7 +47,7 @@ static void see(struct bhi_ir *ir, const struct bhi_locals *locals, struct bhi_i
     for (uint32_t i = first; i < length; i++) {
         /* Beyond the mask every word counts as an id. */
         if (i >= 64 || (ins->ids >> i & 1) != 0) {
-            struct bhi_local *local = local_of(locals, ins->words[i]);
+            struct bhi_local *local = local_of(ir, ins->words[i]);
             if (local != NULL) {
                 local->shared = true;
             }
@@ -54,33 +55,28 @@ static void see(struct bhi_ir *ir, const struct bhi_locals *locals, struct bhi_i
     }
 }
 
-void bhi_locals_find(struct bhi_ir *ir, const struct bhi_function *function,
-                     struct bhi_locals *out) {
-    out->bound = ir->bound;
-    out->by_id = bhi_ir_alloc(ir, ir->bound * sizeof(struct bhi_local *));
+void bhi_locals_find(struct bhi_ir *ir, const struct bhi_function *function) {
     if (function->first == NULL) {
         return;
     }
     for (struct bhi_ins *ins = function->first->body.first; ins != NULL; ins = ins->next) {
         if (bhi_ins_op(ins) == SpvOpVariable) {
-            struct bhi_local *local = bhi_ir_alloc(ir, sizeof *local);
-            local->variable = ins;
-            out->by_id[ins->result] = local;
+            ins->local = bhi_ir_alloc(ir, sizeof *ins->local);
+            ins->local->variable = ins;
         }
     }
     for (uint32_t i = 0; i < function->reachable; i++) {
         for (struct bhi_ins *ins = function->rpo[i]->body.first; ins != NULL; ins = ins->next) {
-            see(ir, out, ins);
+            see(ir, ins);
         }
     }
 }
 
-const struct bhi_local *bhi_locals_of_load(const struct bhi_locals *locals,
-                                           const struct bhi_ins *load) {
+const struct bhi_local *bhi_local_of_load(const struct bhi_ir *ir, const struct bhi_ins *load) {
     if (load == NULL || bhi_ins_op(load) != SpvOpLoad || is_volatile(load, 4)) {
         return NULL;
     }
-    const struct bhi_local *local = local_of(locals, load->words[3]);
+    const struct bhi_local *local = local_of(ir, load->words[3]);
     return local != NULL && !local->shared ? local : NULL;
 }
 

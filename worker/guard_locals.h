@@ -12,17 +12,10 @@ struct bhi_local {
     uint32_t store_count, store_capacity;
 };
 
-struct bhi_locals {
-    struct bhi_local **by_id; /* by id of the OpVariable; NULL: not one of this function's */
-    uint32_t bound;
-};
-
-/* Of a function whose control flow is built. */
-void bhi_locals_find(struct bhi_ir *ir, const struct bhi_function *function,
-                     struct bhi_locals *out);
+/* Looks at those of a function whose control flow is built. */
+void bhi_locals_find(struct bhi_ir *ir, const struct bhi_function *function);
 /* What |load| reads from; NULL: no OpLoad of such a variable, or a volatile one. */
-const struct bhi_local *bhi_locals_of_load(const struct bhi_locals *locals,
-                                           const struct bhi_ins *load);
+const struct bhi_local *bhi_local_of_load(const struct bhi_ir *ir, const struct bhi_ins *load);
 /* Both in blocks that can be reached: does |a| come before |b| on every way to it? */
 bool bhi_ins_precedes(const struct bhi_ins *a, const struct bhi_ins *b);
 /* The id that |local| has at the end of |block|, on every way to there; 0: not known. */

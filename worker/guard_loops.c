@@ -11,6 +11,9 @@
  * takes a GPU microseconds, and 4096 iterations of some take longer than anybody's grace. */
 #define ACCESS_WEIGHT 16u
 
+/* Of all counts together: as long as 2,000 honest loops take, and no hostile module longer. */
+#define MAX_STEPS UINT64_C(2000000)
+
 static uint64_t add(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -96,7 +99,7 @@ static void find_exit(struct bhi_guard *g, struct bhi_loop *loop) {
 static void decide(struct bhi_guard *g, const struct bhi_values *values, struct bhi_function *f,
                    uint32_t index) {
     struct bhi_loop *loop = f->loops[index];
-    bhi_loop_mark(loop);
+    loop->blocks = bhi_loop_mark(loop);
     loop->weight = add(loop->weight, 1);
     loop->trips =
         loop->unbounded || loop->calls ? BHI_TRIPS_UNKNOWN : bhi_guard_trips(values, loop);
@@ -134,11 +137,10 @@ static void decide(struct bhi_guard *g, const struct bhi_values *values, struct 
 /* Inner loops first. All is decided before anything is changed: edits leave what the analysis says
  * of the blocks that were there true. */
 static void analyse(struct bhi_guard *g, struct bhi_function *f) {
-    struct bhi_locals locals;
     bhi_cfg_build(&g->ir, f);
-    bhi_locals_find(&g->ir, f, &locals);
+    bhi_locals_find(&g->ir, f);
     const struct bhi_values values = {
-        .ir = &g->ir, .module = &g->module, .locals = &locals, .no_wrap = g->no_wrap};
+        .ir = &g->ir, .module = &g->module, .steps = &g->steps, .no_wrap = g->no_wrap};
     f->cost = 0;
     f->polls = false;
     weigh(g, f);
@@ -255,6 +257,7 @@ void bhi_guard_loops(struct bhi_guard *g) {
         g->functions[f->id] = f;
     }
     find_live(g);
+    g->steps = MAX_STEPS;
     for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
          ins = ins->next) {
         g->no_wrap |=

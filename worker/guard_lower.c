@@ -30,10 +30,12 @@
 static bool has_one_exit(struct bhi_ir *ir, const struct bhi_loop *loop,
                          const struct bhi_block *exit) {
     const struct bhi_function *f = loop->header->function;
-    for (uint32_t i = loop->header->order - 1; i < f->reachable; i++) {
+    uint32_t left = loop->blocks;
+    for (uint32_t i = loop->header->order - 1; i < f->reachable && left > 0; i++) {
         if (!bhi_loop_runs(loop, f->rpo[i])) {
             continue;
         }
+        left--;
         const uint32_t *labels;
         const uint32_t count = bhi_block_successors(ir, f->rpo[i], &labels);
         for (uint32_t k = 0; k < count; k++) {
@@ -87,7 +89,7 @@ static bool is_invariant(const struct bhi_values *values, const struct bhi_loop 
         return false;
     }
     if (bhi_ins_op(ins) == SpvOpLoad) {
-        const struct bhi_local *local = bhi_locals_of_load(values->locals, ins);
+        const struct bhi_local *local = bhi_local_of_load(values->ir, ins);
         if (local != NULL) {
             for (uint32_t i = 0; i < local->store_count; i++) {
                 if (bhi_loop_contains(loop, local->stores[i]->block)) {
@@ -134,7 +136,7 @@ static bool is_plain(const struct bhi_values *values, const struct bhi_exit *exi
     }
     return ins == exit->induction.phi ||
            (exit->induction.local != NULL &&
-            bhi_locals_of_load(values->locals, ins) == exit->induction.local);
+            bhi_local_of_load(values->ir, ins) == exit->induction.local);
 }
 
 bool bhi_guard_can_lower(struct bhi_guard *g, const struct bhi_values *values,

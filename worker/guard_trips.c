@@ -74,7 +74,8 @@ static uint64_t play(const struct bhi_values *values, const struct bhi_exit *exi
         far(induction->op, bits, value, operand, bound)) {
         return BHI_TRIPS_UNKNOWN;
     }
-    for (uint64_t trips = 1; trips <= BHI_TRIPS_MAX; trips++) {
+    for (uint64_t trips = 1; trips <= BHI_TRIPS_MAX && *values->steps > 0; trips++) {
+        --*values->steps;
         uint64_t next;
         uint32_t wraps;
         if (!bhi_int_apply(induction->op, bits, value, operand, &next, &wraps)) {

@@ -122,7 +122,7 @@ static bool value_of_ins(const struct bhi_values *values, const struct bhi_ins *
     }
     if (op == SpvOpLoad) {
         /* Of a variable that is stored to once, before. */
-        const struct bhi_local *local = bhi_locals_of_load(values->locals, ins);
+        const struct bhi_local *local = bhi_local_of_load(values->ir, ins);
         return local != NULL && local->store_count == 1 &&
                bhi_ins_precedes(local->stores[0], ins) &&
                value_of(values, local->stores[0]->words[2], budget, out);

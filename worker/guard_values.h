@@ -8,7 +8,7 @@
 struct bhi_values {
     struct bhi_ir *ir;
     const struct bhi_module *module; /* of the words as they came */
-    const struct bhi_locals *locals; /* of the function in hand */
+    uint64_t *steps;                 /* that may still be played through, in all of the module */
     bool no_wrap;                    /* the module has decorations that forbid wrapping */
 };
 
