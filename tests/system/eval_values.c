@@ -79,8 +79,11 @@ static struct number edge(enum bhi_dtype dtype, int index) {
     const uint32_t bits = 8 * bhi_dtype_size(dtype);
     const __int128 most = ((__int128)1 << (is_signed(dtype) ? bits - 1 : bits)) - 1;
     const __int128 least = is_signed(dtype) ? -most - 1 : 0;
-    const __int128 wholes[EDGES] = {0,  1,    2,        3,     7,         13,
-                                    -1, most, most - 1, least, least + 1, most / 3};
+    const bool large = bits == 64; /* of which f64 makes the same number */
+    const __int128 near = (__int128)1 << 62;
+    const __int128 wholes[EDGES] = {
+        0,        1,     2,         3,       large ? near + 1 : 7, large ? near : 13, -1, most,
+        most - 1, least, least + 1, most / 3};
     if (!is_float(dtype))
         return whole(dtype, wholes[index]);
     if (index == 6)
@@ -202,6 +205,10 @@ static struct number want(const char *op, struct number a, struct number b) {
         return convert(less(b, a) ? a : b, r);
     if (r == BHI_DTYPE_bool && (op[0] == '/' || op[0] == '%' || op[1] == op[0]))
         r = BHI_DTYPE_i8;
+    if (!strcmp(op, "+<"))
+        return want("<", want("+", a, b), a);
+    if (!strcmp(op, "*-"))
+        return want("-", want("*", a, b), b);
     const struct number x = convert(a, r), y = convert(b, r);
     return is_float(r) ? real_of(op, r, x.real, y.real) : whole_of(op, r, x.integer, y.integer);
 }
@@ -323,16 +330,17 @@ static void end(void) {
 
 /* All pairs of types. */
 static void arithmetic(void) {
-    static const char *const ops[] = {"+", "*", "<", "==", "m", "M", "?", "-"};
+    static const char *const ops[] = {"+", "*", "<", "==", "m", "M", "?", "+<", "-", "*-"};
     begin();
     for (int a = 0; a < BHI_DTYPE_COUNT; a++) {
         for (int b = a; b < BHI_DTYPE_COUNT; b++) {
             const bool bools = a == BHI_DTYPE_bool && b == BHI_DTYPE_bool; /* has no - */
             check(bools ? "a = x + y; b = x * y; c = x < y; d = x == y; e = min(x, y);"
-                          "f = max(x, y); g = x > y ? x : y"
+                          "f = max(x, y); g = x > y ? x : y; h = x + y < x"
                         : "a = x + y; b = x * y; c = x < y; d = x == y; e = min(x, y);"
-                          "f = max(x, y); g = x > y ? x : y; h = x - y",
-                  ops, bools ? 7 : 8, (enum bhi_dtype)a, (enum bhi_dtype)b);
+                          "f = max(x, y); g = x > y ? x : y; h = x + y < x; i = x - y;"
+                          "j = x * y - y",
+                  ops, bools ? 8 : 10, (enum bhi_dtype)a, (enum bhi_dtype)b);
         }
     }
     end();

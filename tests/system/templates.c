@@ -236,21 +236,28 @@ static void numbers(void) {
         {BH_DTYPE_BOOL, BH_NUMBER_BOOL, 8, 1},
     };
     static const bh_parameter parameters[] = {{"a", BH_PARAMETER_PUSH, NULL},
-                                              {"z", BH_PARAMETER_OUT, NULL}};
+                                              {"z", BH_PARAMETER_OUT, NULL},
+                                              {"less", BH_PARAMETER_OUT, "bool"}};
     begin();
-    bh_template_options options = options_of("number", NULL, parameters, 2);
-    options.expression = "z = a";
+    bh_template_options options = options_of("number", NULL, parameters, 3);
+    options.expression = "z = a; less = a < 0";
     bh_template *t = made(&options);
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         bh_buffer *z = array(cases[i].kind, cases[i].bits, 0);
+        bh_buffer *less = array(BH_NUMBER_BOOL, 8, 0);
+        const bool negative =
+            (cases[i].kind == BH_NUMBER_INT || cases[i].kind == BH_NUMBER_FLOAT) &&
+            cases[i].value >> (cases[i].bits - 1);
         uint64_t got = 0;
         const bh_argument arguments[] = {
             {.name = "z", .buffer = z},
+            {.name = "less", .buffer = less},
             {.name = "a", .dtype = cases[i].dtype, .bits = cases[i].value}};
-        launch(t, arguments, 2, NULL);
+        launch(t, arguments, 3, NULL);
+        BHT_EQ(*(uint8_t *)(void *)fx_pointer(less), negative);
         memcpy(&got, fx_pointer(z), cases[i].bits / 8);
         BHT_EQ(got, cases[i].value);
-        bh_buffer_release(z);
+        bh_buffer_release(z), bh_buffer_release(less);
     }
     bh_template_release(t);
     end();
