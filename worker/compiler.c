@@ -154,9 +154,6 @@ static bool read_request(const struct buffer *buffer, struct bhi_glsl_pair *pair
 #if BHI_FAULTS
 /* What one that was taken over could say. |room|: bytes behind the answer. */
 static void lie(struct bhi_compile_answer *answer, uint64_t room) {
-    if (BHI_FAULT_FAILS("lie_code_bytes")) {
-        answer->code_bytes = room - 4; /* not all of it is there, and it is no module */
-    }
     if (BHI_FAULT_FAILS("lie_odd")) {
         answer->code_bytes--;
     }

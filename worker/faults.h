@@ -76,6 +76,11 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   short_read     a piece is about to be read (fail: 1,000 bytes at most)
  *   load_write     a piece is about to be written to the buffer
  *   loaded         all of it is there, whether it has changed meanwhile is checked next
+ * and in a compiler:
+ *   compile, compiled   a source is about to be compiled, the answer is there
+ *   reflect        a module is about to be inspected
+ *   lie_odd, lie_huge, lie_more, lie_magic, lie_log, lie_counts, lie_kind, lie_text_bytes,
+ *   lie_status, lie_names   (fail: that part of its answer is not true)
  * Calls, as start_NAME while starting:
  *   vk             a Vulkan call that can fail    vk_poll  vkGetFenceStatus
  *   alloc, map     malloc and its kin; mmap: of the driver as well
