@@ -148,7 +148,8 @@ static void describe_lane(struct out *out, const struct bhi_worker *worker) {
         (unsigned long long)atomic_load(&header->started_seq),
         atomic_load(&header->sleeping) ? "asleep" : "awake");
     if (worker->crew.backlog)
-        say(out, ", full");
+        say(out,
+            worker->cache.state == BHI_CACHE_WAITING ? ", waits for its pipeline cache" : ", full");
 }
 
 static void describe_running(struct out *out, const struct bhi_worker *worker,

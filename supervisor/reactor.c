@@ -128,7 +128,8 @@ static void bury_worker(struct bhi_worker *worker) {
     const struct bhi_crew *crew = &worker->crew;
     bool told = crew->kill == BHI_KILL_RETIRED || crew->kill == BHI_KILL_DEADLINE ||
                 crew->kill == BHI_KILL_CANCEL;
-    bool killed = !worker->exit_known || worker->exit_status == SIGKILL;
+    bool killed = worker->exit_known ? worker->exit_status == SIGKILL
+                                     : worker->reap_deadline_ns != 0; /* with its zygote */
     bhi_pipeline_cache_buried(worker, told && killed && !crew->lied);
     bhi_context_unlock(context);
     if (obituary.line[0])

@@ -347,6 +347,40 @@ static void case_34_first_use_by_many_threads(void) {
     bh_context_destroy(context);
 }
 
+static void limits_and_statistics_are_checked(void) {
+    bh_context_options options = fx_options();
+    bh_context *context = NULL;
+    bh_kernel_stats stats;
+    bh_detail detail;
+    BHT_EQ(options.kernel_limit, 1024);
+    BHT_EQ(options.kernel_limit_bytes, 64 << 20);
+    options.kernel_limit = 0;
+    BHT_EQ(bh_context_create(&options, &context, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "options.kernel_limit");
+    BHT_EQ(bh_context_kernel_stats(NULL, &stats, &detail), BH_INVALID_ARGUMENT);
+    /* By bytes, too: each of these is over the limit, and stays as long as it is in use. */
+    options = fx_options();
+    options.kernel_limit_bytes = 1;
+    context = fx_context_with(options, NULL);
+    BHT_EQ(bh_context_kernel_stats(context, NULL, &detail), BH_INVALID_ARGUMENT);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    bh_kernel *one = variant(context, 1, "one"), *two = variant(context, 2, "two");
+    bh_buffer *words = fx_words(context, 2, 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        finish(launch_variant(stream, i % 2 ? two : one, words, i % 2));
+        BHT_EQ(stats_of(context).introduced, i + 1);
+        BHT_EQ(stats_of(context).evicted, i);
+    }
+    BHT_EQ(fx_pointer(words)[0], 1);
+    BHT_EQ(fx_pointer(words)[1], 2);
+    BHT_GT(stats_of(context).bytes, 2 * 20);
+    bh_kernel_release(one);
+    bh_kernel_release(two);
+    bh_buffer_release(words);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(case_28_one_name_for_two_types),
@@ -357,6 +391,7 @@ int main(int argc, char **argv) {
         BHT_TEST(case_32_a_respawned_worker_is_told_again),
         BHT_TEST(case_33_a_failed_compile_fails_its_own),
         BHT_TEST(case_34_first_use_by_many_threads),
+        BHT_TEST(limits_and_statistics_are_checked),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
