@@ -43,15 +43,13 @@ enum action {
     ACT_OOM_DEVICE,
     ACT_LOST,
     ACT_PAUSE,
-    ACT_NAP,
     ACT_TAMPER, /* and as many as there are (faults_tamper.h) */
     ACTIONS = ACT_TAMPER + BHI_TAMPER_COUNT,
 };
 
 static const char *const action_names[ACT_TAMPER] = {
-    "segv",     "abort",      "kill",    "stop",  "sigsys", "exit0",      "exit7",
-    "hang",     "flood",      "garbage", "fail",  "close",  "close_hang", "hang_up",
-    "oom_host", "oom_device", "lost",    "pause", "nap",
+    "segv",    "abort", "kill",  "stop",       "sigsys",  "exit0",    "exit7",      "hang", "flood",
+    "garbage", "fail",  "close", "close_hang", "hang_up", "oom_host", "oom_device", "lost", "pause",
 };
 
 struct rule {
@@ -227,9 +225,6 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
         break;
     case ACT_PAUSE:
         nanosleep(&(const struct timespec){.tv_nsec = 20000000}, NULL);
-        break;
-    case ACT_NAP:
-        nanosleep(&(const struct timespec){.tv_nsec = 400000000}, NULL);
         break;
     case ACT_HANG_UP:
         close(BHI_FDPASS_DESCRIPTOR);

@@ -10,7 +10,7 @@
  *           guarded by BHI_FAULT_FAILS fails), close (all its descriptors),
  *           close_hang (and then an endless loop), hang_up
  *           (the socket that descriptors come through), oom_host, oom_device,
- *           lost (what a Vulkan call says), pause (20 ms), nap (400 ms); where a buffer is
+ *           lost (what a Vulkan call says), pause (20 ms); where a buffer is
  * attached, also those of faults_tamper.h An item plan=PATH names a fault_plan.h: a fault that is
  * told later.
  */

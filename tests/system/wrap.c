@@ -101,7 +101,12 @@ static void each_side_has_its_own_descriptor(void) {
 static void readers_cannot_write_it(void) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "reader", FX_SECONDS);
-    bh_kernel *kernel = fx_kernel_entry(context, "hostile_writes", "store");
+    bh_kernel_options options; /* trusted: the guard refuses it, and this is of the mapping */
+    bh_kernel_options_init(&options);
+    options.name = "hostile_writes";
+    options.entry = "store";
+    options.trusted = true;
+    bh_kernel *kernel = fx_kernel_with(context, "hostile_writes", &options);
     int fd = memfd(BYTES, MFD_ALLOW_SEALING);
     const uint32_t *words = map(fd, BYTES);
     bh_buffer *buffer = wrap(context, fd, BYTES);
