@@ -119,16 +119,26 @@ static const char counted[] = "OpBranch %h\n"
                               "OpStore %p2 %x\n"
                               "OpReturn\n";
 
+/* Guarded, also with the rounds counted, as for llvmpipe. */
+static void check(struct stand_module *module, uint32_t loops, uint32_t lowered) {
+    struct bhi_guard_options options = {.entry = "main", .max_sets = 8};
+    for (int cut = 0; cut < 2; cut++) {
+        options.count_iterations = cut == 1;
+        struct bhi_guarded guarded = stand_guard_with(module, &options);
+        assert_int_equal(guarded.loops, loops);
+        assert_true(guarded.lowered >= lowered);
+        assert_int_equal(guarded.set, 1);
+        assert_true(guarded.words > module->words);
+        bhi_guarded_fini(&guarded);
+    }
+    stand_free(module);
+}
+
 static void each_version(const char *globals, const char *body, const char *functions,
                          uint32_t loops) {
     for (unsigned minor = 0; minor <= 6; minor++) {
         struct stand_module module = stand_compute(globals, body, functions, minor);
-        struct bhi_guarded guarded = stand_guard(&module);
-        assert_int_equal(guarded.loops, loops);
-        assert_int_equal(guarded.set, 1);
-        assert_true(guarded.words > module.words);
-        bhi_guarded_fini(&guarded);
-        stand_free(&module);
+        check(&module, loops, 0);
     }
 }
 
@@ -162,12 +172,54 @@ static void test_counted(void **state) {
         struct stand_module module =
             stand_compute_with("OpDecorate %params Block\nOpMemberDecorate %params 0 Offset 0\n",
                                push, minor >= 4 ? "%push" : "", counted, "", minor);
-        struct bhi_guarded guarded = stand_guard(&module);
-        assert_int_equal(guarded.loops, 2);
-        assert_int_equal(guarded.lowered, 2);
-        bhi_guarded_fini(&guarded);
-        stand_free(&module);
+        check(&module, 2, 2);
     }
+}
+
+/* A merge block that is the next loop's header; a loop whose merge block leads to the latch of
+ * the one around it; a header with an edge from a block that nothing leads to. */
+static const char shared_blocks[] = "%pa = OpAccessChain %p_uint %out %u_0 %u_0\n"
+                                    "OpBranch %h\n"
+                                    "%h = OpLabel\n"
+                                    "%i = OpPhi %uint %u_0 %start %i2 %k %u_1 %dead\n"
+                                    "OpLoopMerge %m %k None\n"
+                                    "OpBranch %t\n"
+                                    "%t = OpLabel\n"
+                                    "%v = OpLoad %uint %pa\n"
+                                    "%c = OpULessThan %bool %i %v\n"
+                                    "OpBranchConditional %c %k %m\n"
+                                    "%k = OpLabel\n"
+                                    "%i2 = OpIAdd %uint %i %u_2\n"
+                                    "OpBranch %h\n"
+                                    "%m = OpLabel\n"
+                                    "%j = OpPhi %uint %i %t %j2 %m2\n"
+                                    "%w = OpLoad %uint %pa\n"
+                                    "%c2 = OpINotEqual %bool %j %w\n"
+                                    "OpLoopMerge %z %m2 None\n"
+                                    "OpBranchConditional %c2 %h3 %z\n"
+                                    "%h3 = OpLabel\n"
+                                    "%q = OpPhi %uint %j %m %q2 %k3\n"
+                                    "%c3 = OpINotEqual %bool %q %w\n"
+                                    "OpLoopMerge %m3 %k3 None\n"
+                                    "OpBranchConditional %c3 %k3 %m3\n"
+                                    "%k3 = OpLabel\n"
+                                    "%q2 = OpIAdd %uint %q %u_2\n"
+                                    "OpBranch %h3\n"
+                                    "%m3 = OpLabel\n"
+                                    "%x = OpPhi %uint %q %h3\n"
+                                    "OpBranch %m2\n"
+                                    "%m2 = OpLabel\n"
+                                    "%j2 = OpIAdd %uint %x %u_1\n"
+                                    "OpBranch %m\n"
+                                    "%z = OpLabel\n"
+                                    "OpStore %pa %j\n"
+                                    "OpReturn\n"
+                                    "%dead = OpLabel\n"
+                                    "OpBranch %h\n";
+
+static void test_shared_blocks(void **state) {
+    (void)state;
+    each_version("", shared_blocks, "", 3);
 }
 
 /* The entry block's terminator moves: phis of where it leads must follow. */
@@ -203,13 +255,10 @@ static void test_no_set_free(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_loop),
-        cmocka_unit_test(test_single_block),
-        cmocka_unit_test(test_header_selects),
-        cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_counted),
-        cmocka_unit_test(test_no_set_free),
-        cmocka_unit_test(test_phi_of_the_entry_block),
+        cmocka_unit_test(test_no_loop),        cmocka_unit_test(test_single_block),
+        cmocka_unit_test(test_header_selects), cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_counted),        cmocka_unit_test(test_shared_blocks),
+        cmocka_unit_test(test_no_set_free),    cmocka_unit_test(test_phi_of_the_entry_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
