@@ -31,6 +31,13 @@ BH_API void bh_template_options_init(bh_template_options *options) {
 #define REFUSE(detail, format, ...)                                                                \
     bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CREATE ": " format, ##__VA_ARGS__)
 
+bh_status bhi_template_fail(const struct bhi_complaint *complaint, const char *call,
+                            bh_detail *detail) {
+    const bool memory = !strcmp(complaint->text, BHI_OUT_OF_MEMORY);
+    return bhi_fail(detail, memory ? BH_NO_MEMORY : BH_INVALID_ARGUMENT, memory ? ENOMEM : 0,
+                    "%s: %.400s", call, complaint->text);
+}
+
 static bh_status check_options(const bh_template_options *o, bh_detail *detail) {
     if (!o)
         return REFUSE(detail, "options is NULL");
@@ -103,12 +110,12 @@ static bh_status take_form(struct bhi_form *form, const bh_template_options *opt
     if (form->is_expression &&
         !bhi_expression_parse(options->expression, strlen(options->expression), &form->expression,
                               &complaint))
-        return REFUSE(detail, "%.400s", complaint.text);
+        return bhi_template_fail(&complaint, CREATE, detail);
     form->body = options->body ? strdup(options->body) : NULL;
     form->declarations = options->declarations ? strdup(options->declarations) : NULL;
     if (!form->body != !options->body || !form->declarations != !options->declarations)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CREATE);
-    return bhi_form_check(form, &complaint) ? BH_OK : REFUSE(detail, "%.400s", complaint.text);
+    return bhi_form_check(form, &complaint) ? BH_OK : bhi_template_fail(&complaint, CREATE, detail);
 }
 
 BH_API bh_status bh_template_create(bh_context *context, const bh_template_options *options,
@@ -210,8 +217,7 @@ BH_API bh_status bh_template_source(bh_template *template_, const bh_argument *a
         return status;
     status = bhi_template_bind(template_, arguments, argument_count, false, call, &bound, detail);
     if (status == BH_OK && !bhi_form_write(&template_->form, &bound.variant, &pen, &complaint))
-        status = bhi_fail(detail, pen.failed ? BH_NO_MEMORY : BH_INVALID_ARGUMENT, 0, "%s: %s",
-                          call, complaint.text);
+        status = bhi_template_fail(&complaint, call, detail);
     if (status == BH_OK) {
         *out_length = pen.length;
         if (size)

@@ -166,7 +166,7 @@ static bh_status join_shapes(const struct bhi_form *form, struct bhi_bound *boun
             inputs[count++] = (struct bhi_named_shape){form->parameters[i].name, bound->shapes[i]};
     }
     if (!bhi_shape_join(inputs, count, &bound->shape, &complaint))
-        return REFUSE(detail, call, "%.380s", complaint.text);
+        return bhi_template_fail(&complaint, call, detail);
     const bh_status status = match_outputs(form, bound, count > 0, call, detail);
     if (status != BH_OK)
         return status;
@@ -203,7 +203,7 @@ bh_status bhi_template_bind(const struct bh_template *t, const bh_argument *argu
     if (status == BH_OK && !form->grid)
         status = join_shapes(form, out_bound, call, detail);
     if (status == BH_OK && !bhi_form_infer(form, &out_bound->variant, &complaint))
-        status = REFUSE(detail, call, "%.380s", complaint.text);
+        status = bhi_template_fail(&complaint, call, detail);
     return status;
 }
 

@@ -66,8 +66,7 @@ static bh_status compile(struct bh_template *t, const struct bhi_variant *varian
     bh_kernel_options options;
     bh_status status = BH_OK;
     if (!bhi_form_write(&t->form, variant, &pen, &complaint))
-        status = bhi_fail(detail, pen.failed ? BH_NO_MEMORY : BH_INVALID_ARGUMENT, 0, "%s: %s",
-                          call, complaint.text);
+        status = bhi_template_fail(&complaint, call, detail);
     if (status == BH_OK) {
         bh_glsl_source_init(&source);
         source.text = pen.text;

@@ -316,7 +316,7 @@ bool bhi_expression_parse(const char *text, size_t length, struct bhi_expression
         good = parse(&parser);
         uselocale(old);
     } else {
-        bhi_refuse(complaint, "out of memory");
+        bhi_refuse(complaint, BHI_OUT_OF_MEMORY);
     }
     if (c)
         freelocale(c);

@@ -16,6 +16,9 @@
 
 #include "complaint.h"
 
+/* The whole complaint, where that is why. */
+#define BHI_OUT_OF_MEMORY "out of memory"
+
 enum {
     BHI_EXPRESSION_BYTES = 16384,
     BHI_EXPRESSION_NODES = 4096,

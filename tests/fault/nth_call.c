@@ -258,6 +258,54 @@ static bh_status inspect(struct scene *scene, bh_detail *detail) {
     return status;
 }
 
+/* Made, asked what comes out, and written down. (glsl compiles.) */
+static bh_status template_use(struct scene *scene, bh_detail *detail) {
+    static const bh_parameter parameters[] = {{"a", BH_PARAMETER_PUSH, NULL},
+                                              {"z", BH_PARAMETER_OUT, NULL}};
+    const bh_argument argument = {.name = "a", .dtype = BH_DTYPE_F32};
+    bh_template_options options;
+    bh_template_options_init(&options);
+    options.parameters = parameters;
+    options.parameter_count = 2;
+    options.expression = "z = 2*a + f16(a)";
+    bh_template *made;
+    bh_description description;
+    size_t length;
+    bh_status status = bh_template_create(scene->context, &options, &made, detail);
+    BHT_EQ(made == NULL, status != BH_OK);
+    bh_description_init(&description);
+    if (status == BH_OK)
+        status = bh_template_output(made, &argument, 1, "z", &description, detail);
+    if (status == BH_OK)
+        status = bh_template_source(made, &argument, 1, NULL, 0, &length, detail);
+    bh_template_release(made);
+    return status;
+}
+
+/* The whole of a launch, with its compile. */
+static bh_status template_launch(struct scene *scene, bh_detail *detail) {
+    static const bh_parameter parameters[] = {{"z", BH_PARAMETER_OUT, "u8"}};
+    bh_template_options options;
+    bh_template_options_init(&options);
+    options.parameters = parameters;
+    options.parameter_count = 1;
+    options.body = "z = uint8_t(7);";
+    bh_template *made;
+    bh_template_call call = {.command = {.kernel = NULL}};
+    bh_buffer *buffer = NULL;
+    bh_status status = bh_template_create(scene->context, &options, &made, detail);
+    if (status == BH_OK)
+        status = bh_buffer_create(scene->context, 64, &buffer, detail);
+    const bh_argument argument = {.name = "z", .buffer = buffer};
+    if (status == BH_OK)
+        status = bh_template_prepare(made, &argument, 1, NULL, &call, detail);
+    BHT_EQ(call.command.kernel == NULL, status != BH_OK);
+    bh_template_call_fini(&call);
+    bh_buffer_release(buffer);
+    bh_template_release(made);
+    return status;
+}
+
 enum { BUFFERS = 20, WAITS = 6 };
 
 /* Many new buffers, kernels, commands; waits for events that are pending on another stream. */
@@ -549,6 +597,8 @@ ENTRY(prepare_refused, NULL, 9, 3, 1)
 ENTRY(prepare, NULL, 4, 0, 1)
 ENTRY(reflect, NULL, 4, 0, 1)
 ENTRY(glsl, NULL, 10, 6, 2)
+ENTRY(template_use, NULL, 10)
+ENTRY(template_launch, NULL, 14, 6, 2)
 ENTRY(inspect, NULL, 10, 6, 2)
 ENTRY(submit_many, NULL, 20, 20, 12)
 ENTRY(waits, NULL, 10, 4, 2)
@@ -575,6 +625,8 @@ int main(int argc, char **argv) {
         BHT_TEST(nth_in_prepare),
         BHT_TEST(nth_in_reflect),
         BHT_TEST_WITH(nth_in_glsl, 200, 0),
+        BHT_TEST(nth_in_template_use),
+        BHT_TEST_WITH(nth_in_template_launch, 200, 0),
         BHT_TEST_WITH(nth_in_inspect, 120, 0),
         BHT_TEST_WITH(nth_in_submit_many, 120, 0),
         BHT_TEST(nth_in_waits),
