@@ -36,18 +36,20 @@ static uint32_t capped(uint64_t count) {
 /* The module's own variable of the builtin, or a new one. */
 static uint32_t subgroup_id(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
+    const uint32_t type = bhi_ir_type_pointer(ir, SpvStorageClassInput, g->type_uint);
     uint32_t found = 0;
     for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
          ins = ins->next) {
         if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationBuiltIn &&
             ins->words[3] == SpvBuiltInSubgroupId) {
-            found = ins->words[1];
+            const struct bhi_ins *variable = bhi_ir_definition(ir, ins->words[1]);
+            if (variable != NULL && variable->type == type) { /* not one of a signed integer */
+                found = variable->result;
+            }
         }
     }
     if (found == 0) {
-        found = bhi_ir_global(ir, SpvOpVariable,
-                              bhi_ir_type_pointer(ir, SpvStorageClassInput, g->type_uint),
-                              BHI_OPERANDS(SpvStorageClassInput));
+        found = bhi_ir_global(ir, SpvOpVariable, type, BHI_OPERANDS(SpvStorageClassInput));
         bhi_ir_decorate(ir, SpvOpDecorate,
                         BHI_OPERANDS(found, SpvDecorationBuiltIn, SpvBuiltInSubgroupId));
         bhi_ir_set_name(ir, found, "bulkhead_group");
