@@ -152,7 +152,7 @@ static void programs_with_real_deaths(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST_WITH(programs_with_real_deaths, 240, 0),
+        BHT_TEST_WITH(programs_with_real_deaths, 400, 0),
     };
     bht_describe_with(say_which);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
