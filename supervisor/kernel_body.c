@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define BUCKETS 1024u
-/* Code up to this size is copied into a memfd for each worker, under the lock: some 50 us. */
+/* Code up to this size is copied into a memfd for each worker, under the lock: 40 us or more. */
 #define SMALL_CODE (128u << 10)
 #define PIECE      4096u
 
