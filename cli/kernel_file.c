@@ -206,6 +206,11 @@ int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file
     bh_detail detail = {0};
     bh_status status =
         bh_kernel_create_spirv(*context, file->code, file->size, options, out_kernel, &detail);
-    return status == BH_OK ? BHI_EXIT_READY
-                           : bhi_session_fail(command, file->path, status, &detail);
+    if (status == BH_OK)
+        return BHI_EXIT_READY;
+    const size_t used = strlen(detail.message);
+    if (strstr(detail.message, "SPIR-V")) /* it is none, and perhaps was not meant to be */
+        snprintf(detail.message + used, sizeof detail.message - used,
+                 "; GLSL needs a name that ends in .comp or .glsl");
+    return bhi_session_fail(command, file->path, status, &detail);
 }
