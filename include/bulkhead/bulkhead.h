@@ -94,9 +94,9 @@ typedef struct bh_context_options {
     uint64_t quarantine_ns; /* for how long after the last one, and how long a kernel that ended the
                                driver's compiler is; default 10 min; 0: neither is remembered */
     const char *cache_dir;  /* a folder for pipeline caches, so that what was compiled once need not
-                               be  again in another process: a file for each tenant, device and
-                               driver,  sealed with a key that is made there. Made 0700 where it is
-                               missing.  Not to be shared with whom you do not trust. NULL: none
+                               be again in another process: a file for each tenant, device and
+                               driver, sealed with a key that is made there. Made 0700 where it is
+                               missing. Not to be shared with whom you do not trust. NULL: none
                                (docs/kernels.md) */
     /* Called for each line that a worker or the library logs (a death, a failed
      * start, a stream that can have no worker, a worker that is ready), from a thread which
@@ -477,11 +477,12 @@ typedef struct bh_kernel_options {
 BH_API void bh_kernel_options_init(bh_kernel_options *options);
 
 /* Makes a kernel from a SPIR-V module (copied). Only its length (a multiple of 4, 20 bytes to
- * 64 MiB) and magic number are looked at here: a worker validates and compiles it at first use,
- * and a bad one poisons the submissions that use it with INVALID_KERNEL or COMPILE_FAILED.
- * Identity is a cryptographic hash of all of it, never the name (K1): kernels that are the same
- * share their code, are introduced to a worker once and compiled there once, also where many
- * threads create and launch them at the same time; each keeps its name. */
+ * 64 MiB; of more than 4 MiB only a trusted one is compiled, docs/guard.md) and magic number are
+ * looked at here: a worker validates and compiles it at first use, and a bad one poisons the
+ * submissions that use it with INVALID_KERNEL or COMPILE_FAILED. Identity is a cryptographic hash
+ * of all of it, never the name (K1): kernels that are the same share their code, are introduced to
+ * a worker once and compiled there once, also where many threads create and launch them at the same
+ * time; each keeps its name. */
 BH_API BH_MUST_USE bh_status bh_kernel_create_spirv(bh_context *context, const void *code,
                                                     size_t code_size,
                                                     const bh_kernel_options *options,

@@ -48,7 +48,7 @@ typedef struct bh_template_options {
                   and whose length is x.length(), in as many groups as the launch says */
     uint32_t local_size[3]; /* of a grid; each at least 1; default 64, 1, 1 */
     uint32_t variants;      /* kernels that are kept, at least 1; the one that was used least lately
-                               goes;      default 64 */
+                               goes; default 64 */
     bool trusted;           /* as bh_kernel_options.trusted */
     uint64_t compile_deadline_ns; /* of one variant's GLSL; default 60 s; BH_FOREVER: none */
 } bh_template_options;
@@ -70,17 +70,18 @@ BH_API bh_status bh_template_release(bh_template *template_);
 typedef struct bh_argument {
     const char *name;
     bh_buffer *buffer; /* of an array: described (bh_buffer_describe), or loaded from a .npy or
-                          .safetensors; rows without gaps, one lane; an offset has to suit the
-                          device (bh_device_info.storage_alignment) */
+                          .safetensors, else it is so many u8; rows without gaps, one lane; an
+                          offset has to suit the device (bh_device_info.storage_alignment) */
     bh_dtype dtype;    /* of a number */
     uint64_t bits;     /* its bytes in little endian, zero-extended */
 } bh_argument;
 
 /* What output |name| is going to be: element type and shape, as a description for the buffer that
- * is to be made for it. Arguments of outputs may be missing, or their buffers NULL. Element types
- * follow from the parameters' or, of an expression, from what it computes; the shape is the inputs'
- * (an elementwise template's only: of a grid's the rank is 0, and the shape is the caller's to
- * say). |out_description| must have been initialised. Returns BH_OK or BH_INVALID_ARGUMENT. Does
+ * is to be made for it. Arguments of outputs may be missing, or their buffers NULL: a buffer
+ * that is given has to fit already, so that one which is not described yet is refused. Element
+ * types follow from the parameters' or, of an expression, from what it computes; the shape is the
+ * inputs' (an elementwise template's only: of a grid's the rank is 0, and the shape is the caller's
+ * to say). |out_description| must have been initialised. Returns BH_OK or BH_INVALID_ARGUMENT. Does
  * not block. */
 BH_API BH_MUST_USE bh_status bh_template_output(bh_template *template_,
                                                 const bh_argument *arguments,
