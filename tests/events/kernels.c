@@ -213,8 +213,10 @@ static void case_32_many_variants(void) {
     BHT_GE(stats.evicted, count - FEW - BATCH);
     /* All of them are there still, and cost no descriptor; their worker keeps a few. */
     BHT_LE(bht_count_descriptors(getpid()), descriptors + 4);
+    /* A worker with lavapipe grows by a little over 1 KiB for each compile; had it kept the
+     * kernels, let alone their pipelines, it would be many times that. */
     if (bht_nightly() && !BHT_ASAN)
-        BHT_LE(bht_resident_bytes(pid), resident + (64ull << 20));
+        BHT_LE(bht_resident_bytes(pid), resident + (64ull << 20) + (uint64_t)count * 2048);
     /* The first one was forgotten long ago. */
     finish(launch_variant(stream, kernels[0], words, 1));
     BHT_EQ(fx_pointer(words)[1], 0);
@@ -387,7 +389,7 @@ int main(int argc, char **argv) {
         BHT_TEST(case_29_one_name_for_two_sources),
         BHT_TEST(case_30_one_source_and_other_constants),
         BHT_TEST(case_32_eviction_spares_what_is_in_flight),
-        BHT_TEST(case_32_many_variants),
+        BHT_TEST_WITH(case_32_many_variants, 70, 0),
         BHT_TEST(case_32_a_respawned_worker_is_told_again),
         BHT_TEST(case_33_a_failed_compile_fails_its_own),
         BHT_TEST(case_34_first_use_by_many_threads),
