@@ -25,6 +25,20 @@ static void find_entry(struct bhi_guard *g) {
     }
 }
 
+/* Nothing here looks into them: what they decorate would be taken for undecorated. */
+static void refuse_groups(struct bhi_guard *g) {
+    for (const struct bhi_ins *ins = g->ir.sections[BHI_IR_DECORATIONS].first; ins != NULL;
+         ins = ins->next) {
+        const SpvOp op = bhi_ins_op(ins);
+        if (op == SpvOpGroupDecorate || op == SpvOpGroupMemberDecorate) {
+            bhi_ir_refuse(&g->ir, BH_INVALID_KERNEL,
+                          "decoration groups are not allowed (%s): decorate each id itself "
+                          "(spirv-opt --flatten-decorations), or mark the kernel trusted",
+                          bhi_ir_describe(&g->ir, op, ins->words[1]));
+        }
+    }
+}
+
 bool bhi_guard(const uint32_t *code, size_t words, const struct bhi_guard_options *options,
                struct bhi_guarded *out, struct bhi_fault *fault) {
     memset(out, 0, sizeof *out);
@@ -41,6 +55,7 @@ bool bhi_guard(const uint32_t *code, size_t words, const struct bhi_guard_option
                         options->constant_count, fault) &&
         setjmp(g->ir.escape) == 0) {
         bhi_ir_parse(&g->ir, code, words);
+        refuse_groups(g);
         find_entry(g);
         bhi_guard_add_words(g);
         bhi_guard_loops(g);

@@ -26,8 +26,28 @@ static const uint32_t *definition(const struct bhi_module *module, uint32_t id) 
     return &module->code[module->definitions[id]];
 }
 
+/* What counts is what the driver takes, and of two decorations drivers take either. */
+static bool decorate(struct bhi_module *module, const uint32_t *at, struct bhi_fault *fault) {
+    const char *what = NULL;
+    if (at[2] == SpvDecorationSpecId) {
+        what = module->spec_ids[at[1]] != 0 ? "SpecId" : NULL;
+        module->spec_ids[at[1]] = at[3] + 1;
+    } else if (at[2] == SpvDecorationBuiltIn && at[3] == SpvBuiltInWorkgroupSize) {
+        what = module->work_group_size != 0 ? "BuiltIn WorkgroupSize" : NULL;
+        module->work_group_size = at[1];
+    }
+    if (what != NULL) {
+        bhi_fault_set(fault, BH_INVALID_KERNEL,
+                      "%s is decorated twice (OpDecorate %%%u): which one counts is not defined; "
+                      "leave one",
+                      what, at[1]);
+    }
+    return what == NULL;
+}
+
 /* Indexes one instruction. */
-static void index_instruction(struct bhi_module *module, size_t offset, const char *entry) {
+static bool index_instruction(struct bhi_module *module, size_t offset, const char *entry,
+                              struct bhi_fault *fault) {
     const uint32_t *at = &module->code[offset];
     bool has_result = false, has_type = false;
     SpvHasResultAndType(opcode(at), &has_result, &has_type);
@@ -39,15 +59,13 @@ static void index_instruction(struct bhi_module *module, size_t offset, const ch
         }
     }
     if (opcode(at) == SpvOpDecorate && length >= 4 && at[1] < module->bound) {
-        if (at[2] == SpvDecorationSpecId) {
-            module->spec_ids[at[1]] = at[3] + 1;
-        } else if (at[2] == SpvDecorationBuiltIn && at[3] == SpvBuiltInWorkgroupSize) {
-            module->work_group_size = at[1];
-        }
-    } else if (opcode(at) == SpvOpEntryPoint && at[1] == SpvExecutionModelGLCompute &&
-               strcmp((const char *)&at[3], entry) == 0) {
+        return decorate(module, at, fault);
+    }
+    if (opcode(at) == SpvOpEntryPoint && at[1] == SpvExecutionModelGLCompute &&
+        strcmp((const char *)&at[3], entry) == 0) {
         module->entry = (uint32_t)offset;
     }
+    return true;
 }
 
 bool bhi_module_init(struct bhi_module *module, const uint32_t *code, size_t words,
@@ -68,7 +86,10 @@ bool bhi_module_init(struct bhi_module *module, const uint32_t *code, size_t wor
         return false;
     }
     for (size_t i = 5; i < words; i += code[i] >> SpvWordCountShift) {
-        index_instruction(module, i, entry);
+        if (!index_instruction(module, i, entry, fault)) {
+            bhi_module_fini(module);
+            return false;
+        }
     }
     if (!bhi_module_find_accesses(module)) {
         bhi_module_fini(module);

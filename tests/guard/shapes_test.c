@@ -253,12 +253,47 @@ static void test_no_set_free(void **state) {
     stand_free(&module);
 }
 
+static void check_decorated(const char *decorations, const char *text) {
+    struct stand_module module = stand_compute_with(
+        decorations,
+        "%n = OpSpecConstant %uint 2\n%uvec3 = OpTypeVector %uint 3\n"
+        "%size = OpSpecConstantComposite %uvec3 %n %u_1 %u_1\n"
+        "%size2 = OpSpecConstantComposite %uvec3 %u_1 %u_1 %n\n",
+        "", "%p = OpAccessChain %p_uint %out %u_0 %u_0\nOpStore %p %n\nOpReturn\n", "", 3);
+    if (text != NULL) {
+        stand_refuses(&module, BH_INVALID_KERNEL, text);
+    } else {
+        struct bhi_guarded guarded = stand_guard(&module);
+        bhi_guarded_fini(&guarded);
+    }
+    stand_free(&module);
+}
+
+/* The guard's view of a constant must be the driver's: lengths of arrays and of loops hang on it.
+ */
+static void test_decorations_that_drivers_read_otherwise(void **state) {
+    (void)state;
+    check_decorated("OpDecorate %n SpecId 0\nOpDecorate %size BuiltIn WorkgroupSize\n", NULL);
+    check_decorated("OpDecorate %n SpecId 0\nOpDecorate %n SpecId 1\n",
+                    "SpecId is decorated twice");
+    check_decorated("OpDecorate %size BuiltIn WorkgroupSize\n"
+                    "OpDecorate %size2 BuiltIn WorkgroupSize\n",
+                    "BuiltIn WorkgroupSize is decorated twice");
+    check_decorated("OpDecorate %g SpecId 0\n%g = OpDecorationGroup\nOpGroupDecorate %g %n\n",
+                    "decoration groups are not allowed");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_loop),        cmocka_unit_test(test_single_block),
-        cmocka_unit_test(test_header_selects), cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_counted),        cmocka_unit_test(test_shared_blocks),
-        cmocka_unit_test(test_no_set_free),    cmocka_unit_test(test_phi_of_the_entry_block),
+        cmocka_unit_test(test_no_loop),
+        cmocka_unit_test(test_single_block),
+        cmocka_unit_test(test_header_selects),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_counted),
+        cmocka_unit_test(test_shared_blocks),
+        cmocka_unit_test(test_no_set_free),
+        cmocka_unit_test(test_phi_of_the_entry_block),
+        cmocka_unit_test(test_decorations_that_drivers_read_otherwise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
