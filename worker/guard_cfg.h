@@ -27,8 +27,10 @@ struct bhi_loop {
     bool goes_on_where;       /* whose condition is this while the loop goes on */
     struct bhi_exit *exit;    /* of a LOWERED one: its only exit */
     uint64_t trips;           /* of an ALONE one: how often its header runs, at most */
-    uint64_t accesses; /* of buffers in one iteration, without inner loops that poll; saturates */
-    uint64_t due;      /* what one iteration adds to the counter */
+    /* In one iteration, without inner loops that poll; they saturate. */
+    uint64_t accesses;     /* of buffers */
+    uint64_t instructions; /* of all kinds */
+    uint64_t due;          /* what one iteration adds to the counter */
     uint64_t weight; /* what one iteration stands for: 1 and what runs inside unpolled; saturates */
 };
 

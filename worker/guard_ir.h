@@ -58,9 +58,11 @@ struct bhi_function {
     struct bhi_loop **loops; /* outer before inner */
     uint32_t loop_count;
     /* guard_loops.c */
-    uint64_t cost; /* iterations of loops in it that do not poll, at most */
-    bool polls;    /* it has loops that do, or calls what has */
-    bool live;     /* reached from the entry point */
+    uint64_t cost;                   /* iterations of loops in it that do not poll, at most */
+    uint64_t accesses, instructions; /* what runs unpolled in a call: of buffers; at all */
+    bool polls;                      /* it has loops that do, or calls what has */
+    bool live;                       /* reached from the entry point */
+    bool counted;  /* guard_cut.c has rewritten it */
     bool guarded;
     bool open; /* being guarded, or one that it calls is */
     struct bhi_function *caller;

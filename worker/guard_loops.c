@@ -5,11 +5,20 @@
 
 /* A loop whose iterations run through an inner loop's poll need none, unless each of them does more
  * than this beside. */
-#define COVERED_WEIGHT 64u
+#define COVERED_WEIGHT       64u
+#define COVERED_ACCESSES     16u
+#define COVERED_INSTRUCTIONS 4096u
 
 /* What an access of a buffer counts more than nothing: where the buffer is the host's memory, one
  * takes a GPU microseconds, and 4096 iterations of some take longer than anybody's grace. */
 #define ACCESS_WEIGHT 16u
+
+/* As many instructions of a body count as one more iteration. */
+#define WEIGHED_INSTRUCTIONS 256u
+
+/* What a loop that is left alone may do in all; together with what the function does before. */
+#define ALONE_ACCESSES     65536u
+#define ALONE_INSTRUCTIONS (1u << 20)
 
 /* Of all counts together: as long as 2,000 honest loops take, and no hostile module longer. */
 #define MAX_STEPS UINT64_C(2000000)
@@ -44,15 +53,16 @@ static bool accesses_buffer(const struct bhi_ir *ir, const struct bhi_ins *ins) 
             type->words[2] == SpvStorageClassUniform);
 }
 
-/* Adds up what runs unpolled: accesses of buffers, and calls, by the loop that they stand in (or
- * the function). */
+/* Adds up what runs unpolled, by the loop that it stands in (or the function): instructions,
+ * accesses of buffers, and what is called. */
 static void weigh(struct bhi_guard *g, struct bhi_function *f) {
     for (uint32_t i = 0; i < f->reachable; i++) {
         struct bhi_loop *loop = f->rpo[i]->loop;
+        uint64_t *accesses = loop != NULL ? &loop->accesses : &f->accesses;
+        uint64_t *instructions = loop != NULL ? &loop->instructions : &f->instructions;
         for (const struct bhi_ins *ins = f->rpo[i]->body.first; ins != NULL; ins = ins->next) {
-            if (loop != NULL && accesses_buffer(&g->ir, ins)) {
-                loop->accesses = add(loop->accesses, 1);
-            }
+            *instructions = add(*instructions, 1);
+            *accesses = add(*accesses, accesses_buffer(&g->ir, ins));
             if (bhi_ins_op(ins) != SpvOpFunctionCall) {
                 continue;
             }
@@ -62,6 +72,8 @@ static void weigh(struct bhi_guard *g, struct bhi_function *f) {
             *(loop != NULL ? &loop->weight : &f->cost) =
                 add(loop != NULL ? loop->weight : f->cost, cost);
             *(loop != NULL ? &loop->calls : &f->polls) |= polls;
+            *accesses = add(*accesses, called != NULL ? called->accesses : 0);
+            *instructions = add(*instructions, called != NULL ? called->instructions : 0);
         }
     }
 }
@@ -96,6 +108,20 @@ static void find_exit(struct bhi_guard *g, struct bhi_loop *loop) {
     }
 }
 
+/* May it be left alone? Once rounds are counted, those may that were not counted. */
+static bool is_short(const struct bhi_function *f, const struct bhi_loop *loop) {
+    const struct bhi_loop *parent = loop->parent;
+    if (f->counted) {
+        return loop->trips != BHI_TRIPS_UNKNOWN && loop->header->rounds == 0;
+    }
+    return loop->trips != BHI_TRIPS_UNKNOWN &&
+           multiply(loop->trips, loop->weight) <= BHI_TRIPS_MAX &&
+           add(multiply(loop->trips, loop->accesses), parent != NULL ? 0 : f->accesses) <=
+               ALONE_ACCESSES &&
+           add(multiply(loop->trips, loop->instructions), parent != NULL ? 0 : f->instructions) <=
+               ALONE_INSTRUCTIONS;
+}
+
 static void decide(struct bhi_guard *g, const struct bhi_values *values, struct bhi_function *f,
                    uint32_t index) {
     struct bhi_loop *loop = f->loops[index];
@@ -103,21 +129,22 @@ static void decide(struct bhi_guard *g, const struct bhi_values *values, struct 
     loop->weight = add(loop->weight, 1);
     loop->trips =
         loop->unbounded || loop->calls ? BHI_TRIPS_UNKNOWN : bhi_guard_trips(values, loop);
-    if (loop->trips != BHI_TRIPS_UNKNOWN && multiply(loop->trips, loop->weight) <= BHI_TRIPS_MAX) {
+    if (is_short(f, loop)) {
+        struct bhi_loop *parent = loop->parent;
+        uint64_t *cost = parent != NULL ? &parent->weight : &f->cost;
+        uint64_t *accesses = parent != NULL ? &parent->accesses : &f->accesses;
+        uint64_t *instructions = parent != NULL ? &parent->instructions : &f->instructions;
         loop->fate = BHI_LOOP_ALONE;
-        const uint64_t product = loop->trips * loop->weight;
-        *(loop->parent != NULL ? &loop->parent->weight : &f->cost) =
-            add(loop->parent != NULL ? loop->parent->weight : f->cost, product);
-        if (loop->parent != NULL) {
-            loop->parent->accesses =
-                add(loop->parent->accesses, multiply(loop->trips, loop->accesses));
-        }
+        *cost = add(*cost, loop->trips * loop->weight);
+        *accesses = add(*accesses, loop->trips * loop->accesses);
+        *instructions = add(*instructions, loop->trips * loop->instructions);
         return;
     }
     *(loop->parent != NULL ? &loop->parent->unbounded : &f->polls) = true;
     /* Where rounds are counted each loop looks itself. */
-    if (loop->weight - 1 <= COVERED_WEIGHT && !g->options->count_iterations && !loop->in_continue &&
-        is_covered(loop)) {
+    if (loop->weight - 1 <= COVERED_WEIGHT && loop->accesses <= COVERED_ACCESSES &&
+        loop->instructions <= COVERED_INSTRUCTIONS && !g->options->count_iterations &&
+        !loop->in_continue && is_covered(loop)) {
         loop->fate = BHI_LOOP_COVERED;
         return;
     }
@@ -141,7 +168,7 @@ static void analyse(struct bhi_guard *g, struct bhi_function *f) {
     bhi_locals_find(&g->ir, f);
     const struct bhi_values values = {
         .ir = &g->ir, .module = &g->module, .steps = &g->steps, .no_wrap = g->no_wrap};
-    f->cost = 0;
+    f->cost = f->accesses = f->instructions = 0;
     f->polls = false;
     weigh(g, f);
     for (uint32_t i = f->loop_count; i-- > 0;) {
@@ -152,11 +179,13 @@ static void analyse(struct bhi_guard *g, struct bhi_function *f) {
 static void guard_function(struct bhi_guard *g, struct bhi_function *f) {
     analyse(g, f);
     if (g->options->count_iterations && f->live && bhi_guard_cut_loops(g, f)) {
+        f->counted = true;
         analyse(g, f);
     }
     for (uint32_t i = f->loop_count; i-- > 0;) {
         struct bhi_loop *loop = f->loops[i];
-        loop->due = add(loop->weight, multiply(ACCESS_WEIGHT, loop->accesses));
+        loop->due = add(add(loop->weight, loop->instructions / WEIGHED_INSTRUCTIONS),
+                        multiply(ACCESS_WEIGHT, loop->accesses));
         switch (loop->fate) {
         case BHI_LOOP_ALONE:
             g->out->left_alone++;

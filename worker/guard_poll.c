@@ -44,8 +44,7 @@ static void make_selection(struct bhi_guard *g, const struct bhi_loop *loop,
 
 uint32_t bhi_guard_weight(struct bhi_guard *g, const struct bhi_loop *loop) {
     return bhi_ir_constant(&g->ir, g->type_uint,
-                           loop->weight < BHI_GUARD_LIMIT ? (uint32_t)loop->weight
-                                                          : BHI_GUARD_LIMIT);
+                           loop->due < BHI_GUARD_LIMIT ? (uint32_t)loop->due : BHI_GUARD_LIMIT);
 }
 
 void bhi_guard_look(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi_block *from,

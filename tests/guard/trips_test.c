@@ -4,6 +4,7 @@
 
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct counted {
@@ -301,6 +302,72 @@ static void test_calls(void **state) {
     check_calls("u_10", "u_5000", 0);
 }
 
+/* Rounds of a loop that each store to a buffer so often and multiply so often. */
+static struct bhi_guarded guard_heavy(const char *rounds, unsigned stores, unsigned products) {
+    static char body[12000];
+    size_t at = (size_t)snprintf(body, sizeof body,
+                                 "OpBranch %%h\n"
+                                 "%%h = OpLabel\n"
+                                 "%%i = OpPhi %%uint %%u_0 %%start %%i2 %%k\n"
+                                 "OpLoopMerge %%m %%k None\n"
+                                 "OpBranch %%test\n"
+                                 "%%test = OpLabel\n"
+                                 "%%c = OpULessThan %%bool %%i %s\n"
+                                 "OpBranchConditional %%c %%b %%m\n"
+                                 "%%b = OpLabel\n"
+                                 "%%p = OpAccessChain %%p_uint %%out %%u_0 %%u_0\n",
+                                 rounds);
+    for (unsigned i = 0; i < stores; i++) {
+        at += (size_t)snprintf(body + at, sizeof body - at, "OpStore %%p %%i\n");
+    }
+    for (unsigned i = 0; i < products; i++) {
+        at += (size_t)snprintf(body + at, sizeof body - at, "%%x%u = OpIMul %%uint %%i %%i\n", i);
+    }
+    snprintf(body + at, sizeof body - at,
+             "OpBranch %%k\n"
+             "%%k = OpLabel\n"
+             "%%i2 = OpIAdd %%uint %%i %%u_2\n" /* by two: polled, not lowered */
+             "OpBranch %%h\n"
+             "%%m = OpLabel\n"
+             "OpReturn\n");
+    struct stand_module module = stand_compute(
+        "%many = OpConstant %uint 8000\n%all = OpConstant %uint 4000000000\n", body, "", 3);
+    struct bhi_guarded guarded = stand_guard(&module);
+    stand_free(&module);
+    return guarded;
+}
+
+static void check_added(unsigned stores, unsigned products, const char *text) {
+    struct bhi_guarded guarded = guard_heavy("%all", stores, products);
+    assert_int_equal(guarded.polled, 1);
+    char *all = stand_text(guarded.code, guarded.words);
+    if (strstr(all, text) == NULL) {
+        fail_msg("%u stores, %u products: no \"%s\" in\n%s", stores, products, text, all);
+    }
+    free(all);
+    bhi_guarded_fini(&guarded);
+}
+
+static void check_alone(unsigned stores, unsigned products, bool alone) {
+    struct bhi_guarded guarded = guard_heavy("%many", stores, products);
+    if (guarded.left_alone != alone) {
+        fail_msg("%u stores, %u products: %u left alone", stores, products, guarded.left_alone);
+    }
+    bhi_guarded_fini(&guarded);
+}
+
+/* What a round does counts, too: with much in them, few rounds outlast the grace. */
+static void test_heavy_rounds(void **state) {
+    (void)state;
+    check_added(1, 0, " 17\n");
+    check_added(10, 0, " 161\n");
+    check_added(1, 300, " 18\n");
+    check_alone(16, 10, true);
+    check_alone(17, 10, false); /* 4001 rounds */
+    check_alone(0, 240, true);
+    check_alone(0, 265, false);
+}
+
 /* A variable whose address goes elsewhere, or that is stored to twice, counts nothing. */
 static void test_variables_that_are_not_counters(void **state) {
     (void)state;
@@ -358,6 +425,7 @@ int main(void) {
         cmocka_unit_test(test_specialization),
         cmocka_unit_test(test_nests),
         cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_heavy_rounds),
         cmocka_unit_test(test_variables_that_are_not_counters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
