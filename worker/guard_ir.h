@@ -62,7 +62,7 @@ struct bhi_function {
     uint64_t accesses, instructions; /* what runs unpolled in a call: of buffers; at all */
     bool polls;                      /* it has loops that do, or calls what has */
     bool live;                       /* reached from the entry point */
-    bool counted;  /* guard_cut.c has rewritten it */
+    bool counted;                    /* guard_cut.c has rewritten it */
     bool guarded;
     bool open; /* being guarded, or one that it calls is */
     struct bhi_function *caller;
