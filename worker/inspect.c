@@ -1,6 +1,7 @@
 #include "inspect.h"
 
 #include "guard.h"
+#include "guard_limits.h"
 #include "inspect_types.h"
 #include "reflect.h"
 #include "text.h"
@@ -298,7 +299,9 @@ static bool describe(const uint32_t *code, size_t words, const char *entry,
                                             .uniform_standard_layout = true,
                                             .workgroup_scalar_layout = true,
                                             .local_size_id = true};
-    if (!bhi_validate_rules(&target, code, words, fault)) {
+    /* As in vk_kernel.c: what the validator cannot be trusted with comes before it. */
+    if ((guarded && !bhi_guard_limits(code, words, fault)) ||
+        !bhi_validate_rules(&target, code, words, fault)) {
         return false;
     }
     if (!take_head(out, code, words, entry)) {
@@ -306,7 +309,9 @@ static bool describe(const uint32_t *code, size_t words, const char *entry,
         return false;
     }
     struct bhi_module module;
-    if (!bhi_module_init(&module, code, words, entry, constants, constant_count, fault)) {
+    if ((guarded &&
+         !bhi_guard_limits_sizes(code, words, entry, constants, constant_count, fault)) ||
+        !bhi_module_init(&module, code, words, entry, constants, constant_count, fault)) {
         return false;
     }
     const bool good = take_constants(out, &module, fault) &&

@@ -62,7 +62,9 @@ typedef struct bh_inspection {
 
 typedef struct bh_inspect_options {
     size_t struct_size;   /* set by bh_inspect_options_init */
-    bool guarded;         /* guard the module as a worker would, and disassemble what comes out */
+    bool guarded;         /* hold the module against the guard's limits, guard it as a worker would,
+                             and disassemble what comes out. No device is asked: not for the
+                             capabilities that it has */
     char *text;           /* guarded: gets the disassembly, with a NUL, cut where it is longer;
                              NULL: nowhere */
     size_t text_size;     /* of |text| */

@@ -132,6 +132,27 @@ static void guarded(void) {
     bh_context_destroy(context);
 }
 
+/* What a worker would refuse, guarded or not (K4). */
+static void the_guards_limits(void) {
+    bh_context *context = fx_context(NULL);
+    bh_kernel *kernel = kernel_of(context,
+                                  "#version 450\nlayout(local_size_x = 1) in;\n"
+                                  "layout(set = 0, binding = 0) buffer D { uint d[]; };\n"
+                                  "void main() { float t[20000]; t[d[0]] = 1.0;\n"
+                                  "d[1] = uint(t[d[2]]); }\n",
+                                  NULL);
+    bh_inspect_options options;
+    bh_inspect_options_init(&options);
+    BHT_EQ(inspect(kernel, &options)->binding_count, 1);
+    options.guarded = true;
+    bh_inspection said;
+    bh_detail detail;
+    BHT_EQ(bh_kernel_inspect(kernel, &options, &said, &detail), BH_LIMIT_EXCEEDED);
+    BHT_STR_HAS(detail.message, "20000");
+    bh_kernel_release(kernel);
+    bh_context_destroy(context);
+}
+
 /* More text than the first answer has room for. */
 static void a_long_disassembly(void) {
     bh_context *context = fx_context(NULL);
@@ -250,9 +271,9 @@ static void deaths_have_a_cause(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
-        BHT_TEST(all_of_it_is_told),     BHT_TEST(guarded),
-        BHT_TEST(a_long_disassembly),    BHT_TEST(refusals),
-        BHT_TEST(lies_are_seen_through), BHT_TEST(deaths_have_a_cause),
+        BHT_TEST(all_of_it_is_told),   BHT_TEST(guarded),  BHT_TEST(the_guards_limits),
+        BHT_TEST(a_long_disassembly),  BHT_TEST(refusals), BHT_TEST(lies_are_seen_through),
+        BHT_TEST(deaths_have_a_cause),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
