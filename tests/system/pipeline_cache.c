@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { BIGGEST = 1 << 16 }; /* file of one small kernel */
+
 /* -- what the library logs --------------------------------------------------------------------- */
 
 static struct {
@@ -210,7 +212,7 @@ static void tenants_have_their_own(void) {
     BHT_EQ(list(names, 4), 2);
     const char *carol = strcmp(names[0], alice) ? names[0] : names[1];
     /* Whoever calls alice's file carol's has given her nothing. */
-    uint8_t bytes[4096];
+    uint8_t bytes[BIGGEST];
     size_t count = read_file(inside(alice), bytes, sizeof bytes);
     write_file(inside(carol), bytes, count);
     run("carol");
@@ -229,7 +231,7 @@ static void bad_files_are_ignored_and_replaced(void) {
     run(NULL);
     char names[4][80];
     BHT_EQ(list(names, 4), 1);
-    uint8_t good[4096], bad[4096];
+    uint8_t good[BIGGEST], bad[BIGGEST];
     size_t count = read_file(inside(names[0]), good, sizeof good);
     static const struct {
         size_t cut; /* 0: nothing */
