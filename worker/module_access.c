@@ -136,7 +136,9 @@ static void visit(struct walk *walk, const uint32_t *at) {
                 break;
             }
             bool atomic = op >= SpvOpAtomicExchange && op <= SpvOpAtomicXor;
-            if ((atomic || op == SpvOpAtomicFAddEXT || op == SpvOpExtInst) && i >= 3) {
+            atomic |=
+                op == SpvOpAtomicFAddEXT || op == SpvOpAtomicFMinEXT || op == SpvOpAtomicFMaxEXT;
+            if ((atomic || op == SpvOpExtInst) && i >= 3) {
                 touch(walk, at[i], BH_READ_WRITE);
             }
         }

@@ -132,6 +132,23 @@ static void guarded(void) {
     bh_context_destroy(context);
 }
 
+/* An atomic minimum of floats is no plain store, and writes all the same. */
+static void atomics_write(void) {
+    bh_context *context = fx_context(NULL);
+    bh_kernel *kernel = kernel_of(context,
+                                  "#version 450\n"
+                                  "#extension GL_EXT_shader_atomic_float2 : require\n"
+                                  "layout(local_size_x = 1) in;\n"
+                                  "layout(set = 0, binding = 0) buffer D { float d[]; };\n"
+                                  "void main() { atomicMin(d[0], 1.0); }\n",
+                                  NULL);
+    bh_inspect_options options;
+    bh_inspect_options_init(&options);
+    BHT_EQ(inspect(kernel, &options)->bindings[0].access, BH_READ_WRITE);
+    bh_kernel_release(kernel);
+    bh_context_destroy(context);
+}
+
 /* What a worker would refuse, guarded or not (K4). */
 static void the_guards_limits(void) {
     bh_context *context = fx_context(NULL);
@@ -271,9 +288,10 @@ static void deaths_have_a_cause(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
-        BHT_TEST(all_of_it_is_told),   BHT_TEST(guarded),  BHT_TEST(the_guards_limits),
-        BHT_TEST(a_long_disassembly),  BHT_TEST(refusals), BHT_TEST(lies_are_seen_through),
-        BHT_TEST(deaths_have_a_cause),
+        BHT_TEST(all_of_it_is_told),     BHT_TEST(guarded),
+        BHT_TEST(the_guards_limits),     BHT_TEST(atomics_write),
+        BHT_TEST(a_long_disassembly),    BHT_TEST(refusals),
+        BHT_TEST(lies_are_seen_through), BHT_TEST(deaths_have_a_cause),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
