@@ -304,12 +304,14 @@ bool bhi_expression_parse(const char *text, size_t length, struct bhi_expression
     if (memchr(text, 0, length))
         return bhi_refuse(complaint, "there is a NUL in it");
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    e->source = strndup(text, length);
+    e->source = malloc(length + 1);
     e->nodes = calloc(BHI_EXPRESSION_NODES, sizeof *e->nodes);
     e->names = calloc(BHI_EXPRESSION_NAMES, sizeof *e->names);
     e->statements = calloc(BHI_EXPRESSION_NAMES + 1, sizeof *e->statements);
     bool good = c && e->source && e->nodes && e->names && e->statements;
     if (good) {
+        memcpy(e->source, text, length);
+        e->source[length] = 0;
         struct parser parser = {.out = e, .complaint = complaint};
         parser.lexer = (struct bhi_lexer){.source = e->source, .at = e->source};
         locale_t old = uselocale(c);
