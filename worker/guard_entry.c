@@ -28,7 +28,8 @@ static void return_where(struct bhi_guard *g, struct bhi_block *block, struct bh
  * are kept from storing, and read zeros, but go round loops as long as they like; the loop goes on
  * as long as they do, and the word is a zero for them. So, there, X2 stores a one and reads it
  * back: who reads a zero is not there, and returns. (Where it is not in a branch, such a load is
- * not masked: it stands behind the check of the word.) */
+ * not masked: it stands behind the check of the word.) A kernel without a loop that is counted has
+ * nothing for them to stay in, and is spared it: it would cost the shortest kernels most. */
 void bhi_guard_entry_check(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     struct bhi_block *entry = g->entry->first;
@@ -37,17 +38,18 @@ void bhi_guard_entry_check(struct bhi_guard *g) {
     bhi_block_move_tail(entry, bhi_guard_after_variables(entry), rest);
     bhi_block_took_over(ir, rest, entry->label);
     bhi_ir_set_name(ir, aborted->label, "bulkhead_abort");
-    if (!g->options->count_iterations) {
+    bhi_guard_cut_start(g, rest, rest->body.first);
+    if (g->cells == 0) {
         return_where(g, entry, rest, aborted, bhi_guard_load_abort(g, entry));
         return;
     }
     struct bhi_block *there = bhi_block_new(ir, aborted);
     struct bhi_block *not_there = bhi_block_new(ir, there);
+    bhi_ir_set_name(ir, there->label, "bulkhead_alive");
     return_where(g, entry, there, aborted, bhi_guard_load_abort(g, entry));
     bhi_block_do(ir, there, SpvOpStore,
                  BHI_OPERANDS(bhi_guard_word(g, there, BHI_WORD_ALIVE),
                               bhi_ir_constant(ir, g->type_uint, 1), SpvMemoryAccessVolatileMask));
-    bhi_guard_cut_start(g, rest, rest->body.first);
     const uint32_t alive = bhi_guard_load(g, there, BHI_WORD_ALIVE);
     return_where(
         g, there, rest, not_there,

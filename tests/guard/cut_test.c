@@ -1,8 +1,7 @@
 /* llvmpipe before 25 ends loops, without a word, when a group of lanes has gone round 65,535 times:
  * no result that it has cut short may pass. On other drivers nothing is cut, and nothing flagged.
  */
-#include "device.h"
-#include "stand.h"
+#include "runner.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,27 +17,40 @@ static const char *const names[] = {"single",  "nested",      "divergent", "eith
 #define NAMES (sizeof names / sizeof *names)
 static const char *const levels[] = {"O0", "O"};
 
-static struct device device;
+static struct runner device;
 
-/* Whether the driver's answer is the right one, and whether the guard objects. */
-static void run(size_t name, size_t level, uint32_t n, bool *right, bool *flagged) {
+static void load(size_t name, size_t level, struct runner_kernel *out) {
+    static struct bhi_reflection reflection;
     char path[512];
     snprintf(path, sizeof path, "%s/%s.%s.spv", KERNELS, names[name], levels[level]);
     struct stand_module module = stand_load(path);
-    const struct bhi_guard_options options = {
-        .entry = "main", .max_sets = device.max_sets, .count_iterations = device.cuts};
+    const struct bhi_guard_options options = {.entry = "main",
+                                              .max_sets = device.vk.limits.maxBoundDescriptorSets,
+                                              .count_iterations = !device.vk.whole_loops};
     struct bhi_guarded guarded = stand_guard_with(&module, &options);
-    const uint32_t push[2] = {n, 0};
-    memset(device.out, 0, DEVICE_OUT_BYTES);
-    device.words->abort = device.words->flags = 0;
-    device_run(&device, guarded.code, guarded.words, guarded.set, 1, push, sizeof push);
-    *flagged = (device.words->flags & BHI_GUARD_CUT) != 0;
-    *right = true;
-    for (uint32_t lane = 0; lane < LANES; lane++) {
-        *right &= device.out[2 * lane] == device.out[2 * lane + 1];
+    struct bhi_fault fault;
+    if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &fault)) {
+        fail_msg("%s: %s", path, fault.text);
     }
+    const struct runner_module loaded = {
+        .code = module.code, .words = module.words, .reflection = &reflection, .guarded = &guarded};
+    runner_load(&device, &loaded, out);
     bhi_guarded_fini(&guarded);
     stand_free(&module);
+}
+
+/* Whether the driver's answer is the right one, and whether the guard objects. */
+static void run(struct runner_kernel *kernel, uint32_t n, bool *right, bool *flagged) {
+    static uint32_t out[RUNNER_WORDS];
+    const uint32_t push[2] = {n, 0};
+    struct runner_run r = {.groups = {1, 1, 1}, .push = push, .data = out};
+    memset(out, 0, sizeof out);
+    runner_dispatch(&device, kernel, &r);
+    *flagged = (r.flags & BHI_GUARD_CUT) != 0;
+    *right = true;
+    for (uint32_t lane = 0; lane < LANES; lane++) {
+        *right &= out[2 * lane] == out[2 * lane + 1];
+    }
 }
 
 static void test_no_cut_result_passes(void **state) {
@@ -46,31 +58,34 @@ static void test_no_cut_result_passes(void **state) {
     static const uint32_t turns[] = {1000, 20000, 60000, 65500, 66000, 140000};
     unsigned wrong = 0;
     for (size_t i = 0; i < NAMES * 2; i++) {
+        struct runner_kernel kernel;
+        load(i / 2, i % 2, &kernel);
         for (size_t k = 0; k < sizeof turns / sizeof *turns; k++) {
             bool right, flagged;
-            run(i / 2, i % 2, turns[k], &right, &flagged);
+            run(&kernel, turns[k], &right, &flagged);
             wrong += !right;
             if (!right && !flagged) {
                 fail_msg("%s -%s, %u turns: cut short, and not flagged", names[i / 2],
                          levels[i % 2], turns[k]);
             }
-            if (flagged && (!device.cuts || turns[k] <= 20000)) {
+            if (flagged && (device.vk.whole_loops || turns[k] <= 20000)) {
                 fail_msg("%s -%s, %u turns: flagged for nothing", names[i / 2], levels[i % 2],
                          turns[k]);
             }
         }
+        runner_unload(&device, &kernel);
     }
-    assert_true(device.cuts == (wrong > 0)); /* or the test proves nothing */
+    assert_true(!device.vk.whole_loops == (wrong > 0)); /* or the test proves nothing */
 }
 
 static int open_device(void **state) {
     (void)state;
-    device_open(&device);
+    runner_open(&device);
     return 0;
 }
 static int close_device(void **state) {
     (void)state;
-    device_close(&device);
+    runner_close(&device);
     return 0;
 }
 

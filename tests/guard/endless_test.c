@@ -1,8 +1,7 @@
 /* Loops of every kind, on a device: with the word set they end, and all that called them too;
  * without it they do what they did. The kernel sets the word itself, in its first instruction
  * behind the guard's entry check: nothing here depends on time. */
-#include "device.h"
-#include "stand.h"
+#include "runner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,58 +24,69 @@ static const char *const names[] = {
 #define NAMES (sizeof names / sizeof *names)
 static const char *const levels[] = {"O0", "O"};
 
-static struct device device;
-static uint32_t plain_out[DEVICE_OUT_BYTES / 4];
+static struct runner device;
+static uint32_t out[RUNNER_WORDS], plain_out[RUNNER_WORDS];
 
-static struct stand_module load(size_t name, size_t level) {
+/* Each as it is, and guarded. */
+static struct {
+    char name[32];
+    struct runner_kernel plain, guarded;
+} kernels[NAMES * 2];
+#define KERNEL_COUNT (sizeof kernels / sizeof *kernels)
+
+static void load(size_t i) {
+    static struct bhi_reflection reflection;
+    const char *name = names[i / 2], *level = levels[i % 2];
     char path[512];
-    snprintf(path, sizeof path, "%s/%s.%s.spv", KERNELS, names[name], levels[level]);
-    return stand_load(path);
+    snprintf(path, sizeof path, "%s/%s.%s.spv", KERNELS, name, level);
+    snprintf(kernels[i].name, sizeof kernels[i].name, "%s -%s", name, level);
+    struct stand_module module = stand_load(path);
+    const struct bhi_guard_options options = {.entry = "main",
+                                              .max_sets = device.vk.limits.maxBoundDescriptorSets,
+                                              .count_iterations = !device.vk.whole_loops};
+    struct bhi_guarded guarded = stand_guard_with(&module, &options);
+    struct bhi_fault fault;
+    if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &fault)) {
+        fail_msg("%s: %s", kernels[i].name, fault.text);
+    }
+    struct runner_module loaded = {
+        .code = module.code, .words = module.words, .reflection = &reflection, .sets_word = true};
+    runner_load(&device, &loaded, &kernels[i].plain);
+    loaded.guarded = &guarded;
+    runner_load(&device, &loaded, &kernels[i].guarded);
+    bhi_guarded_fini(&guarded);
+    stand_free(&module);
 }
 
-static struct bhi_guarded guard(const struct stand_module *module) {
-    const struct bhi_guard_options options = {
-        .entry = "main", .max_sets = device.max_sets, .count_iterations = device.cuts};
-    return stand_guard_with(module, &options);
-}
-
-static void run(const uint32_t *code, size_t words, uint32_t set, uint32_t n, uint32_t stop) {
+static void run(struct runner_kernel *kernel, uint32_t groups, uint32_t abort, uint32_t n,
+                uint32_t stop) {
     const uint32_t push[2] = {n, stop};
-    memset(device.out, 0, DEVICE_OUT_BYTES);
-    device.words->abort = device.words->flags = 0;
-    device_run(&device, code, words, set, 1, push, sizeof push);
+    struct runner_run r = {.groups = {groups, 1, 1}, .push = push, .abort = abort, .data = out};
+    memset(out, 0, sizeof out);
+    runner_dispatch(&device, kernel, &r);
 }
 
 /* Nobody sets the word: bit for bit what it does without a guard. */
 static void test_same_results(void **state) {
     (void)state;
-    for (size_t i = 0; i < NAMES * 2; i++) {
-        struct stand_module module = load(i / 2, i % 2);
-        struct bhi_guarded guarded = guard(&module);
-        run(module.code, module.words, 0, TURNS, 0);
-        memcpy(plain_out, device.out, DEVICE_OUT_BYTES);
-        run(guarded.code, guarded.words, guarded.set, TURNS, 0);
-        if (plain_out[0] != TURNS || plain_out[1] != 1 ||
-            memcmp(plain_out, device.out, DEVICE_OUT_BYTES) != 0) {
-            fail_msg("%s -%s: %u turns, done %u; guarded %u turns, done %u", names[i / 2],
-                     levels[i % 2], plain_out[0], plain_out[1], device.out[0], device.out[1]);
+    for (size_t i = 0; i < KERNEL_COUNT; i++) {
+        run(&kernels[i].plain, 1, 0, TURNS, 0);
+        memcpy(plain_out, out, sizeof out);
+        run(&kernels[i].guarded, 1, 0, TURNS, 0);
+        if (plain_out[0] != TURNS || plain_out[1] != 1 || memcmp(plain_out, out, sizeof out) != 0) {
+            fail_msg("%s: %u turns, done %u; guarded %u turns, done %u", kernels[i].name,
+                     plain_out[0], plain_out[1], out[0], out[1]);
         }
-        bhi_guarded_fini(&guarded);
-        stand_free(&module);
     }
 }
 
 static void check_ends(uint32_t turns) {
-    for (size_t i = 0; i < NAMES * 2; i++) {
-        struct stand_module module = load(i / 2, i % 2);
-        struct bhi_guarded guarded = guard(&module);
-        run(guarded.code, guarded.words, guarded.set, turns, 1);
-        if (device.out[0] > SOON || device.out[1] != 0) {
-            fail_msg("%s -%s: %u turns after the word was set, done %u", names[i / 2],
-                     levels[i % 2], device.out[0], device.out[1]);
+    for (size_t i = 0; i < KERNEL_COUNT; i++) {
+        run(&kernels[i].guarded, 1, 0, turns, 1);
+        if (out[0] > SOON || out[1] != 0) {
+            fail_msg("%s: %u turns after the word was set, done %u", kernels[i].name, out[0],
+                     out[1]);
         }
-        bhi_guarded_fini(&guarded);
-        stand_free(&module);
     }
 }
 
@@ -93,31 +103,31 @@ static void test_the_word_ends_endless_loops(void **state) {
 /* Set before the start, nothing runs at all: what a priming dispatch is made of. */
 static void test_set_at_the_start_nothing_runs(void **state) {
     (void)state;
-    for (size_t i = 0; i < NAMES * 2; i++) {
-        struct stand_module module = load(i / 2, i % 2);
-        struct bhi_guarded guarded = guard(&module);
-        const uint32_t push[2] = {UINT32_MAX, 0};
-        memset(device.out, 0, DEVICE_OUT_BYTES);
-        device.words->abort = 1;
-        device_run(&device, guarded.code, guarded.words, guarded.set, 64, push, sizeof push);
-        for (size_t k = 0; k < DEVICE_OUT_BYTES / 4; k++) {
-            if (device.out[k] != 0) {
-                fail_msg("%s -%s: word %zu written", names[i / 2], levels[i % 2], k);
+    for (size_t i = 0; i < KERNEL_COUNT; i++) {
+        run(&kernels[i].guarded, 64, 1, UINT32_MAX, 0);
+        for (size_t k = 0; k < RUNNER_WORDS; k++) {
+            if (out[k] != 0) {
+                fail_msg("%s: word %zu written", kernels[i].name, k);
             }
         }
-        bhi_guarded_fini(&guarded);
-        stand_free(&module);
     }
 }
 
 static int open_device(void **state) {
     (void)state;
-    device_open(&device);
+    runner_open(&device);
+    for (size_t i = 0; i < KERNEL_COUNT; i++) {
+        load(i);
+    }
     return 0;
 }
 static int close_device(void **state) {
     (void)state;
-    device_close(&device);
+    for (size_t i = 0; i < KERNEL_COUNT; i++) {
+        runner_unload(&device, &kernels[i].plain);
+        runner_unload(&device, &kernels[i].guarded);
+    }
+    runner_close(&device);
     return 0;
 }
 

@@ -105,16 +105,18 @@ static void check(const char *name, const struct stand_module *module, const str
     uint32_t *before = calloc(count + 1, 4), *plain = calloc(count + 1, 4),
              *data = calloc(count + 1, 4);
     fill(before, count, known->first);
-    struct runner_run run = {.code = module->code,
-                             .words = module->words,
-                             .reflection = reflection,
-                             .constants = known->constants,
-                             .constant_count = known->constant_count,
-                             .push = known->push,
-                             .data = plain};
+    struct runner_module loaded = {.code = module->code,
+                                   .words = module->words,
+                                   .reflection = reflection,
+                                   .constants = known->constants,
+                                   .constant_count = known->constant_count};
+    struct runner_kernel kernel;
+    struct runner_run run = {.push = known->push, .data = plain};
     memcpy(run.groups, known->groups, sizeof run.groups);
     memcpy(plain, before, count * 4);
-    runner_dispatch(&device, &run);
+    runner_load(&device, &loaded, &kernel);
+    runner_dispatch(&device, &kernel, &run);
+    runner_unload(&device, &kernel);
     static const struct {
         const char *how;
         bool zero_initialize, count_iterations;
@@ -124,12 +126,13 @@ static void check(const char *name, const struct stand_module *module, const str
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
         struct bhi_guarded guarded =
             guard(name, module, known, ways[way].zero_initialize, ways[way].count_iterations);
-        run.guarded = &guarded;
+        loaded.guarded = &guarded;
         run.data = data;
         if (ways[way].zero_initialize || guarded.zeroed > 0) {
+            runner_load(&device, &loaded, &kernel);
             run.abort = 0;
             memcpy(data, before, count * 4);
-            runner_dispatch(&device, &run);
+            runner_dispatch(&device, &kernel, &run);
             if (known->raced != 0) {
                 data[known->raced] = plain[known->raced];
             }
@@ -137,8 +140,9 @@ static void check(const char *name, const struct stand_module *module, const str
             assert_int_equal(run.flags, 0);
             run.abort = 1;
             memcpy(data, before, count * 4);
-            runner_dispatch(&device, &run);
+            runner_dispatch(&device, &kernel, &run);
             compare(name, "aborted", before, data, count);
+            runner_unload(&device, &kernel);
         }
         bhi_guarded_fini(&guarded);
     }

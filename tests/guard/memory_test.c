@@ -20,9 +20,27 @@ static struct stand_module load(const char *path) {
     return module;
 }
 
-/* Runs it guarded on one buffer of ones and returns that; the caller frees it. */
-static uint32_t *run(const char *path, bool zero_initialize, const struct bhi_spec_constant *given,
-                     const uint32_t push[16], struct bhi_guarded *out) {
+/* What has been loaded, guarded: each is compiled once. */
+static struct loaded {
+    const char *path;
+    bool zero_initialize;
+    const struct bhi_spec_constant *given;
+    struct bhi_guarded guarded;
+    struct runner_kernel kernel;
+} loaded[16];
+static size_t loaded_count;
+
+static struct loaded *find(const char *path, bool zero_initialize,
+                           const struct bhi_spec_constant *given) {
+    for (size_t i = 0; i < loaded_count; i++) {
+        if (strcmp(loaded[i].path, path) == 0 && loaded[i].given == given &&
+            loaded[i].zero_initialize == zero_initialize) {
+            return &loaded[i];
+        }
+    }
+    assert_true(loaded_count < sizeof loaded / sizeof *loaded);
+    struct loaded *new = &loaded[loaded_count++];
+    *new = (struct loaded){.path = path, .zero_initialize = zero_initialize, .given = given};
     struct stand_module module = load(path);
     const struct bhi_guard_options options = {.entry = "main",
                                               .constants = given,
@@ -31,29 +49,35 @@ static uint32_t *run(const char *path, bool zero_initialize, const struct bhi_sp
                                               .zero_initialize = zero_initialize};
     struct bhi_fault fault;
     static struct bhi_reflection reflection;
-    struct bhi_guarded guarded;
     if (!bhi_validate(&device.vk.target, module.code, module.words, "main", &fault) ||
-        !bhi_guard(module.code, module.words, &options, &guarded, &fault) ||
-        !bhi_validate(&device.vk.target, guarded.code, guarded.words, "main", &fault) ||
+        !bhi_guard(module.code, module.words, &options, &new->guarded, &fault) ||
+        !bhi_validate(&device.vk.target, new->guarded.code, new->guarded.words, "main", &fault) ||
         !bhi_reflect(module.code, module.words, "main", given, given != NULL, &reflection,
                      &fault)) {
         fail_msg("%s: %s", path, fault.text);
     }
     assert_int_equal(reflection.binding_count, 1);
-    uint32_t *data = malloc(RUNNER_WORDS * 4);
-    memset(data, 0x11, RUNNER_WORDS * 4);
-    struct runner_run r = {.code = module.code,
-                           .words = module.words,
-                           .reflection = &reflection,
-                           .guarded = &guarded,
-                           .constants = given,
-                           .constant_count = given != NULL,
-                           .groups = {1, 1, 1},
-                           .push = push,
-                           .data = data};
-    runner_dispatch(&device, &r);
-    *out = guarded;
+    const struct runner_module as = {.code = module.code,
+                                     .words = module.words,
+                                     .reflection = &reflection,
+                                     .guarded = &new->guarded,
+                                     .constants = given,
+                                     .constant_count = given != NULL};
+    runner_load(&device, &as, &new->kernel);
     stand_free(&module);
+    return new;
+}
+
+/* Runs it guarded on one buffer of ones and returns that, until the next run. */
+static const uint32_t *run(const char *path, bool zero_initialize,
+                           const struct bhi_spec_constant *given, const uint32_t push[16],
+                           const struct bhi_guarded **out) {
+    static uint32_t data[RUNNER_WORDS];
+    struct loaded *found = find(path, zero_initialize, given);
+    struct runner_run r = {.groups = {1, 1, 1}, .push = push, .data = data};
+    memset(data, 0x11, sizeof data);
+    runner_dispatch(&device, &found->kernel, &r);
+    *out = &found->guarded;
     return data;
 }
 
@@ -65,9 +89,10 @@ static void indices_far_out_of_range(void **state) {
     for (size_t i = 0; i < sizeof fars / sizeof *fars; i++) {
         for (int optimised = 0; optimised < 2; optimised++) {
             const uint32_t push[16] = {fars[i], (uint32_t)-5, 50, 51, 52, 53, 54, 55};
-            struct bhi_guarded guarded;
-            uint32_t *y = run(optimised ? GUARD_HOSTILE "/far.O.spv" : GUARD_HOSTILE "/far.O0.spv",
-                              true, &constants[i % 2], push, &guarded);
+            const struct bhi_guarded *guarded;
+            const uint32_t *y =
+                run(optimised ? GUARD_HOSTILE "/far.O.spv" : GUARD_HOSTILE "/far.O0.spv", true,
+                    &constants[i % 2], push, &guarded);
             static const uint32_t expected[16] = {1, 1, 2, 2, 3, 3, 4, 5, 8, 6, 6, 55};
             for (int k = 0; k < 12; k++) {
                 if (y[k] != expected[k]) {
@@ -75,42 +100,35 @@ static void indices_far_out_of_range(void **state) {
                 }
             }
             assert_int_equal(y[12], 103); /* in range: as it is */
-            assert_true(guarded.clamps >= 12);
-            bhi_guarded_fini(&guarded);
-            free(y);
+            assert_true(guarded->clamps >= 12);
         }
     }
 }
 
 static void the_hostile_one_that_ships(void **state) {
     (void)state;
-    struct bhi_guarded guarded;
-    uint32_t *y = run(GUARD_SHADERS "/crash_shared.spv", true, NULL, NULL, &guarded);
-    assert_int_equal(guarded.clamps, 2);
+    const struct bhi_guarded *guarded;
+    const uint32_t *y = run(GUARD_SHADERS "/crash_shared.spv", true, NULL, NULL, &guarded);
+    assert_int_equal(guarded->clamps, 2);
     assert_int_equal(y[0], 0x11111111); /* what it stored to the last element */
-    bhi_guarded_fini(&guarded);
-    free(y);
 }
 
 static void workgroup_memory_begins_as_zero(void **state) {
     (void)state;
     for (int zero_initialize = 0; zero_initialize < 2; zero_initialize++) {
         for (int turn = 0; turn < 4; turn++) { /* whichever of the driver's threads it is */
-            struct bhi_guarded guarded;
-            uint32_t *y = run(GUARD_HOSTILE "/dirty.O.spv", zero_initialize, NULL, NULL, &guarded);
+            const struct bhi_guarded *guarded;
+            const uint32_t *y =
+                run(GUARD_HOSTILE "/dirty.O.spv", zero_initialize, NULL, NULL, &guarded);
             assert_int_equal(y[0], 0xdeadbeef);
-            bhi_guarded_fini(&guarded);
-            free(y);
             y = run(turn % 2 ? GUARD_HOSTILE "/reads.O.spv" : GUARD_HOSTILE "/reads.O0.spv",
                     zero_initialize, NULL, NULL, &guarded);
-            assert_int_equal(guarded.zeroed, 3);
+            assert_int_equal(guarded->zeroed, 3);
             for (int l = 0; l < 32; l++) {
                 if (y[l] != 1) {
                     fail_msg("invocation %d read %08x", l, y[l] - 1);
                 }
             }
-            bhi_guarded_fini(&guarded);
-            free(y);
         }
     }
 }
@@ -282,6 +300,10 @@ static int open_device(void **state) {
 }
 static int close_device(void **state) {
     (void)state;
+    for (size_t i = 0; i < loaded_count; i++) {
+        runner_unload(&device, &loaded[i].kernel);
+        bhi_guarded_fini(&loaded[i].guarded);
+    }
     runner_close(&device);
     return 0;
 }

@@ -7,12 +7,6 @@
 
 #define OK(call) assert_int_equal((call), VK_SUCCESS)
 
-struct memory {
-    VkBuffer buffer;
-    VkDeviceMemory memory;
-    uint32_t *mapped;
-};
-
 void runner_open(struct runner *d) {
     memset(d, 0, sizeof *d);
     /* They stay mapped: a leak of theirs has a name then, which the suppressions know. */
@@ -34,27 +28,16 @@ void runner_open(struct runner *d) {
     const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                           .queueFamilyIndex = d->vk.queue_family};
     OK(api->CreateCommandPool(d->vk.device, &pool, NULL, &d->pool));
-    const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 64},
-                                          {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, 64}};
-    const VkDescriptorPoolCreateInfo descriptors = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-        .flags = VK_DESCRIPTOR_POOL_CREATE_FREE_DESCRIPTOR_SET_BIT,
-        .maxSets = 64,
-        .poolSizeCount = 2,
-        .pPoolSizes = sizes,
-    };
-    OK(api->CreateDescriptorPool(d->vk.device, &descriptors, NULL, &d->descriptors));
 }
 
 void runner_close(struct runner *d) {
-    d->vk.api.DestroyDescriptorPool(d->vk.device, d->descriptors, NULL);
     d->vk.api.DestroyCommandPool(d->vk.device, d->pool, NULL);
     bhi_vk_device_fini(&d->vk);
 }
 
-static struct memory make_memory(struct runner *d, VkDeviceSize bytes) {
+static struct runner_memory make_memory(struct runner *d, VkDeviceSize bytes) {
     const struct bhi_vk_api *api = &d->vk.api;
-    struct memory m;
+    struct runner_memory m;
     const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                                      .size = bytes,
                                      .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
@@ -81,33 +64,25 @@ static struct memory make_memory(struct runner *d, VkDeviceSize bytes) {
     return m;
 }
 
-static void free_memory(struct runner *d, struct memory *m) {
+static void free_memory(struct runner *d, struct runner_memory *m) {
     d->vk.api.DestroyBuffer(d->vk.device, m->buffer, NULL);
     d->vk.api.FreeMemory(d->vk.device, m->memory, NULL); /* unmaps it */
 }
-
-struct objects {
-    VkDescriptorSetLayout set_layouts[BHI_MAX_SETS];
-    VkDescriptorSet sets[BHI_MAX_SETS];
-    uint32_t set_count;
-    VkPipelineLayout layout;
-    VkPipeline pipeline;
-    VkShaderModule module;
-};
 
 static VkDescriptorType type_of(const struct bhi_reflected_binding *binding) {
     return binding->kind == BH_UNIFORM_BUFFER ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER
                                               : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
 }
 
-static void make_layouts(struct runner *d, const struct runner_run *run, struct objects *o) {
+static void make_layouts(struct runner *d, const struct runner_module *m, struct runner_kernel *k) {
     const struct bhi_vk_api *api = &d->vk.api;
-    const struct bhi_reflection *r = run->reflection;
-    o->set_count = r->set_count;
-    if (run->guarded != NULL && run->guarded->set >= o->set_count) {
-        o->set_count = run->guarded->set + 1;
+    const struct bhi_reflection *r = m->reflection;
+    k->push_bytes = r->push_bytes;
+    k->set_count = r->set_count;
+    if (m->guarded != NULL && m->guarded->set >= k->set_count) {
+        k->set_count = m->guarded->set + 1;
     }
-    for (uint32_t set = 0; set < o->set_count; set++) {
+    for (uint32_t set = 0; set < k->set_count; set++) {
         VkDescriptorSetLayoutBinding bindings[BHI_MAX_BINDINGS];
         uint32_t count = 0;
         for (uint32_t i = 0; i < r->binding_count; i++) {
@@ -117,7 +92,7 @@ static void make_layouts(struct runner *d, const struct runner_run *run, struct 
                                                    1, VK_SHADER_STAGE_COMPUTE_BIT, NULL};
             }
         }
-        if (run->guarded != NULL && run->guarded->set == set) {
+        if (m->guarded != NULL && m->guarded->set == set) {
             assert_int_equal(count, 0); /* nobody else's */
             bindings[count++] = (VkDescriptorSetLayoutBinding){
                 0, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, NULL};
@@ -126,55 +101,71 @@ static void make_layouts(struct runner *d, const struct runner_run *run, struct 
             .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
             .bindingCount = count,
             .pBindings = bindings};
-        OK(api->CreateDescriptorSetLayout(d->vk.device, &info, NULL, &o->set_layouts[set]));
+        OK(api->CreateDescriptorSetLayout(d->vk.device, &info, NULL, &k->set_layouts[set]));
     }
     const VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, r->push_bytes};
     const VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
-                                             .setLayoutCount = o->set_count,
-                                             .pSetLayouts = o->set_layouts,
+                                             .setLayoutCount = k->set_count,
+                                             .pSetLayouts = k->set_layouts,
                                              .pushConstantRangeCount = r->push_bytes > 0,
                                              .pPushConstantRanges = &push};
-    OK(api->CreatePipelineLayout(d->vk.device, &info, NULL, &o->layout));
-    const VkDescriptorSetAllocateInfo allocate = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-        .descriptorPool = d->descriptors,
-        .descriptorSetCount = o->set_count,
-        .pSetLayouts = o->set_layouts};
-    if (o->set_count > 0) {
-        OK(api->AllocateDescriptorSets(d->vk.device, &allocate, o->sets));
-    }
+    OK(api->CreatePipelineLayout(d->vk.device, &info, NULL, &k->layout));
 }
 
-static void make_pipeline(struct runner *d, const struct runner_run *run, struct objects *o) {
+static void make_sets(struct runner *d, struct runner_kernel *k) {
+    const struct bhi_vk_api *api = &d->vk.api;
+    const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, RUNNER_BINDINGS + 1},
+                                          {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, RUNNER_BINDINGS}};
+    const VkDescriptorPoolCreateInfo pool = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+        .maxSets = k->set_count,
+        .poolSizeCount = 2,
+        .pPoolSizes = sizes,
+    };
+    if (k->set_count == 0) {
+        return;
+    }
+    OK(api->CreateDescriptorPool(d->vk.device, &pool, NULL, &k->descriptors));
+    const VkDescriptorSetAllocateInfo allocate = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+        .descriptorPool = k->descriptors,
+        .descriptorSetCount = k->set_count,
+        .pSetLayouts = k->set_layouts};
+    OK(api->AllocateDescriptorSets(d->vk.device, &allocate, k->sets));
+}
+
+static void make_pipeline(struct runner *d, const struct runner_module *m,
+                          struct runner_kernel *k) {
     const struct bhi_vk_api *api = &d->vk.api;
     VkSpecializationMapEntry entries[16];
     uint64_t values[16];
-    assert_true(run->constant_count <= 16);
-    for (uint32_t i = 0; i < run->constant_count; i++) {
-        values[i] = run->constants[i].bits;
-        entries[i] = (VkSpecializationMapEntry){run->constants[i].constant_id, i * 8,
-                                                run->constants[i].size};
+    assert_true(m->constant_count <= 16);
+    for (uint32_t i = 0; i < m->constant_count; i++) {
+        values[i] = m->constants[i].bits;
+        entries[i] =
+            (VkSpecializationMapEntry){m->constants[i].constant_id, i * 8, m->constants[i].size};
     }
-    const VkSpecializationInfo special = {run->constant_count, entries, sizeof values, values};
-    const uint32_t *code = run->guarded != NULL ? run->guarded->code : run->code;
+    const VkSpecializationInfo special = {m->constant_count, entries, sizeof values, values};
+    const uint32_t *code = m->guarded != NULL ? m->guarded->code : m->code;
     const VkShaderModuleCreateInfo module = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-        .codeSize = (run->guarded != NULL ? run->guarded->words : run->words) * 4,
+        .codeSize = (m->guarded != NULL ? m->guarded->words : m->words) * 4,
         .pCode = code};
-    OK(api->CreateShaderModule(d->vk.device, &module, NULL, &o->module));
+    OK(api->CreateShaderModule(d->vk.device, &module, NULL, &k->module));
     const VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-                  .module = o->module,
+                  .module = k->module,
                   .pName = "main",
                   .pSpecializationInfo = &special},
-        .layout = o->layout};
-    OK(api->CreateComputePipelines(d->vk.device, VK_NULL_HANDLE, 1, &info, NULL, &o->pipeline));
+        .layout = k->layout};
+    OK(api->CreateComputePipelines(d->vk.device, VK_NULL_HANDLE, 1, &info, NULL, &k->pipeline));
 }
 
 static void write_set(struct runner *d, VkDescriptorSet set, uint32_t binding,
-                      VkDescriptorType type, const struct memory *memory, VkDeviceSize range) {
+                      VkDescriptorType type, const struct runner_memory *memory,
+                      VkDeviceSize range) {
     const VkDescriptorBufferInfo buffer = {memory->buffer, 0, range};
     const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                                         .dstSet = set,
@@ -185,7 +176,7 @@ static void write_set(struct runner *d, VkDescriptorSet set, uint32_t binding,
     d->vk.api.UpdateDescriptorSets(d->vk.device, 1, &write, 0, NULL);
 }
 
-static void submit(struct runner *d, const struct runner_run *run, const struct objects *o) {
+static void submit(struct runner *d, const struct runner_kernel *k, const struct runner_run *run) {
     const struct bhi_vk_api *api = &d->vk.api;
     const VkCommandBufferAllocateInfo allocate = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
@@ -196,14 +187,14 @@ static void submit(struct runner *d, const struct runner_run *run, const struct 
     OK(api->AllocateCommandBuffers(d->vk.device, &allocate, &commands));
     const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     OK(api->BeginCommandBuffer(commands, &begin));
-    api->CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, o->pipeline);
-    if (o->set_count > 0) {
-        api->CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, o->layout, 0,
-                                   o->set_count, o->sets, 0, NULL);
+    api->CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, k->pipeline);
+    if (k->set_count > 0) {
+        api->CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, k->layout, 0,
+                                   k->set_count, k->sets, 0, NULL);
     }
-    if (run->reflection->push_bytes > 0) {
-        api->CmdPushConstants(commands, o->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                              run->reflection->push_bytes, run->push);
+    if (k->push_bytes > 0) {
+        api->CmdPushConstants(commands, k->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, k->push_bytes,
+                              run->push);
     }
     api->CmdDispatch(commands, run->groups[0], run->groups[1], run->groups[2]);
     const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
@@ -220,40 +211,55 @@ static void submit(struct runner *d, const struct runner_run *run, const struct 
     api->FreeCommandBuffers(d->vk.device, d->pool, 1, &commands);
 }
 
-void runner_dispatch(struct runner *d, struct runner_run *run) {
-    const struct bhi_vk_api *api = &d->vk.api;
-    const struct bhi_reflection *r = run->reflection;
-    struct objects o = {0};
-    struct memory memory[8], words = make_memory(d, 256);
-    assert_true(r->binding_count <= 8);
-    make_layouts(d, run, &o);
-    make_pipeline(d, run, &o);
+void runner_load(struct runner *d, const struct runner_module *m, struct runner_kernel *k) {
+    const struct bhi_reflection *r = m->reflection;
+    *k = (struct runner_kernel){0};
+    assert_true(r->binding_count <= RUNNER_BINDINGS);
+    make_layouts(d, m, k);
+    make_pipeline(d, m, k);
+    make_sets(d, k);
+    k->words = make_memory(d, 256);
     for (uint32_t i = 0; i < r->binding_count; i++) {
-        memory[i] = make_memory(d, RUNNER_WORDS * 4);
-        memcpy(memory[i].mapped, &run->data[i * RUNNER_WORDS], RUNNER_WORDS * 4);
-        write_set(d, o.sets[r->bindings[i].set], r->bindings[i].binding, type_of(&r->bindings[i]),
-                  &memory[i], RUNNER_WORDS * 4);
+        const struct bhi_reflected_binding *binding = &r->bindings[i];
+        const bool is_words = m->sets_word && binding->set == 0 && binding->binding == 1;
+        if (!is_words) {
+            k->memory[k->buffers++] = make_memory(d, RUNNER_WORDS * 4);
+        }
+        write_set(d, k->sets[binding->set], binding->binding, type_of(binding),
+                  is_words ? &k->words : &k->memory[k->buffers - 1],
+                  is_words ? sizeof(struct bhi_guard_words) : RUNNER_WORDS * 4);
     }
-    words.mapped[0] = run->abort;
-    words.mapped[1] = 0;
-    if (run->guarded != NULL) {
-        write_set(d, o.sets[run->guarded->set], 0, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, &words,
+    if (m->guarded != NULL) {
+        write_set(d, k->sets[m->guarded->set], 0, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, &k->words,
                   sizeof(struct bhi_guard_words));
     }
-    submit(d, run, &o);
-    run->flags = words.mapped[1];
-    for (uint32_t i = 0; i < r->binding_count; i++) {
-        memcpy(&run->data[i * RUNNER_WORDS], memory[i].mapped, RUNNER_WORDS * 4);
-        free_memory(d, &memory[i]);
+}
+
+void runner_unload(struct runner *d, struct runner_kernel *k) {
+    const struct bhi_vk_api *api = &d->vk.api;
+    for (uint32_t i = 0; i < k->buffers; i++) {
+        free_memory(d, &k->memory[i]);
     }
-    free_memory(d, &words);
-    api->DestroyPipeline(d->vk.device, o.pipeline, NULL);
-    api->DestroyShaderModule(d->vk.device, o.module, NULL);
-    api->DestroyPipelineLayout(d->vk.device, o.layout, NULL);
-    if (o.set_count > 0) {
-        OK(api->FreeDescriptorSets(d->vk.device, d->descriptors, o.set_count, o.sets));
+    free_memory(d, &k->words);
+    api->DestroyPipeline(d->vk.device, k->pipeline, NULL);
+    api->DestroyShaderModule(d->vk.device, k->module, NULL);
+    api->DestroyPipelineLayout(d->vk.device, k->layout, NULL);
+    api->DestroyDescriptorPool(d->vk.device, k->descriptors, NULL);
+    for (uint32_t set = 0; set < k->set_count; set++) {
+        api->DestroyDescriptorSetLayout(d->vk.device, k->set_layouts[set], NULL);
     }
-    for (uint32_t set = 0; set < o.set_count; set++) {
-        api->DestroyDescriptorSetLayout(d->vk.device, o.set_layouts[set], NULL);
+}
+
+void runner_dispatch(struct runner *d, struct runner_kernel *k, struct runner_run *run) {
+    for (uint32_t i = 0; i < k->buffers; i++) {
+        memcpy(k->memory[i].mapped, &run->data[i * RUNNER_WORDS], RUNNER_WORDS * 4);
+    }
+    struct bhi_guard_words words = {.abort = run->abort};
+    memcpy(k->words.mapped, &words, sizeof words);
+    submit(d, k, run);
+    memcpy(&words, k->words.mapped, sizeof words);
+    run->flags = words.flags;
+    for (uint32_t i = 0; i < k->buffers; i++) {
+        memcpy(&run->data[i * RUNNER_WORDS], k->memory[i].mapped, RUNNER_WORDS * 4);
     }
 }

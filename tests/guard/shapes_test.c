@@ -2,6 +2,7 @@
 #include "stand.h"
 
 #include <bulkhead/bulkhead.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A loop of one block, with phis that depend on it. */
@@ -240,6 +241,49 @@ static void test_phi_of_the_entry_block(void **state) {
                  "", 0);
 }
 
+/* Where rounds are counted (llvmpipe): the stores that are added, and whether the guard asks each
+ * lane if it is there. */
+static void check_counted(const char *body, uint32_t left_alone, uint32_t polled, bool asks) {
+    struct stand_module module = stand_compute("", body, "", 3);
+    const struct bhi_guard_options options = {
+        .entry = "main", .max_sets = 8, .count_iterations = true};
+    struct bhi_guarded guarded = stand_guard_with(&module, &options);
+    assert_int_equal(guarded.left_alone, left_alone);
+    assert_int_equal(guarded.polled + guarded.lowered, polled);
+    const unsigned stores = stand_count(module.code, module.words, SpvOpStore);
+    const unsigned guarded_stores = stand_count(guarded.code, guarded.words, SpvOpStore);
+    char *text = stand_text(guarded.code, guarded.words);
+    assert_non_null(strstr(text, "\"bulkhead_abort\"")); /* each looks at the word */
+    assert_true((strstr(text, "\"bulkhead_alive\"") != NULL) == asks);
+    assert_true((strstr(text, "\"bulkhead_rounds\"") != NULL) == asks);
+    assert_true((guarded_stores > stores) == asks);
+    free(text);
+    bhi_guarded_fini(&guarded);
+    stand_free(&module);
+}
+
+/* Lanes that are not there can stay in a loop that is not provably short, and nowhere else. */
+static void test_only_kernels_with_counted_loops_ask_who_is_there(void **state) {
+    (void)state;
+    static const char alone[] = "OpBranch %h\n"
+                                "%h = OpLabel\n"
+                                "%i = OpPhi %uint %u_0 %start %i2 %k\n"
+                                "%c = OpULessThan %bool %i %u_10\n"
+                                "OpLoopMerge %m %k None\n"
+                                "OpBranchConditional %c %k %m\n"
+                                "%k = OpLabel\n"
+                                "%p = OpAccessChain %p_uint %out %u_0 %i\n"
+                                "OpStore %p %i\n"
+                                "%i2 = OpIAdd %uint %i %u_1\n"
+                                "OpBranch %h\n"
+                                "%m = OpLabel\n"
+                                "OpReturn\n";
+    check_counted("%p = OpAccessChain %p_uint %out %u_0 %u_0\nOpStore %p %u_1\nOpReturn\n", 0, 0,
+                  false);
+    check_counted(alone, 1, 0, false);
+    check_counted(single_block, 0, 1, true);
+}
+
 /* Without a descriptor set to have, there is no guard. */
 static void test_no_set_free(void **state) {
     (void)state;
@@ -291,6 +335,7 @@ int main(void) {
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_counted),
         cmocka_unit_test(test_shared_blocks),
+        cmocka_unit_test(test_only_kernels_with_counted_loops_ask_who_is_there),
         cmocka_unit_test(test_no_set_free),
         cmocka_unit_test(test_phi_of_the_entry_block),
         cmocka_unit_test(test_decorations_that_drivers_read_otherwise),
