@@ -39,7 +39,12 @@ enum bhi_kill {
     BHI_KILL_RETIRED,
 };
 
-enum bhi_publish { BHI_PUBLISHED, BHI_LANE_FULL, BHI_PUBLISH_NO_MEMORY };
+enum bhi_publish {
+    BHI_PUBLISHED,
+    BHI_LANE_FULL,
+    BHI_PUBLISH_NO_MEMORY,
+    BHI_PUBLISH_NO_DESCRIPTOR, /* for what the worker would be handed: EMFILE */
+};
 
 struct bhi_ports {
     uint64_t (*now_ns)(struct bhi_core *core);

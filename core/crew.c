@@ -1,6 +1,7 @@
 #include "crew.h"
 #include "check.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -108,6 +109,20 @@ static enum bhi_publish release(struct bhi_crew *crew, struct bhi_submission *su
     return BHI_PUBLISHED;
 }
 
+/* The machine has nothing left for it, and no worker is to blame. */
+static void refuse(struct bhi_submission *submission, enum bhi_publish why) {
+    struct bhi_core *core = submission->stream->core;
+    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
+    const bool memory = why == BHI_PUBLISH_NO_MEMORY;
+    outcome.status = memory ? BH_NO_MEMORY : BH_SYSTEM;
+    outcome.sys_errno = memory ? 0 : EMFILE;
+    outcome.executed = BH_EXECUTED_NO;
+    outcome.ended_ns = core->ports->now_ns(core);
+    outcome.message = memory ? bh_status_text(BH_NO_MEMORY)
+                             : "no descriptor is left for what its worker is handed";
+    bhi_submission_end(submission, &outcome);
+}
+
 void bhi_crew_fill(struct bhi_core_stream *stream) {
     struct bhi_crew *crew = stream->crew;
     const struct bhi_ports *ports = stream->core->ports;
@@ -133,8 +148,8 @@ void bhi_crew_fill(struct bhi_core_stream *stream) {
                 ports->arm(crew->core, crew->running_since_ns + SKIP_NS);
             break;
         }
-        if (result == BHI_PUBLISH_NO_MEMORY)
-            bhi_submission_end_unstarted(next, BH_NO_MEMORY, bh_status_text(BH_NO_MEMORY), 0);
+        if (result != BHI_PUBLISHED)
+            refuse(next, result);
     }
     ports->unref_stream(stream);
 }

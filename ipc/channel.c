@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <zmq.h>
 
-#define CONNECT_MS     5000
+#define ACCEPT_MS      5000
 #define WORKER_SOCKETS 2
 #define MAX_PIECE      8192 /* libzmq reads at most this much at once from a raw connection */
 #define MAX_PEER_ID    32
@@ -253,8 +254,8 @@ static void *worker_context(void) {
 
 /* libzmq connects in the background. Waiting here until it has means that nothing of it is left to
  * be done when the caller goes on to cut itself off. */
-static int wait_connected(struct bhi_channel *channel) {
-    uint64_t deadline = bhi_deadline_ns((uint64_t)CONNECT_MS * NS_PER_MS);
+static int wait_connected(struct bhi_channel *channel, uint64_t limit_ms) {
+    uint64_t deadline = bhi_deadline_ns(limit_ms * NS_PER_MS);
     while (channel->input->peer == PEER_NONE) {
         int error = pull(channel);
         if (error == -EAGAIN)
@@ -280,28 +281,36 @@ static int listen_at(const char *path) {
     return fd;
 }
 
-int bhi_channel_open(struct bhi_channel *channel, void *context, const char *path,
-                     int *out_listener) {
-    char endpoint[ENDPOINT_BYTES];
+/* 0, or -EMFILE or -ENFILE: there is no descriptor left. */
+static int look_for_room(void) {
+    int fd = eventfd(0, EFD_CLOEXEC);
+    if (fd < 0)
+        return errno == EMFILE || errno == ENFILE ? -errno : 0;
+    close(fd);
+    return 0;
+}
+
+static int try_open(struct bhi_channel *channel, void *context, const char *path,
+                    const char *endpoint, uint64_t limit_ms, int *out_listener) {
     *channel = (struct bhi_channel){.fd = -1};
-    *out_listener = -1;
-    int error = make_endpoint(endpoint, path);
-    if (error)
-        return error;
     int listener = listen_at(path);
     if (listener < 0)
         return listener;
-    error = open_socket(channel, context);
+    int error = open_socket(channel, context);
     if (!error && zmq_connect(channel->socket, endpoint))
         error = last_error();
     if (!error)
-        error = wait_connected(channel);
+        error = wait_connected(channel, limit_ms);
     /* To the end, or the descriptor will not tell of what comes next. The worker is not there yet.
      */
     if (!error && (error = pull(channel)) == -EAGAIN)
         error = 0;
     unlink(path);
     if (error) {
+        /* While all that this try has is open still: what it gives back is room again. */
+        const int room = error == -ETIMEDOUT ? look_for_room() : 0;
+        if (room)
+            error = room;
         close(listener);
         bhi_channel_close(channel);
         return error;
@@ -310,13 +319,41 @@ int bhi_channel_open(struct bhi_channel *channel, void *context, const char *pat
     return 0;
 }
 
+/* Where libzmq's thread has no descriptor for the connection it says nothing, and does not try
+ * again. So it is tried anew after a while that is short at first: whoever waits here is the
+ * reactor, and all others wait for it. At last it is a long one, for a machine that is only busy.
+ * Under another name: that thread may be late, and make the first connection after it was given up.
+ * It would be the one that the worker takes, and all that it says would go nowhere. */
+int bhi_channel_open(struct bhi_channel *channel, void *context, const char *path,
+                     int *out_listener) {
+    static const struct {
+        uint64_t limit_ms;
+        const char *suffix;
+    } tries[] = {{20, ""}, {80, ".2"}, {2000, ".3"}};
+    char name[sizeof((struct sockaddr_un *)0)->sun_path], endpoint[ENDPOINT_BYTES];
+    int error = -ETIMEDOUT;
+    *channel = (struct bhi_channel){.fd = -1};
+    *out_listener = -1;
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        const int length = snprintf(name, sizeof name, "%s%s", path, tries[i].suffix);
+        if (length >= (int)sizeof name)
+            return -ENAMETOOLONG;
+        if ((error = make_endpoint(endpoint, name)) != 0)
+            return error;
+        error = try_open(channel, context, name, endpoint, tries[i].limit_ms, out_listener);
+        if (error != -ETIMEDOUT)
+            return error;
+    }
+    return -ETIMEDOUT;
+}
+
 /* The name is never looked at: the socket is there already. It stays bound, since libzmq would
  * close the connection with it; nobody else can reach it. */
 static int take(struct bhi_channel *channel, int listener) {
     int error = set_int(channel->socket, ZMQ_USE_FD, listener);
     if (!error && zmq_bind(channel->socket, "ipc:///supervisor"))
         error = last_error();
-    return error ? error : wait_connected(channel);
+    return error ? error : wait_connected(channel, ACCEPT_MS);
 }
 
 int bhi_channel_accept(struct bhi_channel *channel, int listener) {

@@ -31,8 +31,9 @@ struct bhi_channel {
 };
 
 /* Supervisor: |context| is its one zmq context. |path| is the socket's file, there for the moment
- * of this call. The worker's end is *out_listener, the caller's to close. Waits until libzmq has
- * connected (microseconds; 5 s at most: -ETIMEDOUT). 0 or -errno. */
+ * of this call (with a suffix where it is tried again). The worker's end is *out_listener, the
+ * caller's to close. Waits until libzmq has connected (microseconds; 20 ms where there is no
+ * descriptor for it: -EMFILE; 2.1 s at most: -ETIMEDOUT). 0 or -errno. */
 int bhi_channel_open(struct bhi_channel *channel, void *context, const char *path,
                      int *out_listener);
 /* Worker: makes a context of its own (one I/O thread), takes the connection that waits at

@@ -1,5 +1,6 @@
 #include "launch.h"
 #include "core/detail.h"
+#include "runtime_parent.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -61,13 +62,7 @@ static char *find_worker(const char *given) {
 bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, char **out_parent,
                           bh_detail *detail) {
     *out_worker = find_worker(options->worker_path);
-    const char *parent = options->runtime_dir;
-    if (!parent) {
-        /* Set and not usable is common after su: then it is as good as not set. */
-        parent = secure_getenv("XDG_RUNTIME_DIR");
-        if (!parent || parent[0] != '/' || access(parent, W_OK | X_OK) != 0)
-            parent = "/tmp";
-    }
+    const char *parent = options->runtime_dir ? options->runtime_dir : bhi_runtime_parent();
     *out_parent = strdup(parent);
     if (!*out_worker || !*out_parent)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");

@@ -83,6 +83,22 @@ void bhi_loaders_forget(bh_context *context) {
     bhi_context_unlock(context);
 }
 
+void bhi_loaders_trim(bh_context *context) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < context->loader_count; i++) {
+        struct bh_stream *stream = context->loaders[i];
+        if (!idle(stream))
+            context->loaders[kept++] = stream;
+        else
+            bhi_stream_unref_locked(stream); /* who has just picked it has a reference */
+    }
+    context->loader_count = kept;
+    if (context->inspector && idle(context->inspector)) {
+        bhi_stream_unref_locked(context->inspector);
+        context->inspector = NULL;
+    }
+}
+
 void bhi_loaders_stop(bh_context *context) {
     bhi_context_lock(context);
     /* Another thread may be about to pick one: it finds none rather than one that is gone. */

@@ -12,6 +12,8 @@ bh_status bhi_loaders_pick(bh_context *context, bool header, const char *call,
                            struct bh_stream **out_stream, bh_detail *detail);
 /* Forgets their failures, as bh_stream_reset does. */
 void bhi_loaders_forget(bh_context *context);
+/* Ends those that have nothing to do; another is made when it is needed. Lock held. */
+void bhi_loaders_trim(bh_context *context);
 /* The context is closed, and all that they had has ended. */
 void bhi_loaders_stop(bh_context *context);
 

@@ -1,6 +1,7 @@
 #include "pool.h"
 #include "check.h"
 #include "core/detail.h"
+#include "loaders.h"
 #include "worker_proc.h"
 
 #include <stdlib.h>
@@ -245,6 +246,8 @@ BH_API bh_status bh_context_trim(bh_context *context, uint64_t bytes, bh_detail 
         return status;
     bhi_context_lock(context);
     bhi_pool_trim(context, bytes);
+    if (bytes == 0)
+        bhi_loaders_trim(context);
     bhi_context_unlock(context);
     return BH_OK;
 }

@@ -20,7 +20,7 @@
 #define DEFAULT_COMPILE_NS  (60ull * 1000000000)
 #define DEFAULT_GRACE_NS    (250ull * 1000000)
 #define DEFAULT_MEMORY      (4ull << 30)
-#define MIN_MEMORY          (64ull << 20)
+#define MIN_MEMORY          (64ull << 20) /* cli/values.c, too */
 
 BH_API void bh_stream_options_init(bh_stream_options *options) {
     if (options)

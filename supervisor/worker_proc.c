@@ -199,6 +199,20 @@ static struct bhi_outgoing *new_outgoing(enum bhi_message_type type) {
     return outgoing;
 }
 
+/* A copy for the worker, or -errno. */
+static int copy_fd(int fd) {
+    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return copy < 0 ? -errno : copy;
+}
+
+/* One that cannot be sent. Returns why: there was no descriptor for it, or no memory. */
+static int drop_outgoing(struct bhi_outgoing *outgoing) {
+    const int error = outgoing->fd < 0 ? -outgoing->fd : ENOMEM;
+    close_fd(&outgoing->fd);
+    free(outgoing);
+    return error;
+}
+
 static void queue_outgoing(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
     bhi_list_append(&worker->outbox, &outgoing->link);
     worker->control_sent++;
@@ -209,30 +223,27 @@ static void queue_outgoing(struct bhi_worker *worker, struct bhi_outgoing *outgo
  * submission that writes it has it attached anew, in order with the lane; from then on the worker
  * can write it. So has the first one after its content was constant: a worker that has made a copy
  * because of that makes another. */
-static bool introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer, bool writes) {
+static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer, bool writes) {
     bool constant = !writes && bhi_buffer_constant(buffer);
     bool outdated = !constant && bhi_idset_has(&worker->constants, buffer->id);
     if (bhi_idset_has(writes ? &worker->written : &worker->buffers, buffer->id) && !outdated)
-        return true;
+        return 0;
     if (bhi_retention_off() && buffer->pooled && !buffer->block)
-        return true; /* nobody's any more: the worker will not know it */
+        return 0; /* nobody's any more: the worker will not know it */
     struct bhi_outgoing *outgoing = new_outgoing(BHI_MSG_BUFFER_ATTACH);
     if (!outgoing)
-        return false;
+        return ENOMEM;
     outgoing->message.buffer_attach.buffer = buffer->id;
     outgoing->message.buffer_attach.size = buffer->block ? buffer->block->bytes : buffer->size;
     outgoing->message.buffer_attach.access = writes     ? BHI_ATTACH_WRITE
                                              : constant ? BHI_ATTACH_CONSTANT
                                                         : BHI_ATTACH_READ;
-    outgoing->fd = writes ? fcntl(buffer->fd, F_DUPFD_CLOEXEC, 0) : bhi_memfd_read_only(buffer->fd);
+    outgoing->fd = writes ? copy_fd(buffer->fd) : bhi_memfd_read_only(buffer->fd);
     if (outgoing->fd < 0 || !bhi_idset_reserve(&worker->buffers, 1) ||
         (writes && !bhi_idset_reserve(&worker->written, 1)) ||
         (constant && !bhi_idset_reserve(&worker->constants, 1)) ||
-        (buffer->block && !bhi_pool_expose(buffer->block, worker))) {
-        close_fd(&outgoing->fd);
-        free(outgoing);
-        return false;
-    }
+        (buffer->block && !bhi_pool_expose(buffer->block, worker)))
+        return drop_outgoing(outgoing);
     bhi_idset_add(&worker->buffers, buffer->id);
     if (writes)
         bhi_idset_add(&worker->written, buffer->id);
@@ -241,17 +252,17 @@ static bool introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer
     else
         bhi_idset_remove(&worker->constants, buffer->id);
     queue_outgoing(worker, outgoing);
-    return true;
+    return 0;
 }
 
 /* |seq|: of the submission that uses it. */
-static bool introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *kernel,
-                             uint64_t seq) {
+static int introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *kernel,
+                            uint64_t seq) {
     const struct bhi_kernel_body *body = kernel->body;
     if (bhi_known_use(&worker->kernels, body->id, seq))
-        return true;
+        return 0;
     if (bhi_retention_off() && !bhi_handle_live(&kernel->handle))
-        return true;
+        return 0;
     struct bhi_list messages;
     bhi_list_init(&messages);
     bool ok = true;
@@ -276,11 +287,12 @@ static bool introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *
     }
     if (!create || create->fd < 0 ||
         !bhi_known_add(&worker->kernels, body->id, body->code_size, seq)) {
+        const int error = create && create->fd < 0 ? -create->fd : ENOMEM;
         if (create)
             close_fd(&create->fd);
         BHI_LIST_EACH_SAFE(node, &messages)
         free(BHI_CONTAINER(node, struct bhi_outgoing, link));
-        return false;
+        return error;
     }
     struct bhi_msg_kernel_create *message = &create->message.kernel_create;
     message->kernel = body->id;
@@ -295,7 +307,7 @@ static bool introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *
         bhi_list_remove(node);
         queue_outgoing(worker, BHI_CONTAINER(node, struct bhi_outgoing, link));
     }
-    return true;
+    return 0;
 }
 
 /* Down to what a worker may know; not what it still needs for its lane. */
@@ -323,22 +335,19 @@ bool bhi_worker_attach_cache(struct bhi_worker *worker, int area, uint64_t room)
     return true;
 }
 
-static bool introduce_file(struct bhi_worker *worker, const struct bhi_file *file) {
+static int introduce_file(struct bhi_worker *worker, const struct bhi_file *file) {
     if (bhi_idset_has(&worker->files, file->info.file))
-        return true;
+        return 0;
     struct bhi_outgoing *outgoing = new_outgoing(BHI_MSG_FILE_ATTACH);
     if (!outgoing)
-        return false;
+        return ENOMEM;
     outgoing->message.file_attach = file->info;
-    outgoing->fd = fcntl(file->socket, F_DUPFD_CLOEXEC, 0);
-    if (outgoing->fd < 0 || !bhi_idset_reserve(&worker->files, 1)) {
-        close_fd(&outgoing->fd);
-        free(outgoing);
-        return false;
-    }
+    outgoing->fd = copy_fd(file->socket);
+    if (outgoing->fd < 0 || !bhi_idset_reserve(&worker->files, 1))
+        return drop_outgoing(outgoing);
     bhi_idset_add(&worker->files, file->info.file);
     queue_outgoing(worker, outgoing);
-    return true;
+    return 0;
 }
 
 /* Without memory for the message the worker keeps what it no longer needs: no harm is done. */
@@ -411,6 +420,23 @@ void bhi_worker_notify(struct bhi_worker *worker) {
     }
 }
 
+/* All that the request uses and the worker does not know. 0 or why not. */
+static int introduce(struct bhi_worker *worker, const struct bhi_request *request, uint64_t seq) {
+    const struct bhi_submission *submission = &request->submission;
+    int error = 0;
+    for (uint32_t i = 0; !error && i < request->kernel_count; i++)
+        error = introduce_kernel(worker, request->kernels[i], seq);
+    if (!error)
+        forget_unused_kernels(worker);
+    for (uint32_t i = 0; !error && i < submission->use_count; i++)
+        error = introduce_buffer(
+            worker, BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content),
+            submission->uses[i].writes);
+    if (!error && request->file)
+        error = introduce_file(worker, request->file);
+    return error;
+}
+
 enum bhi_publish bhi_worker_publish(struct bhi_worker *worker, struct bhi_request *request,
                                     uint64_t seq) {
     if (worker->crew.published - worker->crew.harvested >= BHI_PROGRESS_RESULTS)
@@ -421,17 +447,10 @@ enum bhi_publish bhi_worker_publish(struct bhi_worker *worker, struct bhi_reques
     if (space < 0 || (uint64_t)space < request->record->size)
         return BHI_LANE_FULL;
     const struct bhi_submission *submission = &request->submission;
-    for (uint32_t i = 0; i < request->kernel_count; i++)
-        if (!introduce_kernel(worker, request->kernels[i], seq))
-            return BHI_PUBLISH_NO_MEMORY;
-    forget_unused_kernels(worker);
-    for (uint32_t i = 0; i < submission->use_count; i++)
-        if (!introduce_buffer(worker,
-                              BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content),
-                              submission->uses[i].writes))
-            return BHI_PUBLISH_NO_MEMORY;
-    if (request->file && !introduce_file(worker, request->file))
-        return BHI_PUBLISH_NO_MEMORY;
+    const int error = introduce(worker, request, seq);
+    if (error)
+        return error == EMFILE || error == ENFILE ? BHI_PUBLISH_NO_DESCRIPTOR
+                                                  : BHI_PUBLISH_NO_MEMORY;
     request->record->seq = seq;
     request->record->control_seq = worker->control_sent;
     if (submission->notify)

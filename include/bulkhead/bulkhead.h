@@ -157,9 +157,11 @@ typedef struct bh_pool_stats {
 } bh_pool_stats;
 
 /* Gives memory that the pool keeps back to the machine, the longest unused first, until it keeps
- * |bytes| at most (0: all of it). What a buffer or a submission still uses is not in the pool, and
- * stays as it is (B3). The library does it by itself when it runs out of memory or descriptors for
- * a buffer. Returns BH_OK, BH_INVALID_ARGUMENT, BH_CLOSED, BH_FORKED. Does not block. */
+ * |bytes| at most. What a buffer or a submission still uses is not in the pool, and stays as it is
+ * (B3). 0: all of it, and the loaders of files that have nothing to do end soon, with their memory
+ * and descriptors; the next load starts one anew. The library trims by itself when it runs out of
+ * memory or descriptors for a buffer. Returns BH_OK, BH_INVALID_ARGUMENT, BH_CLOSED, BH_FORKED.
+ * Does not block. */
 BH_API BH_MUST_USE bh_status bh_context_trim(bh_context *context, uint64_t bytes,
                                              bh_detail *detail);
 /* Returns BH_OK, BH_INVALID_ARGUMENT, BH_CLOSED, BH_FORKED (all zero then). Does not block. */

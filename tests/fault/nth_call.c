@@ -197,7 +197,10 @@ static bh_status prepare_refused(struct scene *scene, bh_detail *detail) {
         status = bh_kernel_prepare(kernel, scene->stream, &event, detail);
     if (status == BH_OK) {
         bh_status end = bht_end(event, bht_where());
-        BHT_TRUE(end == BH_INVALID_KERNEL || end == BH_NO_MEMORY);
+        const bool descriptor =
+            strstr(bht_where(), "fcntl at") || strstr(bht_where(), "memfd_create at");
+        if (end != BH_INVALID_KERNEL && end != (descriptor ? BH_SYSTEM : BH_NO_MEMORY))
+            BHT_FAIL("%s: %s", bht_where(), bh_status_name(end));
     }
     bh_kernel_release(kernel);
     return status;
@@ -523,8 +526,10 @@ static void end_scene(struct scene *scene) {
 static unsigned sweep(struct scene *scene, const char *name, setting *before, entry *call,
                       struct bht_fault fault) {
     unsigned fired = 0;
+    /* ThreadSanitizer looks for races, of which one failure has as many as the next. */
+    const unsigned dense = BHT_TSAN ? 25 : 50, part = BHT_TSAN ? 5 : 10;
     for (fault.nth = 1;;
-         fault.nth = bht_next(fault.nth, fault.lasting ? 10 : 50, fault.lasting ? 5 : 10)) {
+         fault.nth = bht_next(fault.nth, fault.lasting ? 10 : dense, fault.lasting ? 5 : part)) {
         bh_detail detail = {0};
         BHT_LT(fault.nth, 5000);
         if (before)

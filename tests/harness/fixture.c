@@ -225,11 +225,16 @@ bh_event *fx_square(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffe
     return launch(stream, square, (uint32_t)((bh_buffer_size(x) / 4 + 63) / 64), bindings, 2);
 }
 
-bh_event *fx_run(bh_stream *stream, bh_kernel *kernel, bh_buffer *data) {
+static bh_event *run_groups(bh_stream *stream, bh_kernel *kernel, bh_buffer *data,
+                            uint32_t groups) {
     const bh_binding bindings[] = {
         {.binding = 0, .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
     };
-    return launch(stream, kernel, 65535, bindings, 1);
+    return launch(stream, kernel, groups, bindings, 1);
+}
+
+bh_event *fx_run(bh_stream *stream, bh_kernel *kernel, bh_buffer *data) {
+    return run_groups(stream, kernel, data, 65535);
 }
 
 /* A gate's mapping, though it is in use: bh_buffer_map would wait. */
@@ -246,7 +251,8 @@ bh_event *fx_gate(bh_stream *stream, bh_kernel *gate, bh_buffer *data) {
     while (gates[i].buffer && gates[i].buffer != data)
         BHT_LT(++i, BHT_COUNT(gates));
     gates[i] = (struct gate){data, words};
-    return fx_run(stream, gate, data);
+    /* Each of them holds for some 0.1 s (gate.comp); once it is open, all still have to run. */
+    return run_groups(stream, gate, data, 8192);
 }
 
 void fx_await_gate(bh_buffer *data) {

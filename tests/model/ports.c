@@ -1,6 +1,7 @@
 /* What the core asks for, and whether it may. */
 #include "world.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,12 +61,15 @@ static enum bhi_publish publish(struct bhi_crew *crew, struct bhi_submission *su
     if (world->no_memory[stream]) {
         world->no_memory[stream] = false;
         tally(TALLY_NO_MEMORY);
-        world_trace(world, "  no memory to publish #%d", work);
-        oracle_expect(
-            world, work,
-            &(struct due){
-                .status = BH_NO_MEMORY, .origin = NOBODY, .anyhow = true, .cause = NO_CAUSE});
-        return BHI_PUBLISH_NO_MEMORY;
+        const bool memory = work % 2 == 0;
+        world_trace(world, "  no %s to publish #%d", memory ? "memory" : "descriptor", work);
+        struct due due = {.status = memory ? BH_NO_MEMORY : BH_SYSTEM,
+                          .origin = NOBODY,
+                          .anyhow = true,
+                          .cause = NO_CAUSE};
+        due.cause.sys_errno = memory ? 0 : EMFILE;
+        oracle_expect(world, work, &due);
+        return memory ? BHI_PUBLISH_NO_MEMORY : BHI_PUBLISH_NO_DESCRIPTOR;
     }
     if (worker->published - worker->crew.harvested >= world->program->lane) {
         tally(TALLY_LANE_FULL);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -287,6 +288,60 @@ static void destroyed_while_loaders_are_picked(void) {
     leave_folder();
 }
 
+/* The same while they are given up for having nothing to do: nobody but their owner notices. */
+static void trimmed_while_loaders_are_picked(void) {
+    enter_folder();
+    write_file("file", "0123456789", 10);
+    struct from_there there = {.context = fx_context(NULL)};
+    pthread_t threads[3];
+    for (size_t i = 0; i < BHT_COUNT(threads); i++)
+        BHT_EQ(pthread_create(&threads[i], NULL, load_until_closed, &there), 0);
+    for (int round = 1; round <= 20; round++) {
+        BHT_EQ(bh_context_trim(there.context, 0, NULL), BH_OK);
+        WAIT_UNTIL(atomic_load(&there.opened) > 3 * round, 20000);
+    }
+    BHT_EQ(bh_context_destroy(there.context), BH_OK);
+    for (size_t i = 0; i < BHT_COUNT(threads); i++)
+        BHT_EQ(pthread_join(threads[i], NULL), 0);
+    leave_folder();
+}
+
+static pid_t loader_of(bh_context *context, const char *path) {
+    bh_file_source source = source_of(path, BH_FILE_RAW, NULL);
+    bh_buffer *buffer = load(context, &source);
+    bh_event *event = NULL;
+    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+    BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_OK);
+    const pid_t pid = fx_verdict(event).worker_pid;
+    bh_event_release(event);
+    bh_buffer_release(buffer);
+    return pid;
+}
+
+/* A trim of everything ends those that have nothing to do, and no other. */
+static void idle_loaders_are_trimmed(void) {
+    bh_context *context = fx_context("1:load:2=stop");
+    enter_folder();
+    write_file("file", "0123456789", 10);
+    const pid_t busy = loader_of(context, "file");
+    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    bh_buffer *slow = load(context, &source);
+    BHT_EQ(fx_await_stopped(), busy);
+    const pid_t idle = loader_of(context, "file");
+    BHT_NE(idle, busy);
+    BHT_EQ(bh_context_trim(context, 1, NULL), BH_OK);
+    BHT_EQ(loader_of(context, "file"), idle);
+    BHT_EQ(bh_context_trim(context, 0, NULL), BH_OK);
+    WAIT_UNTIL(kill(idle, 0) != 0, 20000);
+    BHT_NE(loader_of(context, "file"), idle);
+    BHT_EQ(kill(busy, SIGCONT), 0);
+    BHT_EQ(((const uint8_t *)mapped(slow))[9], '9');
+    bh_buffer_release(slow);
+    BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK); /* that was no failure */
+    bh_context_destroy(context);
+    leave_folder();
+}
+
 /* As many files as are loaded at once, all of them slow; the header of the next one is not held
  * against them. */
 static void a_header_behind_slow_loads(void) {
@@ -325,6 +380,8 @@ int main(int argc, char **argv) {
         BHT_TEST(bound_without_a_copy),
         BHT_TEST(a_header_behind_slow_loads),
         BHT_TEST(destroyed_while_loaders_are_picked),
+        BHT_TEST(trimmed_while_loaders_are_picked),
+        BHT_TEST(idle_loaders_are_trimmed),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -403,17 +405,108 @@ static void test_flood_of_parts(void **state) {
     assert_int_equal(receive(&f->host, BHI_W2S, SOON_MS, &out), -EBADMSG);
 }
 
+int __real_zmq_close(void *socket);
+int __wrap_zmq_close(void *socket);
+static bool thorough; /* zmq_close has closed all when it returns; else a thread of libzmq's does */
+int __wrap_zmq_close(void *socket) {
+    int fd = -1;
+    size_t size = sizeof fd;
+    const bool wait = thorough && !zmq_getsockopt(socket, ZMQ_FD, &fd, &size);
+    const int rc = __real_zmq_close(socket);
+    const uint64_t deadline = bhi_deadline_ns(SOON_MS * UINT64_C(1000000));
+    while (wait && fcntl(fd, F_GETFD) >= 0 && bhi_now_ns() < deadline)
+        sched_yield();
+    return rc;
+}
+
+/* However few descriptors there are, it says so: libzmq, which connects in a thread of its own,
+ * does not, and nobody may wait long for what it never does. What a try that failed gives back, at
+ * once or later, is no room for the next. */
+static void test_open_without_descriptors(void **state) {
+    struct fixture *f = *state;
+    struct rlimit limit, small;
+    char path[112];
+    int error = -EMFILE, refused = 0;
+    snprintf(path, sizeof path, "%s/x", f->folder);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    thorough = true;
+    for (rlim_t room = 0; error == -EMFILE && room < 16; room++) {
+        struct bhi_channel channel;
+        int listener, lowest = fcntl(0, F_DUPFD_CLOEXEC, 0);
+        assert_true(lowest >= 0);
+        close(lowest);
+        small = limit;
+        small.rlim_cur = (rlim_t)lowest + room;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
+        error = bhi_channel_open(&channel, f->context, path, &listener);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        refused += error != 0;
+        if (!error) {
+            close(listener);
+            bhi_channel_close(&channel);
+        }
+    }
+    thorough = false;
+    assert_int_equal(error, 0);
+    assert_true(refused >= 3); /* the listener, libzmq's own, the connection */
+}
+
+/* libzmq's thread is late: the first connection is made when it has been given up. */
+static struct {
+    bool late;
+    struct sockaddr_un first; /* where that one leads */
+    int stray;
+} connecting = {.stray = -1};
+
+int __real_zmq_connect(void *from, const char *endpoint);
+int __wrap_zmq_connect(void *from, const char *endpoint);
+int __wrap_zmq_connect(void *from, const char *endpoint) {
+    static const char scheme[] = "ipc://";
+    if (!connecting.late)
+        return __real_zmq_connect(from, endpoint);
+    if (connecting.first.sun_family != AF_UNIX) {
+        connecting.first.sun_family = AF_UNIX;
+        snprintf(connecting.first.sun_path, sizeof connecting.first.sun_path, "%s",
+                 endpoint + strlen(scheme));
+        return 0;
+    }
+    connecting.late = false;
+    connecting.stray = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)connect(connecting.stray, (struct sockaddr *)&connecting.first, sizeof connecting.first);
+    return __real_zmq_connect(from, endpoint);
+}
+
+static void test_a_late_connection_is_nobodys(void **state) {
+    struct fixture *f = *state;
+    bhi_channel_close(&f->host);
+    close(f->listener);
+    connecting.late = true;
+    assert_int_equal(bhi_channel_open(&f->host, f->context, f->path, &f->listener), 0);
+    assert_false(connecting.late); /* it has been tried twice */
+    connect_worker(f);
+    close(connecting.stray);
+}
+
 #define WITH_CHANNEL(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_CHANNEL(test_both_ways),      WITH_CHANNEL(test_states),
-        WITH_CHANNEL(test_edge_triggered), WITH_CHANNEL(test_peer_never_reads),
-        WITH_CHANNEL(test_peer_goes),      WITH_CHANNEL(test_worker_goes),
-        WITH_CHANNEL(test_refusals),       WITH_CHANNEL(test_byte_by_byte_and_all_at_once),
-        WITH_CHANNEL(test_garbage),        WITH_CHANNEL(test_length_lies),
-        WITH_CHANNEL(test_last_words),     WITH_CHANNEL(test_flood_of_messages),
-        WITH_CHANNEL(test_flood_of_parts), WITH_CHANNEL(test_no_way_in),
+        WITH_CHANNEL(test_both_ways),
+        WITH_CHANNEL(test_open_without_descriptors),
+        WITH_CHANNEL(test_states),
+        WITH_CHANNEL(test_edge_triggered),
+        WITH_CHANNEL(test_peer_never_reads),
+        WITH_CHANNEL(test_peer_goes),
+        WITH_CHANNEL(test_worker_goes),
+        WITH_CHANNEL(test_refusals),
+        WITH_CHANNEL(test_byte_by_byte_and_all_at_once),
+        WITH_CHANNEL(test_garbage),
+        WITH_CHANNEL(test_length_lies),
+        WITH_CHANNEL(test_last_words),
+        WITH_CHANNEL(test_flood_of_messages),
+        WITH_CHANNEL(test_flood_of_parts),
+        WITH_CHANNEL(test_no_way_in),
+        WITH_CHANNEL(test_a_late_connection_is_nobodys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
