@@ -1,14 +1,30 @@
-/* The clock that waits and measurements of the command-line program go by. */
+/* The clocks that the command-line program goes by, in nanoseconds. */
 #ifndef BHI_CLI_CLOCK_H
 #define BHI_CLI_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
 
-static inline uint64_t bhi_clock_ns(void) {
+static inline uint64_t bhi_clock_read(clockid_t clock) {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* What waits and measurements go by: CLOCK_MONOTONIC. */
+static inline uint64_t bhi_clock_ns(void) {
+    return bhi_clock_read(CLOCK_MONOTONIC);
+}
+
+/* The calendar's: CLOCK_REALTIME. */
+static inline uint64_t bhi_clock_calendar_ns(void) {
+    return bhi_clock_read(CLOCK_REALTIME);
+}
+
+/* A point in time as pthread_cond_timedwait and its like take it. */
+static inline struct timespec bhi_clock_until(uint64_t ns) {
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u),
+                             .tv_nsec = (long)(ns % 1000000000u)};
 }
 
 #endif

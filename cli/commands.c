@@ -4,11 +4,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-const struct bhi_option bhi_options[BHI_OPTION_COUNT] = {
-#define BHI_OPTION(command, id, name, value, count, text) {name, value, BHI_##count, text},
-#include "options.def"
-};
-
 static const unsigned char option_owner[BHI_OPTION_COUNT] = {
 #define BHI_OPTION(command, id, name, value, count, text) BHI_COMMAND_##command,
 #include "options.def"
@@ -33,7 +28,8 @@ static const struct bhi_section run_sections[] = {
                     "  1    poisoned: the verdict is on standard error\n"
                     "  2    bad usage or bad input: nothing ran, nothing was written\n"
                     "  3    the environment cannot do it (see bulkhead doctor)\n"
-                    "  130  cancelled by SIGINT, 143 by SIGTERM; a second one kills at once"},
+                    "  130  cancelled by SIGINT, 143 by SIGTERM; a second one, half a second\n"
+                    "       later or more, kills at once"},
     {"JSON",
      "With --json, statuses 0 and 1 print one object. Numbers that are not known are null.\n\n"
      "  status       \"READY\" or \"POISONED\"\n"
@@ -77,7 +73,8 @@ static const struct bhi_section inspect_sections[] = {
     {"Exit status", "  0    it was inspected\n"
                     "  2    bad usage, no valid kernel, or one that cannot be guarded\n"
                     "  3    the environment cannot do it (see bulkhead doctor)\n"
-                    "  130  cancelled by SIGINT, 143 by SIGTERM; a second one kills at once"},
+                    "  130  cancelled by SIGINT, 143 by SIGTERM; a second one, half a second\n"
+                    "       later or more, kills at once"},
     {"JSON", "  name           its file's\n"
              "  hash           64 hexadecimal digits: code, entry point, constants\n"
              "  entry          the entry point that the rest is about\n"
@@ -123,7 +120,8 @@ static const struct bhi_section eval_sections[] = {
                     "  1    poisoned: the verdict is on standard error\n"
                     "  2    bad usage, expression or input: nothing ran, nothing was written\n"
                     "  3    the environment cannot do it (see bulkhead doctor)\n"
-                    "  130  cancelled by SIGINT, 143 by SIGTERM; a second one kills at once"},
+                    "  130  cancelled by SIGINT, 143 by SIGTERM; a second one, half a second\n"
+                    "       later or more, kills at once"},
     {"JSON", "As with run; the kernel's name is eval."},
 };
 
@@ -136,6 +134,82 @@ static const struct bhi_example eval_examples[] = {
     {"bulkhead eval 'y = clamp(round(x / 0.1), -128, 127); q = i8(y)' --in x=m.safetensors:w "
      "--out q=-",
      "Quantises a tensor of a model, to standard output."},
+};
+
+static const struct bhi_section batch_sections[] = {
+    {"Jobs",
+     "A line is one JSON object; its keys are the options of bulkhead run:\n\n"
+     "  {\"id\": \"j1\", \"kernel\": \"k.spv\", \"groups\": [4, 1, 1], \"in\": {\"0\": "
+     "\"x.npy\"},\n"
+     "   \"out\": {\"1\": \"y.npy:u32[256]\"}, \"push\": \"u32:256\", \"depends_on\": [\"j0\"]}\n\n"
+     "id, kernel and groups have to be there. in, out and inout are objects, binding to file; spec "
+     "is one, constant to value; D is one, name to value or null; I is an array of paths; entry, "
+     "push and deadline are strings, trusted is true or false. A job begins when all jobs in "
+     "depends_on are done; among those that may, the highest priority (default 0) goes first. "
+     "retries goes before --retry. Unknown keys are refused. Two jobs may write one file, or one "
+     "read what another writes, only where one depends on the other."},
+    {"States",
+     "submitted: depends on jobs that are not done. waiting: may run. running. done: its outputs "
+     "are in place. failed: the kernel, an input or an argument is bad, or a job that it depends "
+     "on failed (the origin says which). quarantined: it crashed or hung too often. cancelled: by "
+     "a signal; --resume takes it up.\n\n"
+     "A job that is lost with another one's worker is tried again without blame. Killed at any "
+     "moment, the program loses nothing with --resume and runs nothing twice that was recorded "
+     "done: outputs are renamed into place after they are complete and recorded so, and recorded "
+     "done after that."},
+    {"Exit status", "  0    all jobs are done\n"
+                    "  1    some have failed or are quarantined\n"
+                    "  2    bad usage or bad input: nothing was started\n"
+                    "  3    the environment cannot do it (see bulkhead doctor)\n"
+                    "  130  cancelled by SIGINT, 143 by SIGTERM; a second one, half a second\n"
+                    "       later or more, kills at once"},
+};
+
+static const struct bhi_example batch_examples[] = {
+    {"bulkhead batch jobs.jsonl", "Runs the jobs on two workers, with its state in "
+                                  "jobs.jsonl.state."},
+    {"bulkhead batch jobs.jsonl --resume", "Goes on after a crash, a signal or a power failure."},
+    {"bulkhead batch jobs.jsonl --streams 8 --device nvidia --html report.html",
+     "Eight workers on one GPU, and a page that shows what happened when."},
+    {"make-jobs | bulkhead batch - --state nightly --json | jq .failures",
+     "Jobs from another program, results for the next one."},
+};
+
+static const struct bhi_section chaos_sections[] = {
+    {"Faults",
+     "  kill     SIGKILL to a worker\n"
+     "  segv     SIGSEGV to a worker\n"
+     "  stop     SIGSTOP to a worker, for good\n"
+     "  hang     a kernel that does not end\n"
+     "  oom      a kernel that needs more memory than its worker may have\n"
+     "  garbage  random bytes on a worker's control socket, as if it had sent them\n"
+     "  close    a worker's control socket is shut down\n"
+     "  zygote   SIGKILL to the zygote, and so to all its workers\n"
+     "  slow     SIGSTOP to a worker, SIGCONT up to 200 ms later\n"
+     "  full     no descriptor is left in this process, for up to 200 ms\n\n"
+     "garbage and close take the right to trace a worker: root, or CAP_SYS_PTRACE. Without it they "
+     "are missed, and the report says so."},
+    {"Verdict",
+     "valid: no event was lost, each READY result is right to the bit, each poisoned event leads "
+     "to "
+     "a fault, looking again changed nothing, streams recovered in time, nothing leaked. invalid: "
+     "one of these was broken. unknown: nothing can be said, since no fault was injected, or the "
+     "machine itself stood still. What is checked, and how, is in docs/chaos.md."},
+    {"Exit status", "  0    valid\n"
+                    "  1    invalid\n"
+                    "  2    bad usage, or no history of a run\n"
+                    "  3    the environment cannot do it (see bulkhead doctor)\n"
+                    "  4    unknown\n"
+                    "  130  cancelled by SIGINT, 143 by SIGTERM; a second one, half a second\n"
+                    "       later or more, kills at once"},
+};
+
+static const struct bhi_example chaos_examples[] = {
+    {"bulkhead chaos", "A minute of all kinds of faults, on two streams."},
+    {"bulkhead chaos --faults kill --count 10000 --rate 100", "Ten thousand kills."},
+    {"bulkhead chaos --seed 7 --outside --duration 10s --json | tail -n 1 | jq -r .verdict",
+     "Kills from another process, for a script."},
+    {"bulkhead chaos --replay chaos-7.jsonl", "A run that failed, once more."},
 };
 
 static const struct bhi_section devices_sections[] = {
@@ -224,6 +298,29 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
          SECTIONS(eval_sections),
          EXAMPLES(eval_examples),
          .run = bhi_eval_main},
+    [BHI_COMMAND_BATCH] =
+        {.name = "batch",
+         .operand = "JOBS",
+         .least_operands = 1,
+         .most_operands = 1,
+         .summary = "Run many jobs, none of which is lost",
+         .description =
+             "Runs the jobs in the file JOBS, one JSON object a line (- is standard input, which "
+             "needs --state), on several sandboxed workers, and keeps what became of each in a "
+             "state folder: a job is done once, whatever is killed meanwhile.",
+         SECTIONS(batch_sections),
+         EXAMPLES(batch_examples),
+         .run = bhi_batch_main},
+    [BHI_COMMAND_CHAOS] =
+        {.name = "chaos",
+         .summary = "Break workers on purpose, and check what comes of it",
+         .description =
+             "Runs a workload with known answers on several sandboxed workers, injects faults "
+             "meanwhile, and has the history of all that was asked, seen and broken checked by "
+             "what knows nothing of how it came about.",
+         SECTIONS(chaos_sections),
+         EXAMPLES(chaos_examples),
+         .run = bhi_chaos_main},
     [BHI_COMMAND_DEVICES] =
         {.name = "devices",
          .summary = "List the Vulkan devices as a worker sees them",

@@ -24,6 +24,8 @@ enum bhi_command_id {
     BHI_COMMAND_RUN,
     BHI_COMMAND_INSPECT,
     BHI_COMMAND_EVAL,
+    BHI_COMMAND_BATCH,
+    BHI_COMMAND_CHAOS,
     BHI_COMMAND_DEVICES,
     BHI_COMMAND_DOCTOR,
     BHI_COMMAND_VERSION,
@@ -71,6 +73,8 @@ const struct bhi_command *bhi_command_find(const char *name);
 int bhi_run_main(const struct bhi_args *args);
 int bhi_inspect_main(const struct bhi_args *args);
 int bhi_eval_main(const struct bhi_args *args);
+int bhi_batch_main(const struct bhi_args *args);
+int bhi_chaos_main(const struct bhi_args *args);
 int bhi_devices_main(const struct bhi_args *args);
 int bhi_doctor_main(const struct bhi_args *args);
 int bhi_version_main(const struct bhi_args *args);

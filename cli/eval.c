@@ -13,6 +13,7 @@
 #include "run_files.h"
 #include "run_steps.h"
 #include "session.h"
+#include "text.h"
 
 enum { MAX_NAME = 63 };
 
@@ -148,9 +149,7 @@ static bool parse_request(struct eval *eval, const struct bhi_args *args,
 
 /* The complaint without the call's name. */
 static int refused(const struct eval *eval, bh_status status, bh_detail *detail) {
-    const char *colon = strstr(detail->message, ": ");
-    const bool called = !strncmp(detail->message, "bh_", 3) && colon;
-    const char *why = called ? colon + 2 : detail->message;
+    const char *why = bhi_text_without_call(detail->message);
     if (status == BH_INVALID_ARGUMENT || status == BH_TOO_LARGE) {
         bhi_complain("eval", "'%.200s': %s", eval->expression, why);
         return BHI_EXIT_USAGE;

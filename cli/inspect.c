@@ -10,6 +10,7 @@
 #include "kernel_file.h"
 #include "session.h"
 #include "task.h"
+#include "text.h"
 #include "values.h"
 
 static const char command[] = "inspect";
@@ -59,6 +60,7 @@ static bool take_item(struct inspect *inspect, const struct bhi_arg *item,
 
 static int take_arguments(struct inspect *inspect, const struct bhi_args *args) {
     struct bhi_complaint complaint;
+    int error;
     for (size_t i = 0; i < args->item_count; i++) {
         const struct bhi_arg *item = &args->items[i];
         const struct bhi_option *option = &bhi_options[item->option];
@@ -69,7 +71,7 @@ static int take_arguments(struct inspect *inspect, const struct bhi_args *args) 
         return BHI_EXIT_USAGE;
     }
     inspect->file.path = args->operands[0];
-    if (!bhi_kernel_file_read(inspect->file.path, &inspect->code, &inspect->file.size,
+    if (!bhi_kernel_file_read(inspect->file.path, &inspect->code, &inspect->file.size, &error,
                               &complaint)) {
         if (bhi_interrupt_signal())
             return bhi_interrupt_exit_status();
@@ -99,10 +101,9 @@ static bool grow_text(struct inspect *inspect, size_t size) {
 }
 
 static int fail(struct inspect *inspect) {
-    static const char call[] = "bh_kernel_inspect: ";
     char *message = inspect->detail.message;
-    if (!strncmp(message, call, strlen(call)))
-        memmove(message, message + strlen(call), strlen(message) - strlen(call) + 1);
+    const char *why = bhi_text_without_call(message);
+    memmove(message, why, strlen(why) + 1);
     size_t length = strlen(message);
     if (strstr(message, "there is no entry point") && length < sizeof inspect->detail.message)
         snprintf(message + length, sizeof inspect->detail.message - length,

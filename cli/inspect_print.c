@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dtype.h"
 #include "json.h"
 #include "text.h"
 
@@ -20,21 +21,13 @@ static const char *type_of(bh_dtype dtype) {
     return (size_t)dtype < sizeof names / sizeof names[0] && names[dtype] ? names[dtype] : "?";
 }
 
-static double half_value(uint16_t bits) {
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double value = exponent == 31  ? (fraction ? (double)NAN : (double)INFINITY)
-                   : exponent == 0 ? ldexp(fraction, -24)
-                                   : ldexp(fraction + 1024, exponent - 25);
-    return bits >> 15 ? -value : value;
-}
-
 static double float_value(const bh_inspected_constant *constant) {
     float single;
     double value;
     uint32_t word = (uint32_t)constant->bits;
     switch (constant->dtype) {
     case BH_DTYPE_F16:
-        return half_value((uint16_t)constant->bits);
+        return bhi_f16_to_double((uint16_t)constant->bits);
     case BH_DTYPE_F32:
         memcpy(&single, &word, sizeof single);
         return (double)single;

@@ -1,7 +1,8 @@
 /* SIGINT and SIGTERM in the command-line program (the library installs no handlers).
  *
  * The first one asks for a clean end: the running submission is cancelled, nothing is written.
- * The second one kills: the handler is installed with SA_RESETHAND. Without SA_RESTART, so that
+ * The second one kills, where it comes half a second after the first or later: `timeout -s INT` and
+ * a shell's process group deliver one signal twice, microseconds apart. Without SA_RESTART, so that
  * a blocked read or write of a pipe ends with EINTR and its caller can look here.
  */
 #ifndef BHI_CLI_INTERRUPT_H

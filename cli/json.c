@@ -13,6 +13,12 @@ json_t *bhi_json_known(int64_t value) {
     return value ? json_integer(value) : json_null();
 }
 
+json_t *bhi_json_digits(uint64_t number) {
+    char digits[24];
+    snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
+    return json_string(digits);
+}
+
 json_t *bhi_json_ms(uint64_t ns) {
     return json_real((double)(ns / 1000) / 1000.0);
 }

@@ -9,6 +9,8 @@
 json_t *bhi_json_text(const char *text);
 /* null for 0: not known. */
 json_t *bhi_json_known(int64_t value);
+/* As text: a number in JSON has 53 bits that can be relied on. */
+json_t *bhi_json_digits(uint64_t number);
 /* Milliseconds, to the microsecond. */
 json_t *bhi_json_ms(uint64_t ns);
 /* Prints |value| (stolen) and a line end. */

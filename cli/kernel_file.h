@@ -13,13 +13,15 @@ struct bhi_kernel_file {
 };
 
 /* All of the file (or standard input) in memory, with a NUL behind it; *out_code is the caller's to
- * free. */
-bool bhi_kernel_file_read(const char *path, void **out_code, size_t *out_size,
+ * free. *out_errno is 0 where a refusal has nothing to do with the system. */
+bool bhi_kernel_file_read(const char *path, void **out_code, size_t *out_size, int *out_errno,
                           struct bhi_complaint *complaint);
 /* Its name without folder and ending: what verdicts call the kernel. */
 void bhi_kernel_file_name(const char *path, char out[64]);
-/* Makes the kernel. GLSL is what is called .comp or .glsl, or comes from standard input and does
- * not begin as a module does. The compiler's words go to standard error. A signal ends the wait,
+/* GLSL is what is called .comp or .glsl, or comes from standard input and does not begin as a
+ * module does. */
+bool bhi_kernel_file_is_glsl(const struct bhi_kernel_file *file);
+/* Makes the kernel. The compiler's words go to standard error. A signal ends the wait,
  * and the context with it: then it is NULL. Returns an exit status; what went wrong has been said.
  */
 int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file,

@@ -11,11 +11,23 @@
 
 #include "interrupt.h"
 
-/* Makes the temporary's name: hidden, beside the target, not to be guessed. */
+/* Refuses for what errno says, with |before| it. */
+static bool refuse_errno(struct bhi_outfile *file, struct bhi_complaint *complaint,
+                         const char *before) {
+    file->error = errno;
+    return bhi_refuse(complaint, "%s: %s", before, strerror(file->error));
+}
+
+/* Makes the temporary's name: the one that was asked for, or hidden, beside the target, not to be
+ * guessed. */
 static bool name_temporary(struct bhi_outfile *file, struct bhi_complaint *complaint) {
     uint64_t random;
+    if (file->planned[0]) {
+        memcpy(file->temporary, file->planned, sizeof file->temporary);
+        return true;
+    }
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-        return bhi_refuse(complaint, "getrandom: %s", strerror(errno));
+        return refuse_errno(file, complaint, "getrandom");
     snprintf(file->temporary, sizeof file->temporary, ".bulkhead-%016llx.tmp",
              (unsigned long long)random);
     return true;
@@ -31,7 +43,7 @@ static char *resolve(const char *path) {
     ssize_t length = readlink(path, link, sizeof link - 1);
     if (length < 0)
         return strdup(path);
-    errno = ENOENT; /* what a dangling link is to the caller */
+    errno = ENOENT; /* what a dangling link is to the caller: nothing else is ENOENT here */
     return NULL;
 }
 
@@ -48,14 +60,32 @@ static bool open_folder(struct bhi_outfile *file, const char *target,
         file->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int saved = errno;
     free(folder);
-    if (!file->name || !folder)
+    if (!file->name || !folder) {
+        file->error = ENOMEM;
         return bhi_refuse(complaint, "out of memory");
+    }
+    if (file->folder < 0)
+        errno = saved;
     if (file->folder < 0 || fstat(file->folder, &status) != 0)
-        return bhi_refuse(complaint, "its folder cannot be opened: %s",
-                          strerror(file->folder < 0 ? saved : errno));
+        return refuse_errno(file, complaint, "its folder cannot be opened");
     file->folder_device = status.st_dev;
     file->folder_inode = status.st_ino;
     return true;
+}
+
+/* The folder of the file behind |path|. */
+static bool open_target_folder(struct bhi_outfile *file, const char *path,
+                               struct bhi_complaint *complaint) {
+    char *target = resolve(path);
+    if (!target) {
+        file->error = errno;
+        return bhi_refuse(complaint, "cannot be written: %s",
+                          file->error == ENOENT ? "it is a link that leads nowhere"
+                                                : strerror(file->error));
+    }
+    const bool good = open_folder(file, target, complaint);
+    free(target);
+    return good;
 }
 
 static bool open_temporary(struct bhi_outfile *file, uint64_t size,
@@ -63,29 +93,35 @@ static bool open_temporary(struct bhi_outfile *file, uint64_t size,
     struct stat old;
     bool exists = fstatat(file->folder, file->name, &old, 0) == 0;
     if (exists && faccessat(file->folder, file->name, W_OK, AT_EACCESS) != 0)
-        return bhi_refuse(complaint, "cannot be written: %s", strerror(errno));
+        return refuse_errno(file, complaint, "cannot be written");
 
     file->fd = openat(file->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     if (file->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
         if (!name_temporary(file, complaint))
             return false;
+        if (file->planned[0])
+            (void)unlinkat(file->folder, file->temporary, 0); /* of an attempt before this one */
         file->fd = openat(file->folder, file->temporary,
                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (file->fd < 0)
             file->temporary[0] = 0;
     }
     if (file->fd < 0)
-        return bhi_refuse(complaint, "cannot be written: %s", strerror(errno));
+        return refuse_errno(file, complaint, "cannot be written");
     /* A replaced file keeps its mode, as if it had been written in place. */
     if (exists && fchmod(file->fd, old.st_mode & 0777) != 0)
-        return bhi_refuse(complaint, "cannot be written: %s", strerror(errno));
-    if (size > INT64_MAX)
-        return bhi_refuse(complaint, "cannot be written: %s", strerror(EFBIG));
+        return refuse_errno(file, complaint, "cannot be written");
+    if (size > INT64_MAX) {
+        errno = EFBIG;
+        return refuse_errno(file, complaint, "cannot be written");
+    }
     /* KEEP_SIZE: room on the disk, no zeros to read. Where it cannot be told, write tells. */
     if (size > 0 && fallocate(file->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size) != 0 &&
-        (errno == ENOSPC || errno == EFBIG || errno == EDQUOT))
+        (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)) {
+        file->error = errno;
         return bhi_refuse(complaint, "%llu bytes cannot be written: %s", (unsigned long long)size,
-                          strerror(errno));
+                          strerror(file->error));
+    }
     return true;
 }
 
@@ -117,12 +153,7 @@ static bool open_target(struct bhi_outfile *file, const char *path, uint64_t siz
             return bhi_refuse(complaint, "cannot be written: %s", strerror(errno));
         return true;
     }
-    char *target = resolve(path);
-    if (!target)
-        return bhi_refuse(complaint, "cannot be written: %s", strerror(errno));
-    bool good = open_folder(file, target, complaint) && open_temporary(file, size, complaint);
-    free(target);
-    return good;
+    return open_target_folder(file, path, complaint) && open_temporary(file, size, complaint);
 }
 
 bool bhi_outfile_open(const char *path, uint64_t size, struct bhi_outfile *out_file,
@@ -130,6 +161,41 @@ bool bhi_outfile_open(const char *path, uint64_t size, struct bhi_outfile *out_f
     *out_file = (struct bhi_outfile)BHI_OUTFILE_CLOSED;
     if (open_target(out_file, path, size, complaint))
         return true;
+    bhi_outfile_abandon(out_file);
+    return false;
+}
+
+/* The target's folder, and the name of the temporary in it. */
+static bool open_place(struct bhi_outfile *file, const char *path, const char *temporary,
+                       struct bhi_complaint *complaint) {
+    struct stat status;
+    if (snprintf(file->planned, sizeof file->planned, "%s", temporary) >=
+        (int)sizeof file->planned) {
+        file->error = ENAMETOOLONG;
+        return bhi_refuse(complaint, "the temporary's name is too long");
+    }
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+        file->error = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+        return bhi_refuse(complaint, "not a regular file");
+    }
+    return open_target_folder(file, path, complaint);
+}
+
+bool bhi_outfile_open_named(const char *path, const char *temporary, uint64_t size,
+                            struct bhi_outfile *out_file, struct bhi_complaint *complaint) {
+    *out_file = (struct bhi_outfile)BHI_OUTFILE_CLOSED;
+    if (open_place(out_file, path, temporary, complaint) &&
+        open_temporary(out_file, size, complaint))
+        return true;
+    bhi_outfile_abandon(out_file);
+    return false;
+}
+
+bool bhi_outfile_adopt(const char *path, const char *temporary, struct bhi_outfile *out_file,
+                       struct bhi_complaint *complaint) {
+    *out_file = (struct bhi_outfile)BHI_OUTFILE_CLOSED;
+    if (open_place(out_file, path, temporary, complaint))
+        return name_temporary(out_file, complaint);
     bhi_outfile_abandon(out_file);
     return false;
 }
@@ -143,14 +209,16 @@ bool bhi_outfile_same(const struct bhi_outfile *a, const struct bhi_outfile *b) 
            !strcmp(a->name, b->name);
 }
 
-static bool write_fully(int fd, const void *bytes, uint64_t size, struct bhi_complaint *complaint) {
+static bool write_fully(struct bhi_outfile *file, const void *bytes, uint64_t size,
+                        struct bhi_complaint *complaint) {
     const uint8_t *at = bytes;
     while (size > 0) {
-        ssize_t n = write(fd, at, size > (1u << 30) ? 1u << 30 : (size_t)size);
-        if (n < 0 && errno == EINTR && !bhi_interrupt_signal())
+        ssize_t n = write(file->fd, at, size > (1u << 30) ? 1u << 30 : (size_t)size);
+        /* What has a planned name is a batch's: it ends when that is in its place. */
+        if (n < 0 && errno == EINTR && (file->planned[0] || !bhi_interrupt_signal()))
             continue;
         if (n < 0)
-            return bhi_refuse(complaint, "cannot be written: %s", strerror(errno));
+            return refuse_errno(file, complaint, "cannot be written");
         at += n;
         size -= (uint64_t)n;
     }
@@ -165,39 +233,64 @@ bool bhi_outfile_write(struct bhi_outfile *file, const void *header, size_t head
     file->data_size = data_size;
     if (file->kind == BHI_OUTFILE_STREAM)
         return true;
-    return write_fully(file->fd, header, header_size, complaint) &&
-           write_fully(file->fd, data, data_size, complaint);
+    return write_fully(file, header, header_size, complaint) &&
+           write_fully(file, data, data_size, complaint);
+}
+
+/* Gives what was made without a name its temporary one. */
+static bool link_temporary(struct bhi_outfile *file, struct bhi_complaint *complaint) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
+    if (!name_temporary(file, complaint))
+        return false;
+    int failed = linkat(AT_FDCWD, path, file->folder, file->temporary, AT_SYMLINK_FOLLOW);
+    if (failed && errno == EEXIST && file->planned[0]) { /* of an attempt before this one */
+        (void)unlinkat(file->folder, file->temporary, 0);
+        failed = linkat(AT_FDCWD, path, file->folder, file->temporary, AT_SYMLINK_FOLLOW);
+    }
+    if (!failed)
+        return true;
+    file->temporary[0] = 0;
+    return refuse_errno(file, complaint, "cannot be written: linkat");
 }
 
 bool bhi_outfile_seal(struct bhi_outfile *file, struct bhi_complaint *complaint) {
     if (file->kind == BHI_OUTFILE_STREAM)
         return true;
-    if (fsync(file->fd) != 0)
-        return bhi_refuse(complaint, "fsync: %s", strerror(errno));
-    if (file->temporary[0])
-        return true;
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
-    if (!name_temporary(file, complaint))
+    /* A name that others know may be there before the content is: then one fsync does for both on
+     * many file systems. A name that nobody knows would be litter after a crash. */
+    if (file->planned[0] && !file->temporary[0] && !link_temporary(file, complaint))
         return false;
-    if (linkat(AT_FDCWD, path, file->folder, file->temporary, AT_SYMLINK_FOLLOW) != 0) {
-        file->temporary[0] = 0;
-        return bhi_refuse(complaint, "cannot be written: linkat: %s", strerror(errno));
-    }
+    if (fsync(file->fd) != 0)
+        return refuse_errno(file, complaint, "fsync");
+    return file->temporary[0] || link_temporary(file, complaint);
+}
+
+void bhi_outfile_close(struct bhi_outfile *file) {
+    if (file->fd >= 0 && !file->is_stdout)
+        close(file->fd);
+    file->fd = -1;
+}
+
+bool bhi_outfile_rename(struct bhi_outfile *file, struct bhi_complaint *complaint) {
+    if (renameat(file->folder, file->temporary, file->folder, file->name) != 0)
+        return refuse_errno(file, complaint, "rename");
+    file->temporary[0] = 0;
+    return true;
+}
+
+bool bhi_outfile_sync_folder(struct bhi_outfile *file, struct bhi_complaint *complaint) {
+    /* Some file systems cannot sync a folder (EINVAL). */
+    if (fsync(file->folder) != 0 && errno != EINVAL)
+        return refuse_errno(file, complaint, "fsync of its folder");
     return true;
 }
 
 bool bhi_outfile_commit(struct bhi_outfile *file, struct bhi_complaint *complaint) {
     if (file->kind == BHI_OUTFILE_STREAM)
-        return write_fully(file->fd, file->header, file->header_size, complaint) &&
-               write_fully(file->fd, file->data, file->data_size, complaint);
-    if (renameat(file->folder, file->temporary, file->folder, file->name) != 0)
-        return bhi_refuse(complaint, "rename: %s", strerror(errno));
-    file->temporary[0] = 0;
-    /* The content is in place by now; some file systems cannot sync a folder (EINVAL). */
-    if (fsync(file->folder) != 0 && errno != EINVAL)
-        return bhi_refuse(complaint, "fsync of its folder: %s", strerror(errno));
-    return true;
+        return write_fully(file, file->header, file->header_size, complaint) &&
+               write_fully(file, file->data, file->data_size, complaint);
+    return bhi_outfile_rename(file, complaint) && bhi_outfile_sync_folder(file, complaint);
 }
 
 void bhi_outfile_abandon(struct bhi_outfile *file) {
@@ -208,5 +301,7 @@ void bhi_outfile_abandon(struct bhi_outfile *file) {
     if (file->folder >= 0)
         close(file->folder);
     free(file->name);
+    const int error = file->error;
     *file = (struct bhi_outfile)BHI_OUTFILE_CLOSED;
+    file->error = error;
 }

@@ -7,6 +7,9 @@
  * commit   renames it over the target. The only step that anybody sees.
  * abandon  undoes everything before commit; harmless after it.
  *
+ * Who has to find a temporary again after a crash gives it a name (bhi_outfile_open_named), and
+ * takes it up with bhi_outfile_adopt.
+ *
  * With several outputs the caller seals all before it commits the first. "-" is standard output;
  * that, and a target that exists and is not a regular file (/dev/null, a FIFO), is written
  * directly at commit's time: a stream cannot be taken back.
@@ -21,16 +24,19 @@
 
 #include "text.h"
 
+enum { BHI_OUTFILE_TEMPORARY = 128 };
 enum bhi_outfile_kind { BHI_OUTFILE_REPLACE, BHI_OUTFILE_STREAM };
 
 struct bhi_outfile {
     enum bhi_outfile_kind kind;
-    int fd;              /* -1: closed */
-    bool is_stdout;      /* not owned */
-    int folder;          /* descriptor of the target's folder */
-    char *name;          /* of the target in it; owned */
-    char temporary[64];  /* name of the temporary in it; empty: it has none (yet) */
-    dev_t folder_device; /* with folder_inode and name: which file it is */
+    int fd;         /* -1: closed */
+    bool is_stdout; /* not owned */
+    int folder;     /* descriptor of the target's folder */
+    char *name;     /* of the target in it; owned */
+    int error;      /* errno of the last refusal; 0: none, or nothing to do with the system */
+    char temporary[BHI_OUTFILE_TEMPORARY]; /* name of it in the folder; empty: it has none (yet) */
+    char planned[BHI_OUTFILE_TEMPORARY];   /* the name that it is going to get; empty: any */
+    dev_t folder_device;                   /* with folder_inode and name: which file it is */
     ino_t folder_inode;
     const void *header, *data; /* what commit writes to a stream; borrowed */
     size_t header_size;
@@ -43,12 +49,26 @@ struct bhi_outfile {
 /* |size| bytes are going to be written. */
 bool bhi_outfile_open(const char *path, uint64_t size, struct bhi_outfile *out_file,
                       struct bhi_complaint *complaint);
+/* The same, with a |temporary| name of the caller's choice: what is there under that name is
+ * replaced. Refuses what is no regular file, standard output, too. */
+bool bhi_outfile_open_named(const char *path, const char *temporary, uint64_t size,
+                            struct bhi_outfile *out_file, struct bhi_complaint *complaint);
+/* Takes up what an earlier process may have sealed under |temporary|: for rename, or abandon, which
+ * removes it. */
+bool bhi_outfile_adopt(const char *path, const char *temporary, struct bhi_outfile *out_file,
+                       struct bhi_complaint *complaint);
 /* Whether both would replace the same file. */
 bool bhi_outfile_same(const struct bhi_outfile *a, const struct bhi_outfile *b);
 /* |header| and |data| must stay as they are until commit. */
 bool bhi_outfile_write(struct bhi_outfile *file, const void *header, size_t header_size,
                        const void *data, uint64_t data_size, struct bhi_complaint *complaint);
 bool bhi_outfile_seal(struct bhi_outfile *file, struct bhi_complaint *complaint);
+/* After seal nothing is written any more: gives the descriptor back. */
+void bhi_outfile_close(struct bhi_outfile *file);
+/* commit in two steps, for many files in one folder. After a refused rename |error| is ENOENT where
+ * the temporary is not there (any more). */
+bool bhi_outfile_rename(struct bhi_outfile *file, struct bhi_complaint *complaint);
+bool bhi_outfile_sync_folder(struct bhi_outfile *file, struct bhi_complaint *complaint);
 bool bhi_outfile_commit(struct bhi_outfile *file, struct bhi_complaint *complaint);
 void bhi_outfile_abandon(struct bhi_outfile *file);
 

@@ -11,6 +11,7 @@
 #include "exit_status.h"
 #include "kernel_file.h"
 #include "run_files.h"
+#include "run_launch.h"
 #include "run_match.h"
 #include "run_steps.h"
 #include "session.h"
@@ -26,12 +27,7 @@ static int make_kernel(struct bhi_run *run) {
                                          .size = run->code_size,
                                          .source = request->source};
 
-    bh_kernel_options_init(&options);
-    options.name = request->kernel_name;
-    options.entry = request->entry;
-    options.specializations = request->specs;
-    options.specialization_count = request->spec_count;
-    options.trusted = request->trusted;
+    bhi_run_request_kernel_options(request, &options);
     return bhi_kernel_file_make(request->command, &file, &run->context, &options, &run->kernel);
 }
 
@@ -57,7 +53,9 @@ static int match(struct bhi_run *run) {
 static int check_files(struct bhi_run *run) {
     struct bhi_complaint complaint;
     struct bhi_complaint inner;
-    if (!bhi_kernel_file_read(run->request.kernel_path, &run->code, &run->code_size, &inner)) {
+    int error;
+    if (!bhi_kernel_file_read(run->request.kernel_path, &run->code, &run->code_size, &error,
+                              &inner)) {
         bhi_refuse(&complaint, "KERNEL %.300s: %.600s", run->request.kernel_path, inner.text);
         return bhi_run_refused(run, &complaint);
     }

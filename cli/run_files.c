@@ -9,6 +9,7 @@
 
 #include "exit_status.h"
 #include "interrupt.h"
+#include "memory.h"
 #include "session.h"
 
 /* A stream's claim up to this size is believed before its data is there. */
@@ -68,26 +69,10 @@ bool bhi_run_open_outputs(struct bhi_run_request *request, struct bhi_complaint 
     return true;
 }
 
-/* Memory that can be had without swapping, in bytes; UINT64_MAX: not known. */
-static uint64_t available_memory(void) {
-    unsigned long long kib;
-    char line[128];
-    uint64_t bytes = UINT64_MAX;
-    FILE *file = fopen("/proc/meminfo", "re");
-    if (!file)
-        return bytes;
-    while (fgets(line, sizeof line, file)) {
-        if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
-            bytes = (uint64_t)kib * 1024;
-    }
-    fclose(file);
-    return bytes;
-}
-
 /* Buffers are reserved when they are made: a shape with a few zeros too many must not take the
  * machine down. */
 static int check_memory(const struct bhi_run_request *request) {
-    uint64_t total = 0, available = available_memory();
+    uint64_t total = 0, available = bhi_memory_available();
     for (uint32_t i = 0; i < request->binding_count; i++) {
         if (!request->bindings[i].buffer && /* those that are there are paid for */
             __builtin_add_overflow(total, request->bindings[i].array.bytes, &total))

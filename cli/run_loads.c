@@ -3,13 +3,15 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "exit_status.h"
 #include "interrupt.h"
+#include "run_array.h"
 #include "session.h"
+#include "task.h"
+#include "text.h"
 #include "verdict.h"
 
 enum { BAR = 40 };
@@ -23,10 +25,8 @@ static const uint64_t cancel_limit_ns = 10000000000u;
 
 /* The complaint without what the argument says already: the call, the path and the tensor. */
 static const char *without_prefix(const char *message, const char *path, const char *tensor) {
-    const char *call = "bh_buffer_from_file: ";
     const size_t length = strlen(path);
-    if (!strncmp(message, call, strlen(call)))
-        message += strlen(call);
+    message = bhi_text_without_call(message);
     if (strncmp(message, path, length) != 0)
         return message;
     const char *rest = message + length;
@@ -58,28 +58,6 @@ static int complain(const struct bhi_run_request *request, const struct bhi_run_
     snprintf(what, sizeof what, "--%s %.300s", binding->option, binding->text);
     return bhi_session_fail(request->command, what, status, &detail);
 }
-
-/* What --inout saves has the input's type and shape. */
-static bool take_array(struct bhi_run_binding *binding, struct bhi_complaint *complaint) {
-    bh_array_info info;
-    struct bhi_array *array = &binding->array;
-    if (bh_buffer_array(binding->buffer, &info) != BH_OK)
-        return bhi_refuse(complaint, "no array");
-    array->bytes = bh_buffer_size(binding->buffer);
-    if (binding->tensor)
-        return true; /* it is only read, whatever its elements are */
-    if (info.dtype == BH_DTYPE_BOOL)
-        array->dtype = BHI_DTYPE_bool;
-    else if (info.dtype >= BH_DTYPE_F16 && info.dtype <= BH_DTYPE_U64)
-        array->dtype = (enum bhi_dtype)(info.dtype - BH_DTYPE_F16);
-    else
-        return bhi_refuse(complaint, "its dtype is not one of %s", BHI_DTYPE_NAMES);
-    array->dimensions = info.dimensions;
-    memcpy(array->shape, info.shape, info.dimensions * sizeof info.shape[0]);
-    return true;
-}
-_Static_assert(BH_DTYPE_U64 - BH_DTYPE_F16 == BHI_DTYPE_u64 && BHI_DTYPE_COUNT == BHI_DTYPE_u64 + 2,
-               "the same order, and bool");
 
 /* bh_buffer_from_file waits for the file's header. On a thread of its own, so that a signal need
  * not wait with it. */
@@ -116,23 +94,6 @@ static struct bhi_opening *start_opening(const struct bhi_run_binding *binding,
     return NULL;
 }
 
-/* False: a signal came before it had ended. */
-static bool await_opening(const struct bhi_opening *opening) {
-    for (;;) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += (long)slice_ns;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_nsec -= 1000000000;
-            until.tv_sec++;
-        }
-        if (pthread_clockjoin_np(opening->thread, NULL, CLOCK_MONOTONIC, &until) == 0)
-            return true;
-        if (bhi_interrupt_signal())
-            return false;
-    }
-}
-
 void bhi_run_end_loads(struct bhi_run_request *request) {
     struct bhi_opening *opening = request->opening;
     if (!opening)
@@ -149,7 +110,7 @@ static int load(struct bhi_run_request *request, struct bhi_run_binding *binding
     struct bhi_opening *opening = start_opening(binding, context);
     if (!opening)
         return complain(request, binding, BH_NO_MEMORY, bh_status_text(BH_NO_MEMORY));
-    if (!await_opening(opening)) {
+    if (!bhi_task_await(opening->thread)) {
         request->opening = opening;
         return bhi_interrupt_exit_status();
     }
@@ -160,7 +121,7 @@ static int load(struct bhi_run_request *request, struct bhi_run_binding *binding
     if (status != BH_OK)
         return complain(request, binding, status,
                         detail.message[0] ? detail.message : bh_status_text(status));
-    return take_array(binding, &complaint)
+    return bhi_run_take_array(binding, &complaint)
                ? BHI_EXIT_READY
                : complain(request, binding, BH_LOAD_FAILED, complaint.text);
 }

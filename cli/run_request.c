@@ -114,7 +114,7 @@ bool bhi_run_parse_common(struct bhi_run_request *request, const struct bhi_arg 
         return bhi_parse_count(value, 1, BHI_MAX_REPEAT, &request->repeat, complaint);
     if (!strcmp(name, "memory-limit")) {
         request->limits_memory = true;
-        return bhi_parse_size(value, &request->memory_limit, complaint);
+        return bhi_parse_memory_limit(value, &request->memory_limit, complaint);
     }
     if (!strcmp(name, "device")) {
         request->device = value;
@@ -129,8 +129,8 @@ bool bhi_run_parse_common(struct bhi_run_request *request, const struct bhi_arg 
     return true;
 }
 
-static bool parse_item(struct bhi_run_request *request, const struct bhi_arg *item,
-                       struct bhi_complaint *complaint) {
+bool bhi_run_parse_item(struct bhi_run_request *request, const struct bhi_arg *item,
+                        struct bhi_complaint *complaint) {
     const char *value = item->value;
     switch (item->option) {
     case BHI_RUN_ENTRY:
@@ -179,23 +179,26 @@ bool bhi_run_check_streams(const struct bhi_run_request *request, struct bhi_com
     return true;
 }
 
-bool bhi_run_request_parse(const struct bhi_args *args, struct bhi_run_request *out_request,
-                           struct bhi_complaint *complaint) {
-    struct bhi_run_request *request = out_request;
-
+bool bhi_run_request_init(struct bhi_run_request *request, const char *kernel_path, size_t items,
+                          struct bhi_complaint *complaint) {
     memset(request, 0, sizeof *request);
     request->command = "run";
     request->repeat = 1;
-    request->kernel_path = args->operands[0];
-    bhi_kernel_file_name(request->kernel_path, request->kernel_name);
-    /* As many as could be bindings; parse_binding stops at BHI_MAX_BINDINGS. */
-    request->bindings = calloc(BHI_MAX_BINDINGS + 1, sizeof *request->bindings);
-    bool good = request->bindings != NULL;
-    if (!good)
-        bhi_refuse(complaint, "out of memory");
+    request->kernel_path = kernel_path;
+    bhi_kernel_file_name(kernel_path, request->kernel_name);
+    /* One more: the one too many is written before it is counted. */
+    request->bindings = calloc((items < BHI_MAX_BINDINGS ? items : BHI_MAX_BINDINGS) + 1,
+                               sizeof *request->bindings);
+    return request->bindings ? true : bhi_refuse(complaint, "out of memory");
+}
+
+bool bhi_run_request_parse(const struct bhi_args *args, struct bhi_run_request *out_request,
+                           struct bhi_complaint *complaint) {
+    struct bhi_run_request *request = out_request;
+    bool good = bhi_run_request_init(request, args->operands[0], args->item_count, complaint);
     for (size_t i = 0; good && i < args->item_count; i++) {
         const struct bhi_arg *item = &args->items[i];
-        good = parse_item(request, item, complaint) || bhi_run_blame(item, complaint);
+        good = bhi_run_parse_item(request, item, complaint) || bhi_run_blame(item, complaint);
     }
     good = good && bhi_run_check_streams(request, complaint);
     if (!good)

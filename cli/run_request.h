@@ -55,6 +55,14 @@ struct bhi_run_request {
 /* On failure nothing is owned; the complaint names the argument. */
 bool bhi_run_request_parse(const struct bhi_args *args, struct bhi_run_request *out_request,
                            struct bhi_complaint *complaint);
+/* The same in steps, for what does not come from a command line. A request of |kernel_path|
+ * (borrowed) and no more; at most |items| are going to be parsed. On failure nothing is owned. */
+bool bhi_run_request_init(struct bhi_run_request *request, const char *kernel_path, size_t items,
+                          struct bhi_complaint *complaint);
+/* Takes one in; the value is borrowed. The complaint does not name the option (bhi_run_blame). On
+ * failure the request is still to be freed. */
+bool bhi_run_parse_item(struct bhi_run_request *request, const struct bhi_arg *item,
+                        struct bhi_complaint *complaint);
 /* What `run` and `eval` parse alike. Each returns false with a complaint.
  * FILE, or FILE.safetensors:TENSOR: fills in path, tensor and access. */
 bool bhi_run_parse_input(struct bhi_run_binding *binding, const char *files,

@@ -9,6 +9,7 @@
 #include "exit_status.h"
 #include "interrupt.h"
 #include "run_files.h"
+#include "run_launch.h"
 #include "run_loads.h"
 #include "session.h"
 
@@ -221,14 +222,7 @@ int bhi_run_submit_all(struct bhi_run *run) {
     bh_binding bindings[BHI_MAX_BINDINGS];
     int exit_status = BHI_EXIT_READY;
 
-    for (uint32_t i = 0; i < request->binding_count; i++) {
-        const struct bhi_run_binding *given = &request->bindings[i];
-        bindings[i] = (bh_binding){.set = given->slot.set,
-                                   .binding = given->slot.binding,
-                                   .buffer = given->buffer,
-                                   .size = BH_WHOLE_SIZE,
-                                   .access = given->access};
-    }
+    bhi_run_request_bindings(request, bindings);
     bh_command command = {
         .type = BH_COMMAND_DISPATCH,
         .kernel = run->kernel,

@@ -17,21 +17,25 @@ static void log_line(void *user, int level, const char *line) {
             bhi_text_clean(clean, sizeof clean, line));
 }
 
-bh_context *bhi_session_open(const char *command, bool verbose, const char *cache_dir,
-                             int *out_exit) {
-    bh_context_options options;
+bh_context *bhi_session_open_with(const char *command, bool verbose, bh_context_options *options,
+                                  int *out_exit) {
     bh_context *context = NULL;
     bh_detail detail = {0};
-
-    bh_context_options_init(&options);
-    options.spares = 0; /* one job: a second worker would only cost time */
-    options.cache_dir = cache_dir;
     if (verbose)
-        options.log = log_line;
-    bh_status status = bh_context_create(&options, &context, &detail);
+        options->log = log_line;
+    bh_status status = bh_context_create(options, &context, &detail);
     if (status != BH_OK)
         *out_exit = bhi_session_fail(command, NULL, status, &detail);
     return context;
+}
+
+bh_context *bhi_session_open(const char *command, bool verbose, const char *cache_dir,
+                             int *out_exit) {
+    bh_context_options options;
+    bh_context_options_init(&options);
+    options.spares = 0; /* one job: a second worker would only cost time */
+    options.cache_dir = cache_dir;
+    return bhi_session_open_with(command, verbose, &options, out_exit);
 }
 
 int bhi_session_fail(const char *command, const char *what, bh_status status,

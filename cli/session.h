@@ -11,6 +11,10 @@
 bh_context *bhi_session_open(const char *command, bool verbose, const char *cache_dir,
                              int *out_exit);
 
+/* The same with options of the caller's, but for the log. */
+bh_context *bhi_session_open_with(const char *command, bool verbose, bh_context_options *options,
+                                  int *out_exit);
+
 /* Complains that |what| failed (NULL: only the detail) and returns the exit status. What the
  * environment lacks comes with advice. */
 int bhi_session_fail(const char *command, const char *what, bh_status status,

@@ -8,6 +8,11 @@
 
 #include "kernel_file.h"
 
+static bool refuse_memory(struct bhi_source *source, struct bhi_complaint *complaint) {
+    source->error = ENOMEM;
+    return bhi_refuse(complaint, "out of memory");
+}
+
 bool bhi_source_define(struct bhi_source *source, const char *value,
                        struct bhi_complaint *complaint) {
     size_t length = strcspn(value, "=");
@@ -22,7 +27,7 @@ bool bhi_source_define(struct bhi_source *source, const char *value,
     if (!source->defines || !name || (value[length] && !text)) {
         free(name);
         free(text);
-        return bhi_refuse(complaint, "out of memory");
+        return refuse_memory(source, complaint);
     }
     source->defines[source->define_count++] = (bh_glsl_define){.name = name, .value = text};
     return true;
@@ -37,7 +42,7 @@ static bool add_file(struct bhi_source *source, const char *path, const char *na
     if (source->include_count == BHI_MAX_INCLUDES)
         return bhi_refuse(complaint, "more than %d files: name those that are included",
                           BHI_MAX_INCLUDES);
-    if (!bhi_kernel_file_read(path, &text, &size, &inner))
+    if (!bhi_kernel_file_read(path, &text, &size, &source->error, &inner))
         return bhi_refuse(complaint, "%.400s: %.500s", path, inner.text);
     source->bytes += size;
     if (source->bytes > BHI_MAX_SOURCE) {
@@ -51,7 +56,7 @@ static bool add_file(struct bhi_source *source, const char *path, const char *na
     if (!source->includes || !copy) {
         free(text);
         free(copy);
-        return bhi_refuse(complaint, "out of memory");
+        return refuse_memory(source, complaint);
     }
     source->includes[source->include_count++] =
         (bh_glsl_include){.name = copy, .text = text, .length = size};
@@ -73,12 +78,14 @@ static int by_name(const FTSENT **a, const FTSENT **b) {
     return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
+/* |path| may be a link to a folder; links in it are not followed, which may lead round in circles.
+ */
 static bool add_folder(struct bhi_source *source, const char *path,
                        struct bhi_complaint *complaint) {
     char *root = strdup(path);
     char *roots[] = {root, NULL};
-    FTS *walk = root ? fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name) : NULL;
-    bool good = walk != NULL || bhi_refuse(complaint, "out of memory");
+    FTS *walk = root ? fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name) : NULL;
+    bool good = walk != NULL || refuse_memory(source, complaint);
     size_t prefix = strlen(path);
     for (FTSENT *entry; good && (entry = fts_read(walk)) != NULL;) {
         if (entry->fts_level > 0 && entry->fts_name[0] == '.') {
@@ -88,8 +95,13 @@ static bool add_folder(struct bhi_source *source, const char *path,
             name += strspn(name, "/");
             good = add_file(source, entry->fts_path, name, complaint);
         } else if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR) {
-            good = bhi_refuse(complaint, "%.400s: %s", entry->fts_path, strerror(entry->fts_errno));
+            source->error = entry->fts_errno;
+            good = bhi_refuse(complaint, "%.400s: %s", entry->fts_path, strerror(source->error));
         }
+    }
+    if (good && errno) { /* the end has none */
+        source->error = errno;
+        good = bhi_refuse(complaint, "%s", strerror(source->error));
     }
     if (walk)
         fts_close(walk);
@@ -100,8 +112,10 @@ static bool add_folder(struct bhi_source *source, const char *path,
 bool bhi_source_include(struct bhi_source *source, const char *path,
                         struct bhi_complaint *complaint) {
     struct stat status;
-    if (stat(path, &status) != 0)
-        return bhi_refuse(complaint, "%s", strerror(errno));
+    if (stat(path, &status) != 0) {
+        source->error = errno;
+        return bhi_refuse(complaint, "%s", strerror(source->error));
+    }
     if (S_ISDIR(status.st_mode))
         return add_folder(source, path, complaint);
     const char *slash = strrchr(path, '/');

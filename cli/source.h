@@ -17,6 +17,7 @@ struct bhi_source {
     bh_glsl_include *includes; /* owned, and their texts */
     uint32_t include_count;
     size_t bytes; /* of the includes */
+    int error;    /* errno of the last refusal; 0: none, or nothing to do with the system */
 };
 
 /* NAME[=VALUE]. */

@@ -1,13 +1,11 @@
 #include "task.h"
 
-#include <pthread.h>
-#include <time.h>
-
+#include "clock.h"
 #include "exit_status.h"
 #include "interrupt.h"
 #include "text.h"
 
-static const long slice_ns = 50000000; /* between two looks at signals */
+static const uint64_t slice_ns = 50000000; /* between two looks at signals */
 
 struct task {
     void (*call)(void *);
@@ -20,16 +18,9 @@ static void *run(void *argument) {
     return NULL;
 }
 
-/* False: a signal came before it had ended. */
-static bool await(pthread_t thread) {
+bool bhi_task_await(pthread_t thread) {
     for (;;) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += slice_ns;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_nsec -= 1000000000;
-            until.tv_sec++;
-        }
+        const struct timespec until = bhi_clock_until(bhi_clock_ns() + slice_ns);
         if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0)
             return true;
         if (bhi_interrupt_signal())
@@ -46,7 +37,7 @@ bool bhi_task_run(const char *command, bh_context **context, void (*call)(void *
         *out_exit = BHI_EXIT_ENVIRON;
         return false;
     }
-    if (await(thread))
+    if (bhi_task_await(thread))
         return true;
     bh_context_destroy(*context);
     *context = NULL;

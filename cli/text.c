@@ -67,6 +67,14 @@ const char *bhi_text_clean(char *out, size_t capacity, const char *source) {
     return out;
 }
 
+const char *bhi_text_without_call(const char *message) {
+    static const char prefix[] = "bh_";
+    if (strncmp(message, prefix, strlen(prefix)) != 0)
+        return message;
+    size_t length = strspn(message, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    return strncmp(message + length, ": ", 2) ? message : message + length + 2;
+}
+
 void bhi_complain(const char *command, const char *format, ...) {
     char raw[2048], line[2048];
     va_list arguments;

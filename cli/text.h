@@ -17,6 +17,10 @@
  * sequences a '?'. Returns |out|. */
 const char *bhi_text_clean(char *out, size_t capacity, const char *source);
 
+/* A detail's message without the name of the call that it begins with ("bh_kernel_create: "), which
+ * says nothing to a person. */
+const char *bhi_text_without_call(const char *message);
+
 /* Says on stderr, as one line, "bulkhead COMMAND: …". |command| may be NULL. */
 void bhi_complain(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

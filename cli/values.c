@@ -50,7 +50,9 @@ static bool take_quantity(const char *text, const char **out_unit, double *out_n
     return *stop == 0 && isfinite(*out_number);
 }
 
-bool bhi_parse_duration(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint) {
+/* |instead|: what to do about one that is too long. */
+static bool take_duration(const char *text, const char *instead, uint64_t *out_ns,
+                          struct bhi_complaint *complaint) {
     static const struct {
         const char *unit;
         double ns;
@@ -58,10 +60,6 @@ bool bhi_parse_duration(const char *text, uint64_t *out_ns, struct bhi_complaint
     const char *unit;
     double number;
 
-    if (!strcmp(text, "none")) {
-        *out_ns = BH_FOREVER;
-        return true;
-    }
     if (!take_quantity(text, &unit, &number))
         return bhi_refuse(complaint, "'%s' is not a duration such as 500ms", text);
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
@@ -71,13 +69,27 @@ bool bhi_parse_duration(const char *text, uint64_t *out_ns, struct bhi_complaint
         if (ns < 1)
             return bhi_refuse(complaint, "'%s' is no time at all", text);
         if (ns > 1e18)
-            return bhi_refuse(complaint, "'%s' is too long (write none for no deadline)", text);
+            return bhi_refuse(complaint, "'%s' is too long (%s)", text, instead);
         *out_ns = (uint64_t)ns;
         return true;
     }
     if (!*unit)
         return bhi_refuse(complaint, "'%s' has no unit: write %sms or %ss", text, text, text);
     return bhi_refuse(complaint, "'%s': unknown unit '%s'; use ns, us, ms, s or m", text, unit);
+}
+
+bool bhi_parse_duration(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint) {
+    if (strcmp(text, "none") != 0)
+        return take_duration(text, "write none for no deadline", out_ns, complaint);
+    *out_ns = BH_FOREVER;
+    return true;
+}
+
+bool bhi_parse_finite_duration(const char *text, uint64_t *out_ns,
+                               struct bhi_complaint *complaint) {
+    if (!strcmp(text, "none"))
+        return bhi_refuse(complaint, "it has to end some time");
+    return take_duration(text, "1000000000s at most", out_ns, complaint);
 }
 
 bool bhi_parse_size(const char *text, uint64_t *out_bytes, struct bhi_complaint *complaint) {
@@ -103,6 +115,16 @@ bool bhi_parse_size(const char *text, uint64_t *out_bytes, struct bhi_complaint 
     if (bytes > 0x1p60)
         return bhi_refuse(complaint, "'%s' is too large", text);
     *out_bytes = (uint64_t)bytes;
+    return true;
+}
+
+bool bhi_parse_memory_limit(const char *text, uint64_t *out_bytes,
+                            struct bhi_complaint *complaint) {
+    static const uint64_t least = UINT64_C(64) << 20; /* supervisor/stream.c */
+    if (!bhi_parse_size(text, out_bytes, complaint))
+        return false;
+    if (*out_bytes && *out_bytes < least)
+        return bhi_refuse(complaint, "under 64 MiB: no driver starts with that");
     return true;
 }
 

@@ -30,8 +30,13 @@ bool bhi_parse_count(const char *text, uint64_t least, uint64_t most, uint64_t *
                      struct bhi_complaint *complaint);
 /* "500ms": ns us ms s m; a fraction is fine ("1.5s"). "none": BH_FOREVER. Zero is refused. */
 bool bhi_parse_duration(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint);
+/* The same without "none". */
+bool bhi_parse_finite_duration(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint);
 /* "512M": K M G T are powers of 1024, no suffix is bytes; "none": 0. Other zeros are refused. */
 bool bhi_parse_size(const char *text, uint64_t *out_bytes, struct bhi_complaint *complaint);
+/* The same for --memory-limit: what bh_stream_create refuses is refused here, before anything is
+ * made. */
+bool bhi_parse_memory_limit(const char *text, uint64_t *out_bytes, struct bhi_complaint *complaint);
 /* "X[,Y[,Z]]": each at least 1. */
 bool bhi_parse_groups(const char *text, uint32_t out_groups[3], struct bhi_complaint *complaint);
 /* "N" or "SET.N", |length| bytes of it. */

@@ -1,6 +1,7 @@
 /* Writes seeds for the fuzz targets, and their dictionaries, from the tables:
  *     make_corpus FOLDER     makes FOLDER/KIND and FOLDER/KIND.dict
- * KIND: wire, record, safetensors, npy, expression, cache_envelope, inspection. */
+ * KIND: wire, record, safetensors, npy, expression, cache_envelope, inspection, job,
+ * history. */
 #include "../tests/proto/sample.h"
 #include "cache_envelope.h"
 #include "commands.h"
@@ -426,6 +427,114 @@ static void inspection_dictionary(void) {
     finish(f);
 }
 
+/* -- job -------------------------------------------------------------------------------------- */
+
+static void job_seeds(void) {
+    static const char *const seeds[] = {
+        "{\"id\":\"j1\",\"kernel\":\"k.spv\",\"groups\":[4,1,1]}",
+        "{\"id\":\"j1\",\"kernel\":\"k.spv\",\"groups\":[4],\"in\":{\"0\":\"x.npy\",\"1.2\":"
+        "\"m.safetensors:w\"},\"out\":{\"1\":\"y.npy:u32[256]\"},\"inout\":{\"2\":\"z.npy\"}}",
+        "{\"id\":\"j2\",\"kernel\":\"k.comp\",\"groups\":\"4,2\",\"push\":\"u32:256,7\",\"spec\":"
+        "{\"0\":\"f32:1.0\"},\"D\":{\"N\":\"4\",\"F\":null},\"I\":[\"inc\"],\"entry\":\"main\"}",
+        "{\"id\":\"\\u00e4\",\"kernel\":\"k\",\"groups\":[1],\"deadline\":\"500ms\",\"retries\":2,"
+        "\"priority\":-1,\"depends_on\":[\"j0\",\"j1\"],\"trusted\":true}",
+    };
+    make_folder("job");
+    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%zu", i);
+        write_seed("job", name, seeds[i], strlen(seeds[i]));
+    }
+}
+
+static void job_dictionary(void) {
+    static const char *const words[] = {
+        "id",       "kernel",     "groups",    "in",    "out",     "inout",    "push",
+        "spec",     "D",          "I",         "entry", "trusted", "deadline", "retries",
+        "priority", "depends_on", "null",      "true",  "false",   ".npy",     ".safetensors:",
+        "u32[1]",   "f32:",       "\\\\u0000", "ms",    "none",
+    };
+    FILE *f = create("job.dict", NULL);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        fprintf(f, "\"%s\"\n", words[i]);
+    finish(f);
+}
+
+/* -- history ---------------------------------------------------------------------------------- */
+
+#define HISTORY_HEADER                                                                             \
+    "{\"bulkhead_chaos\":1,\"version\":\"0.1.0\",\"seed\":\"18446744073709551615\",\"duration_"    \
+    "ns\":"                                                                                        \
+    "60000000000,\"faults_asked\":0,\"streams\":2,\"faults\":[\"kill\",\"hang\",\"full\"],"        \
+    "\"rate\":20.0,"                                                                               \
+    "\"outside\":false,\"accelerator\":false,\"patience_ns\":30000000000,\"recovery_ns\":"         \
+    "20000000000,\"device\":\"a:"                                                                  \
+    "0\","                                                                                         \
+    "\"driver\":\"b\"}\n"
+#define HISTORY_OP(op, stream, event, bait, inputs)                                                \
+    "{\"kind\":\"op\",\"at_ns\":10,\"op\":" op ",\"stream\":" stream ",\"event\":" event           \
+    ",\"bait\":" bait ",\"inputs\":[" inputs                                                       \
+    "],\"wait\":0,\"reuses\":0,\"deadline_ns\":2000000000,\"words\":4,"                            \
+    "\"multiplier\":3,\"addend\":5,\"shift\":7,\"rounds\":1}\n"
+#define HISTORY_END(op, state, status, executed, signal, pid, origin, hops)                        \
+    "{\"kind\":\"end\",\"at_ns\":40,\"op\":" op ",\"lost\":false,\"state\":\"" state               \
+    "\",\"status\":\"" status "\",\"executed\":\"" executed "\",\"signal\":" signal                \
+    ",\"worker_pid\":" pid ",\"origin\":" origin ",\"hops\":" hops                                 \
+    ",\"submitted_ns\":10,\"started_ns\":20,\"ended_ns\":30,\"changed\":false}\n"
+#define HISTORY_FAULT(op, number, kind, pids)                                                      \
+    "{\"kind\":\"fault\",\"at_ns\":25,\"op\":" op ",\"stream\":0,\"number\":" number               \
+    ",\"fault\":\"" kind "\",\"outside\":false,\"missed\":false,\"pids\":[" pids                   \
+    "],\"after_op\":2,\"lasts_ns\":5}\n"
+#define HISTORY_SAMPLE                                                                             \
+    "{\"kind\":\"sample\",\"at_ns\":50,\"descriptors\":20,\"processes\":4,\"files\":3,\"rss_"      \
+    "bytes\":"                                                                                     \
+    "8000000,\"idle\":true}\n"
+
+static void history_seeds(void) {
+    static const char *const seeds[] = {
+        HISTORY_HEADER "{\"kind\":\"complete\"}\n",
+        HISTORY_HEADER HISTORY_OP("1", "0", "3", "false", "")
+            HISTORY_OP("2", "1", "4", "false", "1") HISTORY_FAULT("0", "1", "kill", "100")
+                HISTORY_END("1", "poisoned", "WORKER_SIGNAL", "unknown", "9", "100", "3", "0")
+                    HISTORY_END("2", "poisoned", "WORKER_SIGNAL", "no", "9", "100", "3", "1")
+                        HISTORY_SAMPLE HISTORY_SAMPLE "{\"kind\":\"complete\"}\n",
+        HISTORY_HEADER HISTORY_OP("1", "0", "3", "true", "") HISTORY_FAULT("1", "1", "hang", "")
+            HISTORY_END("1", "poisoned", "DEADLINE", "unknown", "0", "100", "3", "0")
+                HISTORY_OP("2", "0", "4", "false", "") HISTORY_END(
+                    "2", "ready", "OK", "yes", "0", "100", "4",
+                    "0") "{\"kind\":\"result\",\"at_ns\":41,\"op\":2,\"status\":\"OK\",\"digest\":"
+                         "\"00112233445566778899aabbccddeeff\"}\n" HISTORY_SAMPLE HISTORY_SAMPLE
+                         "{\"kind\":\"complete\"}\n",
+        HISTORY_HEADER HISTORY_FAULT(
+            "0", "1", "full",
+            "") "{\"kind\":\"refused\",\"at_ns\":26,\"op\":1,\"stream\":0,\"status\":\"NO_MEMORY\","
+                "\"call\":"
+                "\"bh_buffer_create\"}\n{\"kind\":\"healed\",\"at_ns\":30,\"number\":1}\n"
+                "{\"kind\":\"stall\",\"at_ns\":31,\"lasted_ns\":250000000}\n{\"kind\":\"overflow\"}"
+                "\n",
+    };
+    make_folder("history");
+    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%zu", i);
+        write_seed("history", name, seeds[i], strlen(seeds[i]));
+    }
+}
+
+static void history_dictionary(void) {
+    static const char *const words[] = {
+        "kind",     "op",          "end",         "result",      "fault",  "healed",   "sample",
+        "stall",    "refused",     "inputs",      "wait",        "reuses", "true",     "false",
+        "ready",    "poisoned",    "pending",     "lost",        "pids",   "zygote",   "garbage",
+        "oom",      "slow",        "stop",        "origin",      "hops",   "complete", "overflow",
+        "DEADLINE", "WORKER_LOST", "ZYGOTE_LOST", "UNAVAILABLE",
+    };
+    FILE *f = create("history.dict", NULL);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        fprintf(f, "\"%s\"\n", words[i]);
+    finish(f);
+}
+
 int main(int argc, char **argv) {
     if (argc < 2) {
         fprintf(stderr, "usage: %s FOLDER [KERNELS...]\n", argv[0]);
@@ -452,5 +561,9 @@ int main(int argc, char **argv) {
     guard_dictionary();
     inspection_seeds();
     inspection_dictionary();
+    job_seeds();
+    job_dictionary();
+    history_seeds();
+    history_dictionary();
     return 0;
 }

@@ -134,11 +134,12 @@ expect_stdout "#version 450"
 expect_stdout "precise float"
 expect_stdout "a1[0]" # the single element
 expect_untouched
-if command -v glslc > .tool; then
-    glslc -fshader-stage=compute --target-env=vulkan1.1 -o .spv .stdout || fail "glslc refuses it"
-    rm -f .spv
+if glslc -fshader-stage=compute --target-env=vulkan1.1 -o .spv .stdout; then
+    passed=$((passed + 1))
+else
+    fail "glslc refuses it"
 fi
-rm -f .tool
+rm -f .spv
 
 # -- refusals --------------------------------------------------------------------------------------
 in=(--in x=x.npy --out z=z.npy)

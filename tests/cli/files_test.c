@@ -241,6 +241,54 @@ static void test_outfile(void **state) {
     umask(mask);
 }
 
+/* Under a name of the caller's a temporary is found again by whoever comes after a crash. */
+static void test_outfile_named(void **state) {
+    (void)state;
+    static const char name[] = ".batch-1.tmp";
+    struct bhi_outfile file, later;
+    assert_true(bhi_outfile_open("named", 3, &file, &complaint));
+    assert_true(bhi_outfile_write(&file, "o", 1, "ld", 2, &complaint));
+    assert_true(bhi_outfile_seal(&file, &complaint) && bhi_outfile_commit(&file, &complaint));
+    bhi_outfile_abandon(&file);
+    const unsigned before = count_files();
+    for (int i = 0; i < 2; i++) { /* the second one finds what the first one left */
+        assert_true(bhi_outfile_open_named("named", name, 3, &file, &complaint));
+        assert_true(bhi_outfile_write(&file, "n", 1, i ? "ew" : "ot", 2, &complaint));
+        assert_true(bhi_outfile_seal(&file, &complaint));
+        bhi_outfile_close(&file);
+        assert_int_equal(count_files(), before + 1);
+        if (i == 0) { /* as after a kill: nobody abandons it */
+            file.temporary[0] = 0;
+            bhi_outfile_abandon(&file);
+        }
+    }
+    expect_content("named", "old");
+    assert_true(bhi_outfile_adopt("named", name, &later, &complaint));
+    assert_true(bhi_outfile_rename(&later, &complaint));
+    assert_true(bhi_outfile_sync_folder(&later, &complaint));
+    expect_content("named", "new");
+    bhi_outfile_abandon(&later);
+    expect_content("named", "new");
+    assert_int_equal(count_files(), before);
+
+    /* Once it is in its place there is nothing to rename, and that is told apart. */
+    assert_false(bhi_outfile_rename(&file, &complaint));
+    assert_int_equal(file.error, ENOENT);
+    bhi_outfile_abandon(&file);
+
+    /* Adopted and abandoned: swept. */
+    write_npy(name, 1, 1);
+    assert_true(bhi_outfile_adopt("named", name, &later, &complaint));
+    bhi_outfile_abandon(&later);
+    assert_int_equal(count_files(), before);
+
+    assert_false(bhi_outfile_open_named(".", name, 3, &file, &complaint));
+    assert_false(bhi_outfile_open_named("nofolder/out", name, 3, &file, &complaint));
+    assert_int_equal(file.error, ENOENT);
+    assert_false(bhi_outfile_adopt("nofolder/out", name, &file, &complaint));
+    assert_int_equal(file.error, ENOENT);
+}
+
 static void test_outfile_same(void **state) {
     struct bhi_outfile a, b, c;
     (void)state;
@@ -303,8 +351,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_read),           cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_cut_while_read), cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_outfile),        cmocka_unit_test(test_outfile_same),
-        cmocka_unit_test(test_unwritable),     cmocka_unit_test(test_device),
+        cmocka_unit_test(test_outfile),        cmocka_unit_test(test_outfile_named),
+        cmocka_unit_test(test_outfile_same),   cmocka_unit_test(test_unwritable),
+        cmocka_unit_test(test_device),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

@@ -26,8 +26,29 @@ fail() {
 # The files that are there before it are remembered, with their content.
 cli() {
     fingerprint > .before
+    cli_again "$@"
+}
+
+# The same, where the files were remembered before.
+cli_again() {
     "$LEAVES_NONE" timeout --kill-after=5 "${LIMIT:-60}" "$BULKHEAD" "$@" > .stdout 2> .stderr < "${INPUT:-/dev/null}"
     status=$?
+}
+
+# behind NAME ARGUMENT...: the same in a folder NAME of its own, in the background, one other at most
+# beside it. `of_behind NAME` waits for all, and takes what came out.
+behind() {
+    local name=$1
+    shift
+    while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
+    mkdir -p "$name"
+    (cd "$name" && cli "$@"; echo "$status" > .status) &
+}
+
+of_behind() {
+    wait
+    status=$(< "$1/.status")
+    cp "$1/.stdout" "$1/.stderr" .
 }
 
 fingerprint() {

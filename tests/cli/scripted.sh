@@ -48,12 +48,12 @@ while read -r name number class; do
     CALLER | INPUT) want=2 ;;
     *) want=3 ;;
     esac
+    fingerprint > .before
     if [ "$number" -ge 32 ]; then
         case_name="event $name"
-        SCRIPT_EVENT=$name cli "${good[@]}" --json
+        SCRIPT_EVENT=$name cli_again "${good[@]}" --json
         expect_status "$want"
         expect_stderr "$name"
-        expect_untouched
         if [ $want -eq 1 ]; then
             expect_json ".status == \"POISONED\" and .code == \"$name\" and .executed == \"unknown\"
                 and .message == \"as scripted\" and (keys | length) == 14"
@@ -71,16 +71,17 @@ while read -r name number class; do
         [ "$name" = TIMEOUT ] && [[ $call =~ PREPARE|LOAD ]] && continue
         case_name="$call $name"
         export "SCRIPT_$call=$name"
-        cli "${good[@]}" --json
+        cli_again "${good[@]}" --json
         unset "SCRIPT_$call"
         expect_status "$want"
         expect_stderr "$name"
-        expect_untouched
         if [ $want -eq 1 ] && [ $call = PREPARE ]; then
             expect_json ".status == \"POISONED\" and .code == \"$name\" and .executed == \"no\"
                 and .kernel == \"k\" and .origin == 40 and .worker_pid == 4321"
         fi
     done
+    case_name="no call that ended with $name left a file"
+    expect_untouched
 done <<< "$statuses"
 
 # -- eval: its own calls; the others are run's -----------------------------------------------------
@@ -99,18 +100,20 @@ expect_stdout "as scripted"
 cli "${eval_[@]}" --json
 expect_json '.status == "READY" and .kernel == "eval" and (keys | length) == 14'
 rm -f z.npy
+fingerprint > .before
 for call in TEMPLATE OUTPUT SOURCE FILE KERNEL STREAM PREPARE EVENT LOAD MAP; do
     for pair in NO_MEMORY=3 INVALID_ARGUMENT=2 WORKER_SIGNAL=1 COMPILE_FAILED=2; do
         [ $call = SOURCE ] && set -- --print || set --
         case_name="eval $call $pair"
         export "SCRIPT_$call=${pair%=*}"
-        cli "${eval_[@]}" "$@"
+        cli_again "${eval_[@]}" "$@"
         unset "SCRIPT_$call"
         expect_status "${pair#*=}"
         expect_stderr "as scripted"
-        expect_untouched
     done
 done
+case_name="no eval that failed left a file"
+expect_untouched
 
 case_name="the signal is in the verdict"
 SCRIPT_EVENT=WORKER_SIGNAL cli "${good[@]}" --json

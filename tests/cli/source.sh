@@ -81,6 +81,12 @@ does_not_compile "use.comp:2: error: '#include' : 'deep/first.glsl' is not among
 refuses "k.spv is SPIR-V: -D and -I are for GLSL" run "$(cp "$SHADERS/square.spv" k.spv; echo k.spv)" \
     "${square[@]}" -D A
 refuses "source.defines[0].name is no identifier: 1A" run use.comp "${use[@]}" -D 1A
+case_name="-I of a link to a folder"
+ln -s include link
+cli run use.comp "${square[@]}" -I link -I elsewhere/single.h -D OP='*' -DFLAG
+ready
+"$NPY" check square x.npy y.npy || fail "wrong result"
+rm y.npy link
 mkfifo include/pipe.glsl
 case_name="what is no file in a folder is passed over"
 cli run use.comp "${use[@]}" -D OP='*' -DFLAG

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "dtype.h"
+#include "text.h"
 #include "values.h"
 
 static struct bhi_complaint complaint;
@@ -135,6 +136,19 @@ static void test_durations(void **state) {
     }
     assert_false(bhi_parse_duration("500", &(uint64_t){0}, &complaint));
     assert_string_equal(complaint.text, "'500' has no unit: write 500ms or 500s");
+    assert_false(bhi_parse_duration("1000000001s", &(uint64_t){0}, &complaint));
+    assert_non_null(strstr(complaint.text, "write none for no deadline"));
+}
+
+static void test_durations_that_end(void **state) {
+    uint64_t ns = 0;
+    (void)state;
+    assert_true(bhi_parse_finite_duration("1000000000s", &ns, &complaint));
+    assert_int_equal(ns, 1000000000000000000);
+    assert_false(bhi_parse_finite_duration("1000000001s", &ns, &complaint));
+    assert_string_equal(complaint.text, "'1000000001s' is too long (1000000000s at most)");
+    assert_false(bhi_parse_finite_duration("none", &ns, &complaint));
+    assert_string_equal(complaint.text, "it has to end some time");
 }
 
 static void test_sizes(void **state) {
@@ -164,6 +178,18 @@ static void test_sizes(void **state) {
         if (good != cases[i].good || (good && bytes != cases[i].bytes))
             fail_msg("'%s': %d %llu", cases[i].text, good, (unsigned long long)bytes);
     }
+}
+
+static void test_memory_limits(void **state) {
+    uint64_t bytes;
+    (void)state;
+    assert_true(bhi_parse_memory_limit("none", &bytes, &complaint));
+    assert_int_equal(bytes, 0);
+    assert_true(bhi_parse_memory_limit("64M", &bytes, &complaint));
+    assert_int_equal(bytes, 64 << 20);
+    assert_false(bhi_parse_memory_limit("67108863", &bytes, &complaint));
+    assert_string_equal(complaint.text, "under 64 MiB: no driver starts with that");
+    assert_false(bhi_parse_memory_limit("lots", &bytes, &complaint));
 }
 
 static void test_groups(void **state) {
@@ -284,13 +310,28 @@ static void test_specs(void **state) {
     }
 }
 
+static void test_messages_lose_the_call(void **state) {
+    static const char *const cases[][2] = {
+        {"bh_kernel_create: it is no SPIR-V", "it is no SPIR-V"},
+        {"bh_buffer_from_file: x.npy: bh_a: b", "x.npy: bh_a: b"},
+        {"x.npy: bh_kernel_create: b", "x.npy: bh_kernel_create: b"},
+        {"bh_kernel_create failed: b", "bh_kernel_create failed: b"},
+        {"bh_kernel_create", "bh_kernel_create"},
+        {"", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_string_equal(bhi_text_without_call(cases[i][0]), cases[i][1]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_f16),       cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_durations), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_durations), cmocka_unit_test(test_durations_that_end),
+        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_memory_limits),
         cmocka_unit_test(test_groups),    cmocka_unit_test(test_slots),
         cmocka_unit_test(test_arrays),    cmocka_unit_test(test_push),
-        cmocka_unit_test(test_specs),
+        cmocka_unit_test(test_specs),     cmocka_unit_test(test_messages_lose_the_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

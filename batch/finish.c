@@ -1,0 +1,262 @@
+/* From a result in memory to a file in its place, so that a kill at any moment leaves either the
+ * old file and a job that runs again, or a finished temporary and a record that says so.
+ *
+ *   write   all outputs, each under its temporary name, durable; their folders, too
+ *   seal    the queue records that they are complete (bhi_queue_sealed)
+ *   place   rename, all of them; their folders are made durable
+ *   DONE    the queue records it
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "runner_internal.h"
+#include "step.h"
+
+/* The event has ended: there is nothing to wait for. */
+static const uint64_t map_limit_ns = 10000000000u;
+
+static uint32_t count_of(const struct bhi_work *work) {
+    return work->request->run.binding_count;
+}
+
+static struct bhi_run_binding *binding_of(const struct bhi_work *work, uint32_t index) {
+    return &work->request->run.bindings[index];
+}
+
+static bool has_outputs(const struct bhi_work *work) {
+    for (uint32_t i = 0; i < count_of(work); i++) {
+        if (binding_of(work, i)->out_path)
+            return true;
+    }
+    return false;
+}
+
+/* -- folders ------------------------------------------------------------------------------------
+ */
+
+static bool same_folder(const struct bhi_outfile *a, const struct bhi_outfile *b) {
+    return a->folder_device == b->folder_device && a->folder_inode == b->folder_inode;
+}
+
+/* The output before (|end_work|, |end_index|) that is in the same folder; NULL: none. */
+static const struct bhi_outfile *find_synced(struct bhi_work **works, size_t end_work,
+                                             uint32_t end_index) {
+    const struct bhi_outfile *file = &binding_of(works[end_work], end_index)->out;
+    for (size_t w = 0; w <= end_work; w++) {
+        const uint32_t count = w == end_work ? end_index : count_of(works[w]);
+        for (uint32_t i = 0; i < count; i++) {
+            const struct bhi_outfile *other = &binding_of(works[w], i)->out;
+            if (other->folder >= 0 && same_folder(other, file))
+                return other;
+        }
+    }
+    return NULL;
+}
+
+/* Each folder once. Outputs in one that failed have an error. */
+static void sync_folders(struct bhi_work **works, size_t count) {
+    struct bhi_complaint ignored;
+    for (size_t w = 0; w < count; w++) {
+        for (uint32_t i = 0; i < count_of(works[w]); i++) {
+            struct bhi_outfile *file = &binding_of(works[w], i)->out;
+            const struct bhi_outfile *synced;
+            if (file->folder < 0)
+                continue;
+            file->error = 0;
+            if ((synced = find_synced(works, w, i)) != NULL)
+                file->error = synced->error;
+            else
+                (void)bhi_outfile_sync_folder(file, &ignored);
+        }
+    }
+}
+
+/* The first output whose folder is not durable; NULL: all are. */
+static const struct bhi_run_binding *find_unsynced(const struct bhi_work *work,
+                                                   struct bhi_complaint *complaint) {
+    for (uint32_t i = 0; i < count_of(work); i++) {
+        const struct bhi_run_binding *binding = binding_of(work, i);
+        if (binding->out.folder >= 0 && binding->out.error) {
+            bhi_refuse(complaint, "fsync of its folder: %s", strerror(binding->out.error));
+            return binding;
+        }
+    }
+    return NULL;
+}
+
+/* -- writing ------------------------------------------------------------------------------------
+ */
+
+static void refuse_output(struct bhi_work *work, const struct bhi_run_binding *binding, int error,
+                          const struct bhi_complaint *complaint) {
+    bhi_work_refuse(work, bhi_stage_blame(error, BH_INVALID_ARGUMENT), error, "%s %.100s: %.390s",
+                    binding->option, binding->text, complaint->text);
+}
+
+/* False: the work is over. */
+static bool write_output(struct bhi_work *work, struct bhi_run_binding *binding) {
+    struct bhi_complaint complaint;
+    bh_detail detail = {0};
+    void *bytes;
+    bh_status status = bh_buffer_map(binding->buffer, BH_MAP_READ, map_limit_ns, &bytes, &detail);
+    if (status != BH_OK) {
+        bhi_work_refuse(work, status, detail.sys_errno, "%s %.100s: %.390s", binding->option,
+                        binding->text, detail.message);
+        return false;
+    }
+    if (!bhi_outfile_write(&binding->out, binding->header, binding->header_size, bytes,
+                           binding->array.bytes, &complaint) ||
+        !bhi_outfile_seal(&binding->out, &complaint)) {
+        refuse_output(work, binding, binding->out.error, &complaint);
+        return false;
+    }
+    bhi_outfile_close(&binding->out);
+    BHI_BATCH_STEP("batch_written");
+    return true;
+}
+
+static bool write_outputs(struct bhi_work *work) {
+    for (uint32_t i = 0; i < count_of(work); i++) {
+        if (binding_of(work, i)->out_path && !write_output(work, binding_of(work, i)))
+            return false;
+    }
+    return true;
+}
+
+/* Thread: the journal's, or the caller's of bhi_queue_sealed. */
+static void on_sealed(void *user, bool durable) {
+    struct bhi_work *work = user;
+    struct bhi_runner *runner = work->runner;
+    if (!durable) { /* it may be recorded, or not: what opens the queue next finds out */
+        work->broken = true;
+        bhi_work_refuse(work, BH_SYSTEM, 0, "the journal cannot be written");
+        return;
+    }
+    BHI_BATCH_STEP("batch_sealed");
+    pthread_mutex_lock(&runner->lock);
+    bhi_runner_finish(runner, &runner->to_place, work);
+    pthread_mutex_unlock(&runner->lock);
+}
+
+void bhi_finish_write(struct bhi_work **works, size_t count) {
+    struct bhi_complaint complaint;
+    size_t written = 0;
+    for (size_t i = 0; i < count; i++) {
+        BHI_BATCH_STEP("batch_ended");
+        if (!has_outputs(works[i]))
+            bhi_work_end(works[i]);
+        else if (write_outputs(works[i]))
+            works[written++] = works[i];
+    }
+    sync_folders(works, written);
+    for (size_t i = 0; i < written; i++) {
+        struct bhi_work *work = works[i];
+        const struct bhi_run_binding *unsynced = find_unsynced(work, &complaint);
+        if (unsynced) {
+            refuse_output(work, unsynced, unsynced->out.error, &complaint);
+            continue;
+        }
+        bhi_stage_release(work); /* others can use the memory meanwhile */
+        BHI_BATCH_STEP("batch_sealing");
+        bhi_queue_sealed(work->runner->queue, work->job, on_sealed, work);
+    }
+}
+
+/* -- placing ------------------------------------------------------------------------------------
+ */
+
+/* What an earlier process sealed is found by its name. */
+static bool adopt(struct bhi_work *work, uint32_t index, struct bhi_complaint *complaint) {
+    struct bhi_run_binding *binding = binding_of(work, index);
+    char temporary[BHI_OUTFILE_TEMPORARY];
+    if (!work->job->sealed)
+        return true;
+    bhi_work_temporary(work, index, temporary, sizeof temporary);
+    return bhi_outfile_adopt(binding->out_path, temporary, &binding->out, complaint);
+}
+
+enum placed { PLACED, GONE, STUCK };
+
+static enum placed place_output(struct bhi_work *work, uint32_t index,
+                                struct bhi_complaint *complaint) {
+    struct bhi_run_binding *binding = binding_of(work, index);
+    struct stat status;
+    if (!adopt(work, index, complaint))
+        return STUCK; /* also where its folder is away: it may come back, with what is in it */
+    if (bhi_outfile_rename(&binding->out, complaint)) {
+        BHI_BATCH_STEP("batch_renamed");
+        return PLACED;
+    }
+    if (binding->out.error != ENOENT)
+        return STUCK;
+    /* Sealed and no longer there: the earlier process had come so far as to rename it. */
+    if (work->job->sealed && stat(binding->out_path, &status) == 0 && S_ISREG(status.st_mode))
+        return PLACED;
+    return GONE;
+}
+
+/* It stays sealed, in the record, too: opening the queue again tries again. */
+static void give_up_placing(struct bhi_work *work, const struct bhi_run_binding *binding,
+                            const struct bhi_complaint *complaint) {
+    work->stuck = true;
+    bhi_work_refuse(work, BH_SYSTEM, binding->out.error, "%s %.100s: %.390s", binding->option,
+                    binding->text, complaint->text);
+}
+
+/* False: the work is over. */
+static bool place_outputs(struct bhi_work *work) {
+    struct bhi_complaint complaint;
+    for (uint32_t i = 0; i < count_of(work); i++) {
+        struct bhi_run_binding *binding = binding_of(work, i);
+        if (!binding->out_path)
+            continue;
+        switch (place_output(work, i, &complaint)) {
+        case PLACED:
+            continue;
+        case STUCK:
+            give_up_placing(work, binding, &complaint);
+            return false;
+        case GONE:
+            bhi_work_refuse(work, BH_INVALID_ARGUMENT, 0,
+                            "%s %.100s: it was complete, and somebody has removed it before it was "
+                            "put in its place",
+                            binding->option, binding->text);
+            return false;
+        }
+    }
+    return true;
+}
+
+void bhi_finish_place(struct bhi_work **works, size_t count) {
+    struct bhi_complaint complaint;
+    size_t placed = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (place_outputs(works[i]))
+            works[placed++] = works[i];
+    }
+    sync_folders(works, placed);
+    for (size_t i = 0; i < placed; i++) {
+        const struct bhi_run_binding *unsynced = find_unsynced(works[i], &complaint);
+        if (unsynced) {
+            give_up_placing(works[i], unsynced, &complaint);
+        } else {
+            BHI_BATCH_STEP("batch_placed");
+            bhi_work_end(works[i]);
+        }
+    }
+}
+
+void bhi_finish_sweep(struct bhi_work *work) {
+    for (uint32_t i = 0; i < count_of(work); i++) {
+        struct bhi_run_binding *binding = binding_of(work, i);
+        struct bhi_complaint ignored;
+        char temporary[BHI_OUTFILE_TEMPORARY];
+        if (!binding->out_path)
+            continue;
+        bhi_work_temporary(work, i, temporary, sizeof temporary);
+        if (bhi_outfile_adopt(binding->out_path, temporary, &binding->out, &ignored))
+            bhi_outfile_abandon(&binding->out);
+    }
+}

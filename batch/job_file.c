@@ -1,0 +1,98 @@
+#include "job_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interrupt.h"
+
+struct reader {
+    FILE *file;
+    char *text;    /* of a line; BHI_JOB_TEXT bytes and one that is too many */
+    size_t length; /* may be more than are kept */
+};
+
+/* The next line, without its end. False: there is none, or it cannot be read. */
+static bool next_line(struct reader *reader) {
+    int c;
+    reader->length = 0;
+    while ((c = getc_unlocked(reader->file)) != EOF && c != '\n') {
+        if (reader->length <= BHI_JOB_TEXT)
+            reader->text[reader->length] = (char)c;
+        reader->length++;
+    }
+    return !ferror(reader->file) && (c == '\n' || reader->length > 0);
+}
+
+static bool is_blank(const struct reader *reader) {
+    const size_t kept = reader->length <= BHI_JOB_TEXT ? reader->length : BHI_JOB_TEXT;
+    for (size_t i = 0; i < kept; i++) {
+        if (!strchr(" \t\r", reader->text[i]) || !reader->text[i])
+            return false;
+    }
+    return kept == reader->length;
+}
+
+/* The id of a line that is no job, as far as it can be told: what follows the first "id". */
+static void guess_id(const char *text, size_t length, char out[BHI_JOB_ID + 1]) {
+    static const char key[] = "\"id\"";
+    const char *end = text + length;
+    const char *at = memmem(text, length, key, sizeof key - 1);
+    size_t used = 0;
+    out[0] = 0;
+    at = at ? at + sizeof key - 1 : end;
+    while (at < end && (*at == ' ' || *at == ':'))
+        at++;
+    if (at == end || *at++ != '"')
+        return;
+    while (at + used < end && used < BHI_JOB_ID && at[used] != '"' && at[used] != '\\' &&
+           (unsigned char)at[used] >= 0x20)
+        used++;
+    if (at + used < end && at[used] == '"') {
+        memcpy(out, at, used);
+        out[used] = 0;
+    }
+}
+
+static void read_all(struct reader *reader, bhi_job_visitor visit, void *user) {
+    bool more = true;
+    for (size_t line = 1; more && !bhi_interrupt_signal() && next_line(reader); line++) {
+        struct bhi_complaint complaint;
+        struct bhi_job_spec spec;
+        if (is_blank(reader))
+            continue;
+        char id[BHI_JOB_ID + 1] = "";
+        const bool good = bhi_job_parse(reader->text, reader->length, &spec, &complaint);
+        if (!good && reader->length <= BHI_JOB_TEXT)
+            guess_id(reader->text, reader->length, id);
+        if (good)
+            spec.line = line;
+        more = visit(user, line, good ? &spec : NULL, id, good ? NULL : &complaint);
+    }
+}
+
+bool bhi_job_file_read(const char *path, bhi_job_visitor visit, void *user, int *out_errno,
+                       struct bhi_complaint *complaint) {
+    const bool is_stdin = !strcmp(path, "-");
+    struct reader reader = {.file = is_stdin ? stdin : fopen(path, "re")};
+    *out_errno = errno;
+    if (!reader.file)
+        return bhi_refuse(complaint, "%.400s: %s", path, strerror(*out_errno));
+    reader.text = malloc(BHI_JOB_TEXT + 1);
+    *out_errno = reader.text ? 0 : ENOMEM;
+    bool good = reader.text != NULL || bhi_refuse(complaint, "out of memory");
+    if (good) {
+        errno = 0;
+        read_all(&reader, visit, user);
+        if (ferror(reader.file) && !bhi_interrupt_signal()) {
+            *out_errno = errno;
+            good = bhi_refuse(complaint, "%.400s: cannot be read: %s",
+                              is_stdin ? "standard input" : path, strerror(*out_errno));
+        }
+    }
+    free(reader.text);
+    if (!is_stdin)
+        fclose(reader.file);
+    return good;
+}

@@ -1,0 +1,368 @@
+#include "job_object.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN = 64 }; /* bytes of a key that a complaint quotes */
+
+/* What a key's value is. */
+enum kind {
+    TEXT,    /* a string */
+    GRID,    /* [4, 1, 1] or "4,1,1" */
+    TEXTS,   /* an array of strings */
+    NUMBER,  /* an integer */
+    SWITCH,  /* true or false */
+    PAIRS,   /* an object of strings */
+    DEFINES, /* an object of strings and nulls */
+};
+
+static const char *const kind_names[] = {
+    [TEXT] = "a string",
+    [GRID] = "an array of one to three numbers, or a string",
+    [TEXTS] = "an array of strings",
+    [NUMBER] = "a whole number",
+    [SWITCH] = "true or false",
+    [PAIRS] = "an object of strings",
+    [DEFINES] = "an object of strings and nulls",
+};
+
+struct key {
+    const char *name;
+    enum kind kind;
+    int option; /* of `bulkhead run` that it becomes; -1: none */
+};
+
+/* In the order in which they are parsed, which is the order of complaints. */
+static const struct key keys[] = {
+    {"id", TEXT, -1},
+    {"kernel", TEXT, -1},
+    {"entry", TEXT, BHI_RUN_ENTRY},
+    {"D", DEFINES, BHI_RUN_D},
+    {"I", TEXTS, BHI_RUN_I},
+    {"groups", GRID, BHI_RUN_GROUPS},
+    {"in", PAIRS, BHI_RUN_IN},
+    {"out", PAIRS, BHI_RUN_OUT},
+    {"inout", PAIRS, BHI_RUN_INOUT},
+    {"push", TEXT, BHI_RUN_PUSH},
+    {"spec", PAIRS, BHI_RUN_SPEC},
+    {"deadline", TEXT, BHI_RUN_DEADLINE},
+    {"trusted", SWITCH, BHI_RUN_TRUSTED},
+    {"retries", NUMBER, -1},
+    {"priority", NUMBER, -1},
+    {"depends_on", TEXTS, -1},
+};
+enum { KEYS = sizeof keys / sizeof keys[0] };
+
+/* -- keys and kinds -----------------------------------------------------------------------------
+ */
+
+/* How many letters have to be put in, left out or changed to make |b| of |a|. */
+static size_t distance(const char *a, const char *b) {
+    size_t row[SHOWN + 1];
+    const size_t width = strlen(b);
+    for (size_t j = 0; j <= width; j++)
+        row[j] = j;
+    for (size_t i = 0; a[i]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < width; j++) {
+            const size_t changed = diagonal + (a[i] != b[j]);
+            const size_t added = (row[j] < row[j + 1] ? row[j] : row[j + 1]) + 1;
+            diagonal = row[j + 1];
+            row[j + 1] = changed < added ? changed : added;
+        }
+    }
+    return row[width];
+}
+
+static bool refuse_key(const char *name, struct bhi_complaint *complaint) {
+    const char *nearest = NULL;
+    size_t least = 3; /* farther away it is another word */
+    for (size_t i = 0; i < KEYS && strlen(name) <= SHOWN; i++) {
+        const size_t far = distance(name, keys[i].name);
+        if (far < least && far < strlen(keys[i].name)) {
+            least = far;
+            nearest = keys[i].name;
+        }
+    }
+    if (nearest)
+        return bhi_refuse(complaint, "unknown key \"%.*s\": is it \"%s\"?", SHOWN, name, nearest);
+    return bhi_refuse(complaint,
+                      "unknown key \"%.*s\"; the keys are id, kernel, entry, D, I, groups, in, "
+                      "out, inout, push, spec, deadline, trusted, retries, priority, depends_on",
+                      SHOWN, name);
+}
+
+static bool is_of_kind(const json_t *value, enum kind kind) {
+    const char *name;
+    json_t *inner;
+    size_t i;
+    switch (kind) {
+    case TEXT:
+        return json_is_string(value);
+    case NUMBER:
+        return json_is_integer(value);
+    case SWITCH:
+        return json_is_boolean(value);
+    case GRID:
+        if (json_is_string(value))
+            return true;
+        json_array_foreach(value, i, inner) {
+            if (!json_is_integer(inner) || i == 3)
+                return false;
+        }
+        return json_is_array(value) && json_array_size(value) > 0;
+    case TEXTS:
+        json_array_foreach(value, i, inner) {
+            if (!json_is_string(inner))
+                return false;
+        }
+        return json_is_array(value);
+    case PAIRS:
+    case DEFINES:
+        json_object_foreach((json_t *)value, name, inner) {
+            if (!json_is_string(inner) && !(kind == DEFINES && json_is_null(inner)))
+                return false;
+        }
+        return json_is_object(value);
+    }
+    return false;
+}
+
+static const struct key *find_key(const char *name) {
+    for (size_t i = 0; i < KEYS; i++) {
+        if (!strcmp(keys[i].name, name))
+            return &keys[i];
+    }
+    return NULL;
+}
+
+static bool check_object(json_t *object, struct bhi_complaint *complaint) {
+    static const char *const required[] = {"id", "kernel", "groups"};
+    const char *name;
+    json_t *value;
+    if (!json_is_object(object))
+        return bhi_refuse(complaint, "not a job: an object is wanted, {\"id\": …}");
+    json_object_foreach(object, name, value) {
+        const struct key *key = find_key(name);
+        if (!key)
+            return refuse_key(name, complaint);
+        if (!is_of_kind(value, key->kind))
+            return bhi_refuse(complaint, "\"%s\": it must be %s", name, kind_names[key->kind]);
+    }
+    for (size_t i = 0; i < sizeof required / sizeof required[0]; i++) {
+        if (!json_object_get(object, required[i]))
+            return bhi_refuse(complaint, "there is no \"%s\"", required[i]);
+    }
+    return true;
+}
+
+json_t *bhi_job_object_load(const char *text, size_t length, struct bhi_complaint *complaint) {
+    json_error_t error;
+    json_t *object = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    if (!object) {
+        if (!error.text[0] || json_error_code(&error) == json_error_out_of_memory)
+            bhi_refuse(complaint, "out of memory");
+        else
+            bhi_refuse(complaint, "not JSON: %s (column %d)", error.text, error.column);
+        return NULL;
+    }
+    if (!check_object(object, complaint)) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+/* -- as arguments of `bulkhead run` -------------------------------------------------------------
+ */
+
+static bool blame(const char *key, const char *name, struct bhi_complaint *complaint) {
+    const struct bhi_complaint inner = *complaint;
+    if (name)
+        return bhi_refuse(complaint, "\"%s\" \"%.*s\": %.800s", key, SHOWN, name, inner.text);
+    return bhi_refuse(complaint, "\"%s\": %.800s", key, inner.text);
+}
+
+static bool refuse_memory(struct bhi_job_request *request, struct bhi_complaint *complaint) {
+    request->error = ENOMEM;
+    return bhi_refuse(complaint, "out of memory");
+}
+
+static const char *keep(struct bhi_job_request *request, char *text) {
+    if (text)
+        request->texts[request->text_count++] = text;
+    return text;
+}
+
+/* |path| in |folder|; owned by the caller. */
+static char *join(const char *folder, const char *path) {
+    char *whole = NULL;
+    if (!folder || path[0] == '/')
+        return strdup(path);
+    return asprintf(&whole, "%s/%s", folder, path) < 0 ? NULL : whole;
+}
+
+/* NAME=VALUE, kept by the request; without |value| NAME. NULL: out of memory. */
+static const char *assignment(struct bhi_job_request *request, const char *name,
+                              const char *value) {
+    char *text = NULL;
+    if (!value)
+        return keep(request, strdup(name));
+    return asprintf(&text, "%s=%s", name, value) < 0 ? NULL : keep(request, text);
+}
+
+/* "4,1,1"; NULL: out of memory. */
+static const char *grid(struct bhi_job_request *request, const json_t *value) {
+    char text[3 * 24] = "";
+    size_t used = 0, i;
+    json_t *inner;
+    if (json_is_string(value))
+        return json_string_value(value);
+    json_array_foreach(value, i, inner) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", i ? "," : "",
+                                 (long long)json_integer_value(inner));
+    }
+    return keep(request, strdup(text));
+}
+
+static bool take(struct bhi_job_request *request, const struct key *key, const char *value,
+                 const char *name, struct bhi_complaint *complaint) {
+    const struct bhi_arg item = {(enum bhi_option_id)key->option, value};
+    if (!value)
+        return refuse_memory(request, complaint);
+    return bhi_run_parse_item(&request->run, &item, complaint) || blame(key->name, name, complaint);
+}
+
+static bool take_pairs(struct bhi_job_request *request, const struct key *key, json_t *pairs,
+                       struct bhi_complaint *complaint) {
+    const char *name;
+    json_t *value;
+    json_object_foreach(pairs, name, value) {
+        /* It would be read as the end of the name. */
+        if (strchr(name, '=')) {
+            bhi_refuse(complaint, "there is a '=' in the name");
+            return blame(key->name, name, complaint);
+        }
+        if (!take(request, key, assignment(request, name, json_string_value(value)), name,
+                  complaint))
+            return false;
+    }
+    return true;
+}
+
+static bool take_includes(struct bhi_job_request *request, const struct key *key, json_t *paths,
+                          const char *folder, bool reads, struct bhi_complaint *complaint) {
+    size_t i;
+    json_t *path;
+    json_array_foreach(paths, i, path) {
+        const char *text = json_string_value(path);
+        if (!*text) {
+            bhi_refuse(complaint, "the file name is empty");
+            return blame(key->name, NULL, complaint);
+        }
+        if (reads && !take(request, key, keep(request, join(folder, text)), text, complaint))
+            return false;
+    }
+    return true;
+}
+
+static bool take_key(struct bhi_job_request *request, const struct key *key, json_t *value,
+                     struct bhi_complaint *complaint) {
+    switch (key->kind) {
+    case TEXT:
+        return take(request, key, json_string_value(value), NULL, complaint);
+    case GRID:
+        return take(request, key, grid(request, value), NULL, complaint);
+    case SWITCH:
+        return json_is_false(value) || take(request, key, "", NULL, complaint);
+    case PAIRS:
+    case DEFINES:
+        return take_pairs(request, key, value, complaint);
+    case TEXTS:
+    case NUMBER:
+        break;
+    }
+    return true;
+}
+
+/* How many texts it takes at most. */
+static size_t count_items(const json_t *object) {
+    size_t count = 2; /* kernel, groups */
+    for (size_t i = 0; i < KEYS; i++) {
+        const json_t *value = json_object_get(object, keys[i].name);
+        count += json_is_object(value)  ? json_object_size(value)
+                 : json_is_array(value) ? json_array_size(value)
+                                        : 1;
+    }
+    return count;
+}
+
+/* Makes the paths of a binding whole; refuses standard streams and two outputs into one file. */
+static bool place_binding(struct bhi_job_request *request, uint32_t index, const char *folder,
+                          struct bhi_complaint *complaint) {
+    struct bhi_run_request *run = &request->run;
+    struct bhi_run_binding *binding = &run->bindings[index];
+    char **const paths[] = {&binding->in_path, &binding->out_path};
+    for (size_t i = 0; i < 2; i++) {
+        if (!*paths[i])
+            continue;
+        if (!strcmp(*paths[i], "-")) {
+            bhi_refuse(complaint, "a job has no standard input and output: name a file");
+            return blame(binding->option, NULL, complaint);
+        }
+        char *whole = join(folder, *paths[i]);
+        if (!whole)
+            return refuse_memory(request, complaint);
+        free(*paths[i]);
+        *paths[i] = whole;
+    }
+    for (uint32_t i = 0; binding->out_path && i < index; i++) {
+        if (run->bindings[i].out_path && !strcmp(run->bindings[i].out_path, binding->out_path))
+            return bhi_refuse(complaint, "\"%s\": %.200s is written by two bindings",
+                              binding->option, binding->out_path);
+    }
+    return true;
+}
+
+static bool parse(struct bhi_job_request *request, const char *folder, bool reads_includes,
+                  struct bhi_complaint *complaint) {
+    for (size_t i = 0; i < KEYS; i++) {
+        json_t *value = json_object_get(request->object, keys[i].name);
+        if (!value || keys[i].option < 0)
+            continue;
+        if (keys[i].option == BHI_RUN_I
+                ? !take_includes(request, &keys[i], value, folder, reads_includes, complaint)
+                : !take_key(request, &keys[i], value, complaint))
+            return false;
+    }
+    for (uint32_t i = 0; i < request->run.binding_count; i++) {
+        if (!place_binding(request, i, folder, complaint))
+            return false;
+    }
+    return true;
+}
+
+bool bhi_job_object_parse(json_t *object, const char *folder, bool reads_includes,
+                          struct bhi_job_request *out_request, struct bhi_complaint *complaint) {
+    const char *kernel = json_string_value(json_object_get(object, "kernel"));
+    const size_t items = count_items(object);
+    *out_request = (struct bhi_job_request){0};
+    if (!*kernel)
+        return bhi_refuse(complaint, "\"kernel\": the file name is empty");
+    if (!strcmp(kernel, "-"))
+        return bhi_refuse(complaint, "\"kernel\": a job has no standard input: name a file");
+    out_request->texts = calloc(items, sizeof *out_request->texts);
+    out_request->object = json_incref(object);
+    const char *path = out_request->texts ? keep(out_request, join(folder, kernel)) : NULL;
+    if (!path)
+        refuse_memory(out_request, complaint);
+    if (path && bhi_run_request_init(&out_request->run, path, items, complaint) &&
+        parse(out_request, folder, reads_includes, complaint))
+        return true;
+    const int error = out_request->error ? out_request->error : out_request->run.source.error;
+    bhi_job_request_free(out_request);
+    out_request->error = error;
+    return false;
+}

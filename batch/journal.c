@@ -1,0 +1,230 @@
+#include "journal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "journal_database.h"
+
+enum { LINGER_NS = 10000000 };
+
+static void free_note(struct bhi_note *note) {
+    free(note->attempt);
+    free(note);
+}
+
+/* -- the thread ---------------------------------------------------------------------------------
+ */
+
+/* Waits until there is a group to be written, and takes it. NULL: the end. |mutex| is held. */
+static struct bhi_note *await_group(struct bhi_journal *journal) {
+    while (!journal->first && !journal->stop)
+        pthread_cond_wait(&journal->wake, &journal->mutex);
+    const struct timespec due = bhi_clock_until(journal->due_ns);
+    while (journal->first && !journal->urgent && !journal->stop) {
+        if (pthread_cond_timedwait(&journal->wake, &journal->mutex, &due) == ETIMEDOUT)
+            break;
+    }
+    struct bhi_note *group = journal->first;
+    journal->first = NULL;
+    journal->last = &journal->first;
+    journal->urgent = false;
+    return group;
+}
+
+/* All of them, or none. */
+static bool write_group(struct bhi_journal *journal, const struct bhi_note *group,
+                        struct bhi_complaint *complaint) {
+    pthread_mutex_lock(&journal->database);
+    int rc = bhi_journal_run(journal, BHI_SQL_BEGIN, "");
+    for (const struct bhi_note *note = group; rc == SQLITE_OK && note; note = note->next)
+        rc = bhi_journal_write(journal, note);
+    const bool good = bhi_journal_end(journal, rc, complaint);
+    pthread_mutex_unlock(&journal->database);
+    return good;
+}
+
+/* Tells those who wait, and frees it; how many there were. No lock is held. */
+static uint64_t release_group(struct bhi_note *group, bool durable) {
+    uint64_t count = 0;
+    while (group) {
+        struct bhi_note *note = group;
+        group = note->next;
+        if (note->then)
+            note->then(note->user, durable);
+        free_note(note);
+        count++;
+    }
+    return count;
+}
+
+static void *run(void *argument) {
+    struct bhi_journal *journal = argument;
+    struct bhi_note *group;
+    pthread_mutex_lock(&journal->mutex);
+    while ((group = await_group(journal)) != NULL) {
+        struct bhi_complaint complaint;
+        /* Once one is lost, none after it is written: what is there is a beginning. */
+        bool durable = !journal->broken;
+        pthread_mutex_unlock(&journal->mutex);
+        durable = durable && write_group(journal, group, &complaint);
+        if (!durable) {
+            pthread_mutex_lock(&journal->mutex);
+            if (!journal->broken) {
+                journal->broken = true;
+                journal->complaint = complaint;
+            }
+            journal->lost = true;
+            pthread_mutex_unlock(&journal->mutex);
+        }
+        const uint64_t count = release_group(group, durable);
+        pthread_mutex_lock(&journal->mutex);
+        journal->written += count;
+        pthread_cond_broadcast(&journal->settled);
+    }
+    pthread_mutex_unlock(&journal->mutex);
+    return NULL;
+}
+
+/* Signals are for the other threads. */
+static bool start_thread(struct bhi_journal *journal) {
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    journal->has_thread = pthread_create(&journal->thread, NULL, run, journal) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return journal->has_thread;
+}
+
+/* -- opening, closing ---------------------------------------------------------------------------
+ */
+
+enum bhi_queue_result bhi_journal_open(const struct bhi_queue_options *options,
+                                       struct bhi_journal **out_journal,
+                                       struct bhi_journal_batch *out_batch,
+                                       struct bhi_complaint *complaint) {
+    enum bhi_queue_result result = BHI_QUEUE_ENVIRON;
+    struct bhi_journal *journal = calloc(1, sizeof *journal);
+    pthread_condattr_t monotonic;
+    *out_journal = NULL;
+    *out_batch = (struct bhi_journal_batch){.id = ""};
+    if (!journal) {
+        bhi_refuse(complaint, "out of memory");
+        return result;
+    }
+    journal->lock_fd = -1;
+    journal->last = &journal->first;
+    journal->linger_ns = options->linger_ns ? options->linger_ns : LINGER_NS;
+    pthread_mutex_init(&journal->database, NULL);
+    pthread_mutex_init(&journal->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&journal->wake, &monotonic);
+    pthread_cond_init(&journal->settled, NULL);
+    pthread_condattr_destroy(&monotonic);
+    result = bhi_journal_open_database(journal, options, out_batch, complaint);
+    if (result == BHI_QUEUE_OK && !start_thread(journal)) {
+        bhi_refuse(complaint, "no thread can be started");
+        result = BHI_QUEUE_ENVIRON;
+    }
+    if (result != BHI_QUEUE_OK) {
+        (void)bhi_journal_close(journal);
+        journal = NULL;
+    }
+    *out_journal = journal;
+    return result;
+}
+
+bool bhi_journal_close(struct bhi_journal *journal) {
+    if (!journal)
+        return true;
+    pthread_mutex_lock(&journal->mutex);
+    journal->stop = true;
+    pthread_cond_signal(&journal->wake);
+    pthread_mutex_unlock(&journal->mutex);
+    if (journal->has_thread)
+        pthread_join(journal->thread, NULL);
+    const bool good = !journal->lost;
+    for (int i = 0; i < BHI_SQL_COUNT; i++)
+        sqlite3_finalize(journal->statements[i]);
+    /* It moves the log into the file; what it does not get done the next one does. */
+    bhi_journal_close_database(journal);
+    pthread_cond_destroy(&journal->settled);
+    pthread_cond_destroy(&journal->wake);
+    pthread_mutex_destroy(&journal->mutex);
+    pthread_mutex_destroy(&journal->database);
+    free(journal->folder);
+    free(journal->path);
+    free(journal);
+    return good;
+}
+
+/* -- notes --------------------------------------------------------------------------------------
+ */
+
+static struct bhi_note *copy_note(const struct bhi_note *note) {
+    struct bhi_note *copy = malloc(sizeof *copy);
+    if (!copy)
+        return NULL;
+    *copy = *note;
+    copy->next = NULL;
+    if (!note->attempt)
+        return copy;
+    copy->attempt = malloc(sizeof *copy->attempt);
+    if (!copy->attempt) {
+        free(copy);
+        return NULL;
+    }
+    *copy->attempt = *note->attempt;
+    return copy;
+}
+
+void bhi_journal_note(struct bhi_journal *journal, const struct bhi_note *note) {
+    struct bhi_note *copy = copy_note(note);
+    pthread_mutex_lock(&journal->mutex);
+    if (!copy) {
+        if (!journal->broken)
+            bhi_refuse(&journal->complaint, "%.600s: out of memory", journal->path);
+        journal->broken = journal->lost = true;
+    } else {
+        const bool was_empty = !journal->first;
+        if (was_empty)
+            journal->due_ns = bhi_clock_ns() + journal->linger_ns;
+        *journal->last = copy;
+        journal->last = &copy->next;
+        journal->noted++;
+        journal->urgent |= note->then != NULL;
+        if (was_empty || note->then)
+            pthread_cond_signal(&journal->wake);
+    }
+    pthread_mutex_unlock(&journal->mutex);
+    if (!copy && note->then)
+        note->then(note->user, false);
+}
+
+bool bhi_journal_flush(struct bhi_journal *journal) {
+    pthread_mutex_lock(&journal->mutex);
+    const uint64_t wanted = journal->noted;
+    if (journal->written < wanted) {
+        journal->urgent = true;
+        pthread_cond_signal(&journal->wake);
+    }
+    while (journal->written < wanted)
+        pthread_cond_wait(&journal->settled, &journal->mutex);
+    const bool good = !journal->broken;
+    pthread_mutex_unlock(&journal->mutex);
+    return good;
+}
+
+bool bhi_journal_broken(struct bhi_journal *journal, struct bhi_complaint *complaint) {
+    pthread_mutex_lock(&journal->mutex);
+    const bool broken = journal->broken;
+    if (broken && complaint)
+        *complaint = journal->complaint;
+    pthread_mutex_unlock(&journal->mutex);
+    return broken;
+}

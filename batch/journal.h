@@ -1,0 +1,83 @@
+/* The journal of a queue: what must outlive the process, in a SQLite database in the state folder.
+ *
+ * A thread commits what the queue notes in groups, each one transaction: at once where somebody
+ * waits for it, after |linger_ns| otherwise. Groups are in the order of the notes, so that what is
+ * durable is always a beginning of what happened.
+ *
+ *   FOLDER/batch.db      the database (journal_schema.h), with its -wal and -shm while it is open
+ *   FOLDER/lock          flock'ed while a process has the folder open; its pid is in it
+ */
+#ifndef BHI_BATCH_JOURNAL_H
+#define BHI_BATCH_JOURNAL_H
+
+#include "graph.h"
+
+struct bhi_journal;
+
+/* What was made with the state. */
+struct bhi_journal_batch {
+    char id[33];   /* hexadecimal */
+    char *cwd;     /* owned */
+    uint64_t jobs; /* how many there are */
+};
+
+/* Of a state that begins here and now, without a job. On failure nothing is owned. */
+bool bhi_journal_batch_make(struct bhi_journal_batch *out_batch, struct bhi_complaint *complaint);
+
+enum bhi_note_kind {
+    BHI_NOTE_STARTED, /* attempt, stream, times.started_ns */
+    BHI_NOTE_SEALED,  /* then, user */
+    BHI_NOTE_ENDED,   /* state, counters; the attempt where there is one */
+    BHI_NOTE_STATE,   /* state, origin: it follows from another job */
+};
+
+struct bhi_note {
+    struct bhi_note *next;
+    enum bhi_note_kind kind;
+    enum bhi_job_state state;
+    uint64_t job;    /* number */
+    uint64_t origin; /* number; 0: none */
+    uint32_t tried;  /* number of the attempt; 0: there is none */
+    uint32_t attempts, guilty, victim, stream;
+    uint64_t time_ns;            /* CLOCK_REALTIME, of the note */
+    struct bhi_attempt *attempt; /* owned; ENDED */
+    void (*then)(void *user, bool durable);
+    void *user;
+};
+
+/* Takes the lock, opens or makes the database, starts the thread. *out_batch is what is there; with
+ * no jobs in it, it is a new one. */
+enum bhi_queue_result bhi_journal_open(const struct bhi_queue_options *options,
+                                       struct bhi_journal **out_journal,
+                                       struct bhi_journal_batch *out_batch,
+                                       struct bhi_complaint *complaint);
+/* Appends all that the database has to |graph|, ranked, not admitted, and what is to be taken up
+ * again (options) as it will be. The database is as it was. */
+enum bhi_queue_result bhi_journal_load(struct bhi_journal *journal,
+                                       const struct bhi_queue_options *options,
+                                       struct bhi_graph *graph, struct bhi_complaint *complaint);
+/* All that was there is fine. A journal that is closed without it leaves database and log as they
+ * were, and no lock that was not there. */
+void bhi_journal_accept(struct bhi_journal *journal);
+/* Adds the nodes that are not admitted, in one transaction, after all notes before it. |resumed|
+ * (may be NULL): in the same one what bhi_journal_load took up with these options, what followed
+ * from it (restated), and lines that are new (replaced). */
+enum bhi_queue_result bhi_journal_add(struct bhi_journal *journal, const struct bhi_graph *graph,
+                                      const struct bhi_queue_options *resumed,
+                                      struct bhi_complaint *complaint);
+/* Takes a copy of |note|, and its attempt and message. Cannot fail: a journal that is broken
+ * answers |then| with false. Does not block. */
+void bhi_journal_note(struct bhi_journal *journal, const struct bhi_note *note);
+bool bhi_journal_flush(struct bhi_journal *journal);
+bool bhi_journal_broken(struct bhi_journal *journal, struct bhi_complaint *complaint);
+/* False: something was not recorded. */
+bool bhi_journal_close(struct bhi_journal *journal);
+
+bool bhi_journal_each_job(struct bhi_journal *journal,
+                          bool (*visit)(void *user, const struct bhi_job_record *record),
+                          void *user);
+bool bhi_journal_each_attempt(struct bhi_journal *journal,
+                              bool (*visit)(void *user, const struct bhi_attempt_record *record),
+                              void *user);
+
+#endif

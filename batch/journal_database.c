@@ -1,0 +1,479 @@
+#include "journal_database.h"
+#include "clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "journal_schema.h"
+
+enum { BUSY_MS = 5000 }; /* how long another program may hold the database */
+
+/* -- complaints ---------------------------------------------------------------------------------
+ */
+
+static bool is_full(int rc, int system_errno) {
+    return (rc & 0xff) == SQLITE_FULL ||
+           ((rc & 0xff) == SQLITE_IOERR && (system_errno == ENOSPC || system_errno == EDQUOT));
+}
+
+bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
+                          struct bhi_complaint *complaint) {
+    const char *path = journal->path;
+    const int system_errno = journal->db ? sqlite3_system_errno(journal->db) : 0;
+    if (is_full(rc, system_errno))
+        return bhi_refuse(complaint,
+                          "%.600s: the disk is full: make room, then go on with --resume; what was "
+                          "recorded is kept",
+                          path);
+    switch (rc & 0xff) {
+    case SQLITE_NOTADB:
+        return bhi_refuse(complaint,
+                          "%.600s is no database: it is not a batch's, or it is damaged; move it "
+                          "away, or give another folder (--state)",
+                          path);
+    case SQLITE_CORRUPT:
+        return bhi_refuse(complaint,
+                          "%.600s is damaged: put a copy of it in its place, or start again in "
+                          "another folder (--state); outputs that are in place are complete",
+                          path);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return bhi_refuse(complaint,
+                          "%.600s cannot be written: the folder, the file or the file "
+                          "system is read-only",
+                          path);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return bhi_refuse(complaint,
+                          "%.600s is held by another program: end that, then go on with --resume",
+                          path);
+    case SQLITE_NOMEM:
+        return bhi_refuse(complaint, "%.600s: out of memory", path);
+    default:
+        return bhi_refuse(complaint, "%.600s: %s%s%s", path, sqlite3_errstr(rc),
+                          system_errno ? ": " : "", system_errno ? strerror(system_errno) : "");
+    }
+}
+
+bool bhi_journal_execute(struct bhi_journal *journal, const char *sql,
+                         struct bhi_complaint *complaint) {
+    const int rc = sqlite3_exec(journal->db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK || bhi_journal_complain(journal, rc, complaint);
+}
+
+bool bhi_journal_number(struct bhi_journal *journal, const char *sql, int64_t *out_number,
+                        struct bhi_complaint *complaint) {
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(journal->db, sql, -1, &statement, NULL);
+    if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        *out_number = sqlite3_column_int64(statement, 0);
+        rc = SQLITE_OK;
+    } else if (rc == SQLITE_DONE) {
+        rc = SQLITE_CORRUPT; /* there is always a row */
+    }
+    sqlite3_finalize(statement);
+    return rc == SQLITE_OK || bhi_journal_complain(journal, rc, complaint);
+}
+
+void bhi_journal_rollback(struct bhi_journal *journal) {
+    if (!sqlite3_get_autocommit(journal->db))
+        sqlite3_exec(journal->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+/* -- the folder ---------------------------------------------------------------------------------
+ */
+
+static bool sync_folder(const char *path, struct bhi_complaint *complaint) {
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool good = fd >= 0 && fsync(fd) == 0;
+    if (!good)
+        bhi_refuse(complaint, "%.600s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return good;
+}
+
+/* The name of a folder is durable when the folder that it is in is. */
+static bool make_folder(const char *folder, struct bhi_complaint *complaint) {
+    struct stat status;
+    if (stat(folder, &status) == 0) {
+        if (S_ISDIR(status.st_mode))
+            return true;
+        return bhi_refuse(complaint, "%.600s is no folder: give another one (--state)", folder);
+    }
+    if (errno != ENOENT || mkdir(folder, 0700) != 0)
+        return bhi_refuse(complaint, "%.600s cannot be made: %s", folder, strerror(errno));
+    char *parent = strdup(folder);
+    if (!parent)
+        return bhi_refuse(complaint, "out of memory");
+    size_t length = strlen(parent);
+    while (length > 1 && parent[length - 1] == '/')
+        length--;
+    while (length > 0 && parent[length - 1] != '/')
+        length--;
+    parent[length] = '\0';
+    const bool good = sync_folder(length ? parent : ".", complaint);
+    free(parent);
+    return good;
+}
+
+static bool complain_held(int fd, const char *folder, struct bhi_complaint *complaint) {
+    char pid[24] = "";
+    const ssize_t length = pread(fd, pid, sizeof pid - 1, 0);
+    pid[length > 0 ? length : 0] = '\0';
+    pid[strspn(pid, "0123456789")] = '\0';
+    return bhi_refuse(complaint,
+                      "%.600s is in use by another process%s%s: wait for its end, or give "
+                      "another folder (--state)",
+                      folder, *pid ? ", pid " : "", pid);
+}
+
+static bool check_format(const struct bhi_journal *journal, int64_t application, int64_t version,
+                         struct bhi_complaint *complaint) {
+    if (application != BHI_JOURNAL_APPLICATION)
+        return bhi_refuse(complaint,
+                          "%.600s is another program's database: give another folder (--state)",
+                          journal->path);
+    if (version != BHI_JOURNAL_VERSION)
+        return bhi_refuse(
+            complaint,
+            "%.600s was made by another version of bulkhead: it has format %lld, this "
+            "one reads %d; go on with that version, or give another folder (--state)",
+            journal->path, (long long)version, BHI_JOURNAL_VERSION);
+    return true;
+}
+
+static uint32_t load_be32(const uint8_t *bytes) {
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+/* Before SQLite opens it: what the header of the database's file tells, where there is one, so that
+ * a folder that is not ours stays as it is. */
+static bool peek(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
+    enum { MAGIC = 16, SCHEMA = 40, VERSION = 60, APPLICATION = 68, HEADER = 100 };
+    uint8_t header[HEADER];
+    const int fd = open(journal->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const ssize_t length = fd >= 0 ? pread(fd, header, sizeof header, 0) : 0;
+    if (fd >= 0)
+        close(fd);
+    if (length <= 0) /* nothing in it, or SQLite says what is wrong with it */
+        return true;
+    if (memcmp(header, "SQLite format 3", length < MAGIC ? (size_t)length : MAGIC) != 0)
+        return bhi_journal_complain(journal, SQLITE_NOTADB, complaint);
+    if (length < HEADER || !load_be32(header + SCHEMA)) /* there are no tables yet */
+        return true;
+    return check_format(journal, load_be32(header + APPLICATION), load_be32(header + VERSION),
+                        complaint);
+}
+
+/* *out_made: there was none. */
+static bool open_lock(struct bhi_journal *journal, const char *path, bool *out_made,
+                      struct bhi_complaint *complaint) {
+    const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    struct stat status;
+    *out_made = false;
+    journal->lock_fd = open(path, flags);
+    if (journal->lock_fd < 0 && errno == ENOENT) {
+        if (!peek(journal, complaint))
+            return false;
+        journal->lock_fd = open(path, flags | O_CREAT | O_EXCL, 0600);
+        *out_made = journal->lock_fd >= 0;
+        if (!*out_made && errno == EEXIST) /* another process was quicker */
+            journal->lock_fd = open(path, flags);
+    }
+    if (journal->lock_fd < 0 || fstat(journal->lock_fd, &status) != 0)
+        return bhi_refuse(complaint, "%.600s cannot be opened: %s", path, strerror(errno));
+    return S_ISREG(status.st_mode) ||
+           bhi_refuse(complaint,
+                      "%.600s is no regular file: move it away, or give another folder (--state)",
+                      path);
+}
+
+/* Who made a lock and was refused has unlinked it: what is held must be what has the name. */
+static bool has_name(int fd, const char *path) {
+    struct stat held, named;
+    return fstat(fd, &held) == 0 && lstat(path, &named) == 0 && held.st_dev == named.st_dev &&
+           held.st_ino == named.st_ino;
+}
+
+static bool try_lock(struct bhi_journal *journal, const char *path, bool *out_again,
+                     struct bhi_complaint *complaint) {
+    bool made;
+    *out_again = false;
+    if (!open_lock(journal, path, &made, complaint))
+        return false;
+    if (flock(journal->lock_fd, LOCK_EX | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK
+                   ? complain_held(journal->lock_fd, journal->folder, complaint)
+                   : bhi_refuse(complaint, "%.600s cannot be locked: %s", path, strerror(errno));
+    if (!has_name(journal->lock_fd, path)) {
+        close(journal->lock_fd);
+        journal->lock_fd = -1;
+        *out_again = true;
+        return bhi_refuse(complaint, "%.600s is taken away again and again", path);
+    }
+    journal->made_lock = made;
+    return true;
+}
+
+/* Held until the process ends, however it ends; nothing that it starts inherits it. */
+static bool take_lock(struct bhi_journal *journal, struct bhi_complaint *complaint) {
+    enum { TRIES = 100 };
+    char *path = NULL;
+    bool good = false, again = true;
+    if (asprintf(&path, "%s/%s", journal->folder, BHI_JOURNAL_LOCK) < 0)
+        return bhi_refuse(complaint, "out of memory");
+    for (int i = 0; again && i < TRIES; i++)
+        good = try_lock(journal, path, &again, complaint);
+    free(path);
+    return good && peek(journal, complaint);
+}
+
+/* Where there is no database yet, only what we would have written is written over: a pid, or what
+ * is left of it when the machine went down. */
+static bool check_lock(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
+    char text[24];
+    const ssize_t length = pread(journal->lock_fd, text, sizeof text, 0);
+    bool ours = length >= 0 && (size_t)length < sizeof text;
+    for (ssize_t i = 0; ours && i < length; i++)
+        ours = (text[i] >= '0' && text[i] <= '9') || text[i] == '\n' || text[i] == '\0';
+    return ours || bhi_refuse(complaint,
+                              "%.600s/%s is another program's file: move it away, or give another "
+                              "folder (--state)",
+                              journal->folder, BHI_JOURNAL_LOCK);
+}
+
+static void remove_lock(const struct bhi_journal *journal) {
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", journal->folder, BHI_JOURNAL_LOCK) < 0)
+        return; /* an empty file is left */
+    if (has_name(journal->lock_fd, path))
+        unlink(path);
+    free(path);
+}
+
+/* For the complaint of the next one only: a full disk shows elsewhere. Not before the folder is
+ * known to be ours: what is in a file of that name is somebody else's otherwise. */
+static void sign_lock(const struct bhi_journal *journal) {
+    char pid[24];
+    const int length = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+    (void)!ftruncate(journal->lock_fd, 0);
+    (void)!pwrite(journal->lock_fd, pid, (size_t)length, 0);
+}
+
+/* -- the database -------------------------------------------------------------------------------
+ */
+
+/* That it is ours, and of this version. *out_fresh: there is nothing in it yet. */
+static bool check_database(struct bhi_journal *journal, bool *out_fresh,
+                           struct bhi_complaint *complaint) {
+    int64_t application, version, tables;
+    if (!bhi_journal_number(journal, "SELECT count(*) FROM sqlite_schema", &tables, complaint) ||
+        !bhi_journal_number(journal, "PRAGMA application_id", &application, complaint) ||
+        !bhi_journal_number(journal, "PRAGMA user_version", &version, complaint))
+        return false;
+    *out_fresh = tables == 0 && application == 0 && version == 0;
+    if (*out_fresh)
+        return true;
+    return check_format(journal, application, version, complaint);
+}
+
+/* Each group of records is on the disk when its transaction is committed: FULL. */
+static bool set_up(struct bhi_journal *journal, struct bhi_complaint *complaint) {
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(journal->db, "PRAGMA journal_mode = WAL", -1, &statement, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    const char *mode = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    const bool wal = mode && !strcmp(mode, "wal");
+    sqlite3_finalize(statement);
+    if (rc != SQLITE_ROW)
+        return bhi_journal_complain(journal, rc, complaint);
+    if (!wal)
+        return bhi_refuse(complaint,
+                          "%.600s: this file system cannot hold a shared write-ahead log: put the "
+                          "state on a local disk (--state)",
+                          journal->path);
+    return bhi_journal_execute(journal,
+                               "PRAGMA synchronous = FULL;"
+                               "PRAGMA journal_size_limit = 67108864;"
+                               "PRAGMA trusted_schema = OFF;"
+                               "PRAGMA temp_store = MEMORY;",
+                               complaint);
+}
+
+static bool create_tables(struct bhi_journal *journal, struct bhi_complaint *complaint) {
+    char pragmas[128];
+    snprintf(pragmas, sizeof pragmas,
+             "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
+             BHI_JOURNAL_APPLICATION, BHI_JOURNAL_VERSION);
+    if (bhi_journal_execute(journal, "BEGIN IMMEDIATE", complaint) &&
+        bhi_journal_execute(journal, bhi_journal_schema, complaint) &&
+        bhi_journal_execute(journal, pragmas, complaint))
+        return sync_folder(journal->folder, complaint);
+    bhi_journal_rollback(journal);
+    return false;
+}
+
+static bool out_of_memory(struct bhi_complaint *complaint) {
+    return bhi_refuse(complaint, "out of memory");
+}
+
+bool bhi_journal_batch_make(struct bhi_journal_batch *out_batch, struct bhi_complaint *complaint) {
+    unsigned char random[8];
+    *out_batch = (struct bhi_journal_batch){.cwd = getcwd(NULL, 0)};
+    if (!out_batch->cwd)
+        return bhi_refuse(complaint, "the current folder is not known: %s", strerror(errno));
+    randombytes_buf(random, sizeof random);
+    sodium_bin2hex(out_batch->id, sizeof out_batch->id, random, sizeof random);
+    return true;
+}
+
+/* The batch's one row, in place of one of which nothing came. */
+static bool begin_batch(struct bhi_journal *journal, const char *jobs_path,
+                        struct bhi_journal_batch *out_batch, struct bhi_complaint *complaint) {
+    static const char sql[] = "INSERT INTO batch VALUES (?, ?, ?, ?)";
+    sqlite3_stmt *statement = NULL;
+    if (!bhi_journal_batch_make(out_batch, complaint) ||
+        !bhi_journal_execute(journal, "BEGIN IMMEDIATE; DELETE FROM batch", complaint))
+        return false;
+    int rc = sqlite3_prepare_v2(journal->db, sql, -1, &statement, NULL);
+    if (rc == SQLITE_OK) {
+        sqlite3_bind_text(statement, 1, out_batch->id, -1, SQLITE_STATIC);
+        sqlite3_bind_text(statement, 2, out_batch->cwd, -1, SQLITE_STATIC);
+        sqlite3_bind_text(statement, 3, jobs_path, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(statement, 4, (int64_t)bhi_clock_calendar_ns());
+        rc = sqlite3_step(statement);
+    }
+    sqlite3_finalize(statement);
+    if (rc == SQLITE_DONE && bhi_journal_execute(journal, "COMMIT", complaint))
+        return true;
+    if (rc != SQLITE_DONE)
+        bhi_journal_complain(journal, rc, complaint);
+    bhi_journal_rollback(journal);
+    return false;
+}
+
+static bool read_batch(struct bhi_journal *journal, struct bhi_journal_batch *out_batch,
+                       struct bhi_complaint *complaint) {
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(journal->db, "SELECT id, cwd FROM batch", -1, &statement, NULL);
+    if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *id = (const char *)sqlite3_column_text(statement, 0);
+        const char *cwd = (const char *)sqlite3_column_text(statement, 1);
+        if (id && cwd && strspn(id, "0123456789abcdef") == strlen(id) &&
+            strlen(id) < sizeof out_batch->id && cwd[0] == '/') {
+            strcpy(out_batch->id, id);
+            out_batch->cwd = strdup(cwd);
+            rc = out_batch->cwd ? SQLITE_OK : SQLITE_NOMEM;
+        } else {
+            rc = SQLITE_CORRUPT;
+        }
+    } else if (rc == SQLITE_DONE) {
+        rc = SQLITE_CORRUPT;
+    }
+    sqlite3_finalize(statement);
+    return rc == SQLITE_OK || bhi_journal_complain(journal, rc, complaint);
+}
+
+/* All of it is looked at once before anything is built upon it. */
+static bool check_pages(struct bhi_journal *journal, struct bhi_complaint *complaint) {
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(journal->db, "PRAGMA quick_check(1)", -1, &statement, NULL);
+    if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *answer = (const char *)sqlite3_column_text(statement, 0);
+        rc = answer && !strcmp(answer, "ok") ? SQLITE_OK : SQLITE_CORRUPT;
+    }
+    sqlite3_finalize(statement);
+    return rc == SQLITE_OK || bhi_journal_complain(journal, rc, complaint);
+}
+
+/* SQLite would make it as the umask says; a job's text is nobody else's. The other files get the
+ * rights of this one. */
+static bool make_file(const char *path, struct bhi_complaint *complaint) {
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return bhi_refuse(complaint, "%.600s cannot be opened: %s", path, strerror(errno));
+    close(fd);
+    return true;
+}
+
+/* Closing moves the log into the file and deletes it; that of one that is refused stays. */
+static void move_log_on_close(struct bhi_journal *journal, bool moves) {
+    sqlite3_db_config(journal->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, moves ? 0 : 1, NULL);
+}
+
+/* Before SQLite makes one: an empty one is to be deleted. */
+static bool has_log(const struct bhi_journal *journal) {
+    struct stat status;
+    char *path = NULL;
+    if (asprintf(&path, "%s-wal", journal->path) < 0)
+        return true;
+    const bool has = stat(path, &status) == 0 && status.st_size > 0;
+    free(path);
+    return has;
+}
+
+static bool open_database(struct bhi_journal *journal, const struct bhi_queue_options *options,
+                          struct bhi_journal_batch *out_batch, struct bhi_complaint *complaint) {
+    int64_t jobs = 0;
+    bool fresh;
+    struct stat status;
+    const bool empty = stat(journal->path, &status) != 0 || status.st_size == 0;
+    if ((empty && !check_lock(journal, complaint)) || !make_file(journal->path, complaint))
+        return false;
+    const int rc =
+        sqlite3_open_v2(journal->path, &journal->db,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    if (rc != SQLITE_OK)
+        return bhi_journal_complain(journal, rc, complaint);
+    sqlite3_extended_result_codes(journal->db, 1);
+    sqlite3_busy_timeout(journal->db, BUSY_MS);
+    move_log_on_close(journal, !has_log(journal));
+    if (!check_database(journal, &fresh, complaint) || (fresh && !check_lock(journal, complaint)))
+        return false;
+    sign_lock(journal);
+    if (!set_up(journal, complaint) ||
+        (fresh ? !create_tables(journal, complaint) : !check_pages(journal, complaint)) ||
+        !bhi_journal_number(journal, "SELECT count(*) FROM job", &jobs, complaint))
+        return false;
+    out_batch->jobs = (uint64_t)jobs;
+    return (jobs > 0 ? read_batch(journal, out_batch, complaint)
+                     : begin_batch(journal, options->jobs_path, out_batch, complaint)) &&
+           bhi_journal_prepare(journal, complaint);
+}
+
+enum bhi_queue_result bhi_journal_open_database(struct bhi_journal *journal,
+                                                const struct bhi_queue_options *options,
+                                                struct bhi_journal_batch *out_batch,
+                                                struct bhi_complaint *complaint) {
+    const bool good =
+        ((journal->folder = strdup(options->folder)) != NULL || out_of_memory(complaint)) &&
+        (asprintf(&journal->path, "%s/%s", journal->folder, BHI_JOURNAL_FILE) >= 0 ||
+         out_of_memory(complaint)) &&
+        make_folder(journal->folder, complaint) && take_lock(journal, complaint) &&
+        open_database(journal, options, out_batch, complaint);
+    return good ? BHI_QUEUE_OK : BHI_QUEUE_ENVIRON;
+}
+
+void bhi_journal_accept(struct bhi_journal *journal) {
+    move_log_on_close(journal, true);
+    journal->made_lock = false;
+}
+
+void bhi_journal_close_database(struct bhi_journal *journal) {
+    sqlite3_close(journal->db);
+    if (journal->made_lock)
+        remove_lock(journal);
+    if (journal->lock_fd >= 0)
+        close(journal->lock_fd);
+}

@@ -1,0 +1,210 @@
+/* What the journal reads: all jobs when it is opened, records for reports. */
+#include "journal_database.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text_of(sqlite3_stmt *row, int column) {
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    return text ? text : "";
+}
+
+/* -- loading ------------------------------------------------------------------------------------
+ */
+
+/* What the last process left behind: what it ran is to be run again, unless it was sealed. That is
+ * recorded when all else about this run has been accepted (bhi_journal_add). */
+static void take_up(struct bhi_node *node, const struct bhi_queue_options *options) {
+    struct bhi_job *job = &node->job;
+    if (node->state == BHI_JOB_CANCELLED || node->state == BHI_JOB_RUNNING)
+        node->state = BHI_JOB_WAITING;
+    if (options->retry_failed &&
+        (node->state == BHI_JOB_FAILED || node->state == BHI_JOB_QUARANTINED)) {
+        node->state = BHI_JOB_SUBMITTED;
+        node->origin = BHI_NO_NODE;
+        job->guilty = job->victim = 0;
+        node->again = true;
+    }
+    job->interrupted = !bhi_job_state_is_end(node->state);
+}
+
+/* The columns of the next job. SQLITE_CORRUPT: they make no sense. */
+static int load_job(struct bhi_graph *graph, sqlite3_stmt *row, int64_t jobs) {
+    const int64_t number = sqlite3_column_int64(row, 0), state = sqlite3_column_int64(row, 6);
+    const int64_t origin = sqlite3_column_int64(row, 12);
+    const char *id = text_of(row, 1), *text = text_of(row, 2);
+    if (number != (int64_t)graph->count + 1 || state < 0 || state >= BHI_JOB_STATES || !*id ||
+        origin < 0 || origin > jobs || bhi_graph_find(graph, id))
+        return SQLITE_CORRUPT;
+    struct bhi_node *node = bhi_graph_append(graph, id, text);
+    if (!node)
+        return SQLITE_NOMEM;
+    struct bhi_job *job = &node->job;
+    job->line = (size_t)sqlite3_column_int64(row, 3);
+    job->priority = (int32_t)sqlite3_column_int64(row, 4);
+    job->retries = (uint32_t)sqlite3_column_int64(row, 5);
+    job->sealed = state == BHI_JOB_RUNNING && sqlite3_column_int64(row, 7) != 0;
+    job->attempts = (uint32_t)sqlite3_column_int64(row, 8);
+    job->guilty = (uint32_t)sqlite3_column_int64(row, 9);
+    job->victim = (uint32_t)sqlite3_column_int64(row, 10);
+    node->tried = (uint32_t)sqlite3_column_int64(row, 11);
+    node->origin = origin ? (uint32_t)(origin - 1) : BHI_NO_NODE;
+    /* In the database a sealed one is RUNNING until it has ended: a kill finds it again. */
+    node->state = job->sealed ? BHI_JOB_WAITING : (enum bhi_job_state)state;
+    return SQLITE_OK;
+}
+
+static int load_dependency(struct bhi_graph *graph, sqlite3_stmt *row, int64_t jobs) {
+    const int64_t job = sqlite3_column_int64(row, 0), needs = sqlite3_column_int64(row, 1);
+    if (job < 1 || job > jobs || needs < 1 || needs > jobs || job == needs)
+        return SQLITE_CORRUPT;
+    return bhi_graph_link(graph, bhi_graph_node(graph, (uint32_t)(job - 1)),
+                          bhi_graph_node(graph, (uint32_t)(needs - 1)))
+               ? SQLITE_OK
+               : SQLITE_NOMEM;
+}
+
+static int load_rows(struct bhi_journal *journal, const char *sql, struct bhi_graph *graph,
+                     int64_t jobs, int (*load)(struct bhi_graph *, sqlite3_stmt *, int64_t)) {
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(journal->db, sql, -1, &statement, NULL);
+    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW)
+        rc = load(graph, statement, jobs);
+    sqlite3_finalize(statement);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+enum bhi_queue_result bhi_journal_load(struct bhi_journal *journal,
+                                       const struct bhi_queue_options *options,
+                                       struct bhi_graph *graph, struct bhi_complaint *complaint) {
+    int64_t jobs;
+    struct bhi_node *cycle = NULL;
+    if (!bhi_journal_number(journal, "SELECT count(*) FROM job", &jobs, complaint))
+        return BHI_QUEUE_ENVIRON;
+    int rc = load_rows(
+        journal,
+        "SELECT number, id, text, line, priority, retries, state, sealed, attempts, guilty, "
+        "victim, tried, origin FROM job LEFT JOIN progress ON progress.job = number "
+        "ORDER BY number",
+        graph, jobs, load_job);
+    if (rc == SQLITE_OK && graph->count != jobs)
+        rc = SQLITE_CORRUPT;
+    for (uint32_t i = 0; rc == SQLITE_OK && i < graph->count; i++)
+        take_up(bhi_graph_node(graph, i), options);
+    if (rc == SQLITE_OK)
+        rc = load_rows(journal, "SELECT job, needs FROM dependency ORDER BY job, needs", graph,
+                       jobs, load_dependency);
+    if (rc == SQLITE_OK && !bhi_graph_rank(graph, &cycle))
+        rc = cycle ? SQLITE_CORRUPT : SQLITE_NOMEM;
+    if (rc == SQLITE_OK)
+        return BHI_QUEUE_OK;
+    bhi_journal_complain(journal, rc, complaint);
+    return BHI_QUEUE_ENVIRON;
+}
+
+/* -- records ------------------------------------------------------------------------------------
+ */
+
+struct job_visit {
+    bool (*visit)(void *user, const struct bhi_job_record *record);
+    void *user;
+};
+
+static bool visit_job(sqlite3_stmt *row, void *argument) {
+    const struct job_visit *visit = argument;
+    const struct bhi_job_record record = {
+        .number = (uint64_t)sqlite3_column_int64(row, 0),
+        .id = text_of(row, 1),
+        .line = (size_t)sqlite3_column_int64(row, 2),
+        .state = (enum bhi_job_state)sqlite3_column_int(row, 3),
+        .priority = sqlite3_column_int(row, 4),
+        .retries = (uint32_t)sqlite3_column_int64(row, 5),
+        .attempts = (uint32_t)sqlite3_column_int64(row, 6),
+        .guilty = (uint32_t)sqlite3_column_int64(row, 7),
+        .submitted_ns = (uint64_t)sqlite3_column_int64(row, 8),
+        .started_ns = (uint64_t)sqlite3_column_int64(row, 9),
+        .ended_ns = (uint64_t)sqlite3_column_int64(row, 10),
+        .origin = text_of(row, 11),
+        .status = (bh_status)sqlite3_column_int(row, 12),
+        .message = text_of(row, 13),
+        .sealed = sqlite3_column_int(row, 14) != 0,
+    };
+    return visit->visit(visit->user, &record);
+}
+
+struct attempt_visit {
+    bool (*visit)(void *user, const struct bhi_attempt_record *record);
+    void *user;
+};
+
+static bool visit_attempt(sqlite3_stmt *row, void *argument) {
+    const struct attempt_visit *visit = argument;
+    struct bhi_attempt_record record = {
+        .job = (uint64_t)sqlite3_column_int64(row, 0),
+        .id = text_of(row, 1),
+        .attempt = (uint32_t)sqlite3_column_int64(row, 2),
+        .started = sqlite3_column_int(row, 3) != 0,
+        .stream = (uint32_t)sqlite3_column_int64(row, 4),
+        .started_ns = (uint64_t)sqlite3_column_int64(row, 5),
+        .ended_ns = (uint64_t)sqlite3_column_int64(row, 6),
+        .guilty = sqlite3_column_int(row, 7) != 0,
+        .verdict = {.status = (bh_status)sqlite3_column_int(row, 8),
+                    .executed = (bh_executed)sqlite3_column_int(row, 9),
+                    .signal = sqlite3_column_int(row, 10),
+                    .exit_code = sqlite3_column_int(row, 11),
+                    .worker_pid = sqlite3_column_int(row, 12),
+                    .limit = (uint64_t)sqlite3_column_int64(row, 13)},
+    };
+    bh_verdict *verdict = &record.verdict;
+    snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s", text_of(row, 14));
+    snprintf(verdict->message, sizeof verdict->message, "%s", text_of(row, 16));
+    const void *hash = sqlite3_column_blob(row, 15);
+    if (hash && sqlite3_column_bytes(row, 15) == (int)sizeof verdict->kernel_hash)
+        memcpy(verdict->kernel_hash, hash, sizeof verdict->kernel_hash);
+    return visit->visit(visit->user, &record);
+}
+
+/* Of what is durable; the database is held meanwhile. */
+static bool each_row(struct bhi_journal *journal, const char *sql,
+                     bool (*visit)(sqlite3_stmt *row, void *argument), void *argument) {
+    sqlite3_stmt *statement = NULL;
+    pthread_mutex_lock(&journal->database);
+    int rc = sqlite3_prepare_v2(journal->db, sql, -1, &statement, NULL);
+    if (rc == SQLITE_OK) {
+        while ((rc = sqlite3_step(statement)) == SQLITE_ROW && visit(statement, argument))
+            continue;
+    }
+    sqlite3_finalize(statement);
+    pthread_mutex_unlock(&journal->database);
+    return rc == SQLITE_DONE || rc == SQLITE_ROW;
+}
+
+bool bhi_journal_each_job(struct bhi_journal *journal,
+                          bool (*visit)(void *user, const struct bhi_job_record *record),
+                          void *user) {
+    struct job_visit argument = {visit, user};
+    return each_row(journal,
+                    "SELECT job.number, job.id, job.line, state, job.priority, job.retries, "
+                    "attempts, progress.guilty, job.submitted_ns, "
+                    "CASE attempt.started WHEN 1 THEN attempt.started_ns WHEN 0 THEN 0 "
+                    "ELSE progress.started_ns END, "
+                    "progress.ended_ns, origin.id, coalesce(status, 2), message, sealed FROM job "
+                    "JOIN progress ON progress.job = job.number "
+                    "LEFT JOIN job AS origin ON origin.number = progress.origin "
+                    "LEFT JOIN attempt ON attempt.job = job.number AND attempt.attempt = verdict "
+                    "ORDER BY job.number",
+                    visit_job, &argument);
+}
+
+bool bhi_journal_each_attempt(struct bhi_journal *journal,
+                              bool (*visit)(void *user, const struct bhi_attempt_record *record),
+                              void *user) {
+    struct attempt_visit argument = {visit, user};
+    return each_row(journal,
+                    "SELECT job, id, attempt, started, stream, started_ns, ended_ns, guilty, "
+                    "status, executed, signal, exit_code, worker_pid, reached, kernel_name, "
+                    "kernel_hash, message FROM attempt JOIN job ON job.number = attempt.job "
+                    "ORDER BY attempt.job, attempt.attempt",
+                    visit_attempt, &argument);
+}

@@ -1,0 +1,81 @@
+/* What is in a state folder's database. docs/batch_state.md shows it to who wants to read it. */
+#ifndef BHI_BATCH_JOURNAL_SCHEMA_H
+#define BHI_BATCH_JOURNAL_SCHEMA_H
+
+#define BHI_JOURNAL_FILE "batch.db"
+#define BHI_JOURNAL_LOCK "lock"
+
+enum {
+    BHI_JOURNAL_APPLICATION = 0x42486a6c, /* PRAGMA application_id: "BHjl" */
+    BHI_JOURNAL_VERSION = 1,              /* PRAGMA user_version; another one is refused */
+};
+
+/* Times are CLOCK_REALTIME in nanoseconds, 0: not yet. Numbers of states are bhi_job_state's, of
+ * statuses bh_status's, of executed bh_executed's. What changes is in tables of its own, so that a
+ * change does not write the text again. */
+static const char bhi_journal_schema[] =
+    "CREATE TABLE batch (\n"   /* one row */
+    "    id TEXT NOT NULL,\n"  /* in the names of temporary files */
+    "    cwd TEXT NOT NULL,\n" /* what paths are relative to */
+    "    jobs_path TEXT,\n"
+    "    created_ns INTEGER NOT NULL\n"
+    ");\n"
+    "CREATE TABLE job (\n"
+    "    number INTEGER PRIMARY KEY,\n" /* from 1, without gaps */
+    "    id TEXT NOT NULL UNIQUE,\n"
+    "    line INTEGER NOT NULL,\n"
+    "    priority INTEGER NOT NULL,\n"
+    "    retries INTEGER NOT NULL,\n"
+    "    submitted_ns INTEGER NOT NULL,\n"
+    "    text TEXT NOT NULL\n" /* the job's object */
+    ");\n"
+    "CREATE TABLE dependency (\n"
+    "    job INTEGER NOT NULL,\n"
+    "    needs INTEGER NOT NULL,\n"
+    "    PRIMARY KEY (job, needs)\n"
+    ") WITHOUT ROWID;\n"
+    "CREATE TABLE progress (\n" /* one row a job */
+    "    job INTEGER PRIMARY KEY,\n"
+    "    state INTEGER NOT NULL,\n"
+    "    sealed INTEGER NOT NULL,\n"   /* its outputs are complete under their temporary names */
+    "    tried INTEGER NOT NULL,\n"    /* rows in attempt */
+    "    attempts INTEGER NOT NULL,\n" /* of them that were started */
+    "    guilty INTEGER NOT NULL,\n"
+    "    victim INTEGER NOT NULL,\n"
+    "    verdict INTEGER NOT NULL,\n" /* the last attempt that ended; 0: none */
+    "    origin INTEGER,\n"           /* number of the job through which it failed */
+    "    started_ns INTEGER NOT NULL,\n"
+    "    ended_ns INTEGER NOT NULL\n"
+    ");\n"
+    "CREATE TABLE attempt (\n"
+    "    job INTEGER NOT NULL,\n"
+    "    attempt INTEGER NOT NULL,\n" /* from 1 */
+    "    started INTEGER NOT NULL,\n"
+    "    stream INTEGER NOT NULL,\n"
+    "    started_ns INTEGER NOT NULL,\n"
+    "    ended_ns INTEGER NOT NULL,\n" /* 0: it is running, or was cut off */
+    "    guilty INTEGER NOT NULL DEFAULT 0,\n"
+    "    status INTEGER NOT NULL DEFAULT 2,\n"
+    "    executed INTEGER NOT NULL DEFAULT 1,\n"
+    "    signal INTEGER NOT NULL DEFAULT 0,\n"
+    "    exit_code INTEGER NOT NULL DEFAULT -1,\n"
+    "    worker_pid INTEGER NOT NULL DEFAULT 0,\n"
+    "    reached INTEGER NOT NULL DEFAULT 0,\n" /* the limit that was hit */
+    "    kernel_name TEXT NOT NULL DEFAULT '',\n"
+    "    kernel_hash BLOB,\n"
+    "    message TEXT NOT NULL DEFAULT '',\n"
+    "    PRIMARY KEY (job, attempt)\n"
+    ") WITHOUT ROWID;\n"
+    /* For people: nothing here reads it. */
+    "CREATE VIEW jobs AS SELECT job.number AS number, job.id AS id,\n"
+    "    CASE state WHEN 0 THEN 'submitted' WHEN 1 THEN 'waiting' WHEN 2 THEN 'running'\n"
+    "        WHEN 3 THEN 'done' WHEN 4 THEN 'failed' WHEN 5 THEN 'quarantined'\n"
+    "        WHEN 6 THEN 'cancelled' END AS state,\n"
+    "    sealed, attempts, progress.guilty AS guilty, origin.id AS origin,\n"
+    "    attempt.status AS status, attempt.message AS message\n"
+    "    FROM job JOIN progress ON progress.job = job.number\n"
+    "    LEFT JOIN job AS origin ON origin.number = progress.origin\n"
+    "    LEFT JOIN attempt ON attempt.job = job.number AND attempt.attempt = verdict\n"
+    "    ORDER BY job.number;\n";
+
+#endif

@@ -1,0 +1,35 @@
+/* Strings numbered in the order in which they came: ids of jobs, paths. */
+#ifndef BHI_BATCH_NAMES_H
+#define BHI_BATCH_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BHI_NO_NAME UINT32_MAX
+
+struct bhi_name {
+    char *text; /* owned */
+    uint64_t hash;
+    uint32_t next; /* with the same bucket, added before */
+};
+
+struct bhi_names {
+    struct bhi_name *names; /* owned */
+    uint32_t count, capacity;
+    uint32_t *buckets; /* the last one added; owned */
+    uint32_t bucket_count;
+    uint8_t key[16]; /* of the hash: whoever submits jobs does not know it */
+};
+
+void bhi_names_init(struct bhi_names *names);
+void bhi_names_fini(struct bhi_names *names);
+/* BHI_NO_NAME: it is not there. */
+uint32_t bhi_names_find(const struct bhi_names *names, const char *text);
+/* A copy of |text|, which is not there yet; its number is the count until now. BHI_NO_NAME: out of
+ * memory. */
+uint32_t bhi_names_add(struct bhi_names *names, const char *text);
+/* Forgets all but the first |count|. */
+void bhi_names_truncate(struct bhi_names *names, uint32_t count);
+
+#endif

@@ -1,0 +1,327 @@
+#include "paths.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NO_ACCESS UINT32_MAX
+
+enum { LINKS = 40 }; /* one after another: as many as the kernel follows */
+
+bool bhi_paths_init(struct bhi_paths *paths, const char *folder) {
+    *paths = (struct bhi_paths){.folder = strdup(folder)};
+    bhi_names_init(&paths->names);
+    return paths->folder != NULL;
+}
+
+void bhi_paths_fini(struct bhi_paths *paths) {
+    bhi_names_fini(&paths->names);
+    free(paths->folder);
+    free(paths->asked);
+    free(paths->real);
+    free(paths->first);
+    free(paths->accesses);
+    *paths = (struct bhi_paths){0};
+}
+
+/* Appends the parts of |path| to |out|, which ends in none or in "/part". */
+static char *append_parts(char *begin, char *out, const char *path) {
+    for (;;) {
+        path += strspn(path, "/");
+        const size_t length = strcspn(path, "/");
+        if (length == 0)
+            return out;
+        if (length == 2 && !memcmp(path, "..", 2)) {
+            while (out > begin && *--out != '/')
+                continue;
+        } else if (!(length == 1 && *path == '.')) {
+            *out++ = '/';
+            memcpy(out, path, length);
+            out += length;
+        }
+        path += length;
+    }
+}
+
+/* Without "." and "..", by its words alone. */
+static char *lexical(const struct bhi_paths *paths, const char *path) {
+    char *whole = malloc(strlen(paths->folder) + strlen(path) + 3);
+    if (!whole)
+        return NULL;
+    char *end = append_parts(whole, whole, path[0] == '/' ? "" : paths->folder);
+    end = append_parts(whole, end, path);
+    *end = '\0';
+    return whole;
+}
+
+/* Where |folder| (taken over) is; NULL: it is not there, or there is no memory. Jobs name the same
+ * one again and again: the last is remembered. */
+static const char *real_folder(struct bhi_paths *paths, char *folder) {
+    if (!paths->asked || strcmp(folder, paths->asked) != 0) {
+        free(paths->asked);
+        free(paths->real);
+        paths->asked = folder;
+        paths->real = realpath(folder, NULL);
+    } else {
+        free(folder);
+    }
+    return paths->real;
+}
+
+static bool is_link(const char *path) {
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
+}
+
+/* Where the link at |path| (absolute) says that its file is, the folder's links followed; NULL: in
+ * no folder. False: out of memory. */
+static bool step(const char *path, char **out_next) {
+    char target[PATH_MAX], *whole;
+    const ssize_t length = readlink(path, target, sizeof target - 1);
+    *out_next = NULL;
+    if (length <= 0)
+        return true;
+    target[length] = '\0';
+    const int folder = target[0] == '/' ? 0 : (int)(strrchr(path, '/') + 1 - path);
+    if (asprintf(&whole, "%.*s%s", folder, path, target) < 0)
+        return false;
+    char *base = strrchr(whole, '/');
+    *base++ = '\0';
+    bool good = true;
+    if (*base && strcmp(base, ".") != 0 && strcmp(base, "..") != 0) {
+        char *real = realpath(*whole ? whole : "/", NULL);
+        if (real && asprintf(out_next, "%s/%s", strcmp(real, "/") != 0 ? real : "", base) < 0) {
+            *out_next = NULL;
+            good = false;
+        }
+        free(real);
+    }
+    free(whole);
+    return good;
+}
+
+/* What the links at |*path| (absolute, owned) lead to, be it there or not. */
+static bool follow_links(char **path) {
+    for (int i = 0; i < LINKS && is_link(*path); i++) {
+        char *next = realpath(*path, NULL);
+        if (!next && !step(*path, &next))
+            return false;
+        if (!next)
+            return true;
+        free(*path);
+        *path = next;
+    }
+    return true;
+}
+
+/* |path| with its links followed; NULL: its folder is not there. False: out of memory. */
+static bool follow(struct bhi_paths *paths, const char *path, char **out_real) {
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    char *folder;
+    *out_real = NULL;
+    if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
+        return true;
+    if (asprintf(&folder, "%s%s%.*s", path[0] == '/' ? "" : paths->folder,
+                 path[0] == '/' ? "" : "/", (int)(base - path), path) < 0)
+        return false;
+    const char *real = real_folder(paths, folder);
+    if (!real)
+        return true;
+    if (asprintf(out_real, "%s/%s", strcmp(real, "/") ? real : "", base) < 0) {
+        *out_real = NULL;
+        return false;
+    }
+    if (follow_links(out_real))
+        return true;
+    free(*out_real);
+    *out_real = NULL;
+    return false;
+}
+
+char *bhi_paths_normalize(struct bhi_paths *paths, const char *path) {
+    const size_t folder = strlen(paths->folder);
+    char *whole;
+    if (!follow(paths, path, &whole))
+        return NULL;
+    if (!whole)
+        whole = lexical(paths, path);
+    /* A million jobs share the folder. */
+    if (whole && !strncmp(whole, paths->folder, folder) && whole[folder] == '/')
+        memmove(whole, whole + folder + 1, strlen(whole + folder + 1) + 1);
+    return whole;
+}
+
+static bool has_room(struct bhi_paths *paths) {
+    if (paths->access_count == paths->access_capacity) {
+        const uint32_t capacity = paths->access_capacity ? paths->access_capacity * 2 : 256;
+        struct bhi_access *grown = realloc(paths->accesses, capacity * sizeof *grown);
+        if (!grown || capacity < paths->access_capacity)
+            return false;
+        paths->accesses = grown;
+        paths->access_capacity = capacity;
+    }
+    if (paths->names.count == paths->first_capacity) {
+        const uint32_t capacity = paths->first_capacity ? paths->first_capacity * 2 : 256;
+        uint32_t *grown = realloc(paths->first, capacity * sizeof *grown);
+        if (!grown)
+            return false;
+        paths->first = grown;
+        paths->first_capacity = capacity;
+    }
+    return true;
+}
+
+bool bhi_paths_add(struct bhi_paths *paths, const struct bhi_node *node, const char *path,
+                   bool writes, bool *out_twice) {
+    const uint32_t index = bhi_node_index(node);
+    char *name = has_room(paths) ? bhi_paths_normalize(paths, path) : NULL;
+    uint32_t at = name ? bhi_names_find(&paths->names, name) : BHI_NO_NAME;
+    if (name && at == BHI_NO_NAME) {
+        at = bhi_names_add(&paths->names, name);
+        if (at != BHI_NO_NAME)
+            paths->first[at] = NO_ACCESS;
+    }
+    free(name);
+    if (at == BHI_NO_NAME)
+        return false;
+    struct bhi_access *last =
+        paths->first[at] == NO_ACCESS ? NULL : &paths->accesses[paths->first[at]];
+    if (!last || last->node != index) {
+        last = &paths->accesses[paths->access_count];
+        *last = (struct bhi_access){.node = index, .next = paths->first[at]};
+        paths->first[at] = paths->access_count++;
+    }
+    if (out_twice)
+        *out_twice = last->writes && writes;
+    last->reads |= !writes;
+    last->writes |= writes;
+    return true;
+}
+
+void bhi_paths_truncate(struct bhi_paths *paths, uint32_t count) {
+    uint32_t kept = paths->names.count;
+    for (uint32_t i = 0; i < paths->names.count; i++) {
+        while (paths->first[i] != NO_ACCESS && paths->accesses[paths->first[i]].node >= count)
+            paths->first[i] = paths->accesses[paths->first[i]].next;
+    }
+    while (kept > 0 && paths->first[kept - 1] == NO_ACCESS)
+        kept--;
+    bhi_names_truncate(&paths->names, kept);
+    while (paths->access_count > 0 && paths->accesses[paths->access_count - 1].node >= count)
+        paths->access_count--;
+}
+
+/* -- who meets whom -----------------------------------------------------------------------------
+ */
+
+/* An access, to be sorted. */
+struct visit {
+    struct bhi_node *node;
+    bool writes;
+};
+
+static int by_rank(const void *a, const void *b) {
+    const struct bhi_node *x = ((const struct visit *)a)->node;
+    const struct bhi_node *y = ((const struct visit *)b)->node;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* A few are looked for one by one, and what is near is found at once; for many it is quicker to
+ * find all that one writer is reached from, or reaches, once. */
+enum { FEW = 8 };
+
+struct look {
+    struct bhi_node *from; /* the writer */
+    bool forth;            /* for those that need it; else for those that it needs */
+    uint32_t rank;         /* of the farthest of them */
+    uint32_t count, search;
+};
+
+static bool needs(struct bhi_graph *graph, struct look *look, struct bhi_node *node,
+                  struct bhi_node *needed) {
+    if (bhi_graph_is_linked(graph, node, needed))
+        return true;
+    if (look->count++ < FEW)
+        return bhi_graph_reaches(graph, node, needed);
+    if (!look->search)
+        look->search = bhi_graph_search(graph, look->from, look->forth, look->rank);
+    return (look->forth ? node : needed)->seen == look->search;
+}
+
+static bool ordered(struct bhi_graph *graph, struct look *look, const struct visit *visit,
+                    const struct visit *before, struct bhi_conflict *out_conflict) {
+    if (needs(graph, look, visit->node, before->node))
+        return true;
+    const bool later = visit->node->job.number > before->node->job.number;
+    const struct visit *node = later ? visit : before, *other = later ? before : visit;
+    *out_conflict = (struct bhi_conflict){.node = node->node,
+                                          .other = other->node,
+                                          .node_writes = node->writes,
+                                          .other_writes = other->writes};
+    return false;
+}
+
+/* By rank: each must need the writer before it, and a writer all who read since. That is enough:
+ * what they need in turn they need, too. */
+static bool check_visits(struct bhi_graph *graph, const struct visit *visits, size_t count,
+                         struct bhi_conflict *out_conflict) {
+    const struct visit *writer = NULL;
+    struct look forth = {0};
+    size_t readers = 0; /* the first since |writer| */
+    for (size_t i = 0; i < count; i++) {
+        const struct visit *visit = &visits[i];
+        if (writer && !(visit->writes && readers < i) &&
+            !ordered(graph, &forth, visit, writer, out_conflict))
+            return false;
+        if (!visit->writes)
+            continue;
+        struct look back = {.from = visit->node, .rank = visits[readers].node->rank};
+        for (size_t r = readers; r < i; r++) {
+            if (!ordered(graph, &back, visit, &visits[r], out_conflict))
+                return false;
+        }
+        writer = visit;
+        readers = i + 1;
+        forth =
+            (struct look){.from = visit->node, .forth = true, .rank = visits[count - 1].node->rank};
+    }
+    return true;
+}
+
+bool bhi_paths_check(struct bhi_paths *paths, struct bhi_graph *graph, uint32_t first,
+                     struct bhi_conflict *out_conflict) {
+    struct visit *visits = NULL;
+    size_t capacity = 0;
+    bool good = true;
+    *out_conflict = (struct bhi_conflict){0};
+    for (uint32_t i = 0; good && i < paths->names.count; i++) {
+        size_t count = 0, writers = 0;
+        const uint32_t newest = paths->first[i];
+        if (newest == NO_ACCESS || paths->accesses[newest].node < first)
+            continue;
+        for (uint32_t a = newest; good && a != NO_ACCESS; a = paths->accesses[a].next) {
+            if (count == capacity) {
+                capacity = capacity ? capacity * 2 : 64;
+                struct visit *grown = realloc(visits, capacity * sizeof *grown);
+                good = grown != NULL;
+                visits = grown ? grown : visits;
+                if (!good)
+                    break;
+            }
+            visits[count++] = (struct visit){bhi_graph_node(graph, paths->accesses[a].node),
+                                             paths->accesses[a].writes};
+            writers += paths->accesses[a].writes;
+        }
+        if (!good || writers == 0 || count < 2)
+            continue;
+        qsort(visits, count, sizeof *visits, by_rank);
+        good = check_visits(graph, visits, count, out_conflict);
+        out_conflict->path = paths->names.names[i].text;
+    }
+    free(visits);
+    return good;
+}

@@ -1,0 +1,83 @@
+#include "policy.h"
+
+#include <errno.h>
+
+static const uint64_t first_delay_ns = 100000000u;
+enum { MOST_DOUBLINGS = 6 }; /* 6.4 s */
+
+static bool may_be_scarcity(const bh_verdict *verdict) {
+    return verdict->status == BH_SYSTEM || verdict->status == BH_LOAD_FAILED;
+}
+
+static bool is_out_of_memory(const bh_verdict *verdict) {
+    return verdict->status == BH_NO_MEMORY ||
+           (may_be_scarcity(verdict) && verdict->sys_errno == ENOMEM);
+}
+
+static bool is_out_of_descriptors(const bh_verdict *verdict) {
+    return may_be_scarcity(verdict) &&
+           (verdict->sys_errno == EMFILE || verdict->sys_errno == ENFILE);
+}
+
+static bh_status_class classify(const bh_verdict *verdict) {
+    /* A job depends on nothing but its own inputs: what poisons it is their load, and that a file
+     * is bad is as true the next time. A loader that was lost is not the job's fault. */
+    if (verdict->status == BH_LOAD_FAILED)
+        return BH_CLASS_INPUT;
+    /* The file was not opened in time: a mount that does not answer now. */
+    if (verdict->status == BH_TIMEOUT)
+        return BH_CLASS_ENVIRON;
+    return bh_verdict_classify(verdict);
+}
+
+static void refuse_environ(const struct bhi_policy_case *given, struct bhi_policy_answer *answer) {
+    const uint32_t doublings =
+        given->refusals < MOST_DOUBLINGS ? given->refusals : (uint32_t)MOST_DOUBLINGS;
+    answer->next = BHI_JOB_WAITING;
+    answer->environ_ = true;
+    answer->hopeless =
+        given->verdict->status == BH_NO_DEVICE || given->verdict->status == BH_UNSUPPORTED;
+    answer->delay_ns = first_delay_ns << doublings;
+}
+
+struct bhi_policy_answer bhi_policy(const struct bhi_policy_case *given) {
+    const bh_verdict *verdict = given->verdict;
+    struct bhi_policy_answer answer = {.next = BHI_JOB_FAILED};
+
+    if (verdict->status == BH_OK) {
+        answer.next = BHI_JOB_DONE;
+        return answer;
+    }
+    if (given->stopping && (verdict->status == BH_CANCELLED || verdict->status == BH_CLOSED ||
+                            verdict->status == BH_CONTEXT_CLOSED)) {
+        answer.next = given->interrupted ? BHI_JOB_CANCELLED : BHI_JOB_WAITING;
+        return answer;
+    }
+    /* What somebody else may give back. Alone, a job may be too large for the machine's memory; but
+     * it needs no more than a few descriptors. */
+    const bool descriptors = is_out_of_descriptors(verdict);
+    if (descriptors || is_out_of_memory(verdict)) {
+        answer.after_others = !given->alone;
+        answer.next = given->alone ? BHI_JOB_FAILED : BHI_JOB_WAITING;
+        if (descriptors && given->alone)
+            refuse_environ(given, &answer);
+        return answer;
+    }
+    switch (classify(verdict)) {
+    case BH_CLASS_GUILTY:
+        answer.guilty = true;
+        answer.next = given->guilty < given->retries ? BHI_JOB_WAITING : BHI_JOB_QUARANTINED;
+        break;
+    case BH_CLASS_VICTIM:
+        answer.next = given->victim + 1 < BHI_POLICY_VICTIM ? BHI_JOB_WAITING : BHI_JOB_FAILED;
+        break;
+    case BH_CLASS_ENVIRON:
+        refuse_environ(given, &answer);
+        break;
+    case BH_CLASS_NONE:
+    case BH_CLASS_CALLER:
+    case BH_CLASS_INPUT:
+        break;
+    }
+    return answer;
+}

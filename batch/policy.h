@@ -1,0 +1,43 @@
+/* What a job is due after an attempt: a pure function, so that every verdict can be tried. */
+/* clang-format off */
+/*   class of the verdict         what follows
+ *   OK                           DONE
+ *   guilty, by itself            counted; tried again until it was guilty more than |retries| times,
+ *                                then QUARANTINED
+ *   victim, or reached by        tried again without blame; after BHI_POLICY_VICTIM times FAILED, so
+ *   poison                       that every job ends
+ *   input, caller                FAILED: the same would come again
+ *   environ                      tried again after a pause that doubles; where the machine has no
+ *                                device at all the batch ends
+ *   out of memory or             tried again when others have given theirs back; where it was alone:
+ *   descriptors                  of memory FAILED, of descriptors as environ
+ */
+/* clang-format on */
+#ifndef BHI_BATCH_POLICY_H
+#define BHI_BATCH_POLICY_H
+
+#include "job.h"
+
+enum { BHI_POLICY_VICTIM = 100 };
+
+struct bhi_policy_case {
+    const bh_verdict *verdict;
+    uint32_t retries, guilty, victim; /* of the job, before this attempt */
+    uint32_t refusals; /* by the environment, of the batch, in a row, this one not among them */
+    bool alone;        /* no other job of the batch had memory or descriptors */
+    bool stopping;     /* the batch ends early: what was cancelled or closed, was by us */
+    bool interrupted;  /* by a signal, that is */
+};
+
+struct bhi_policy_answer {
+    enum bhi_job_state next;
+    bool guilty;       /* counts against its retries */
+    bool environ_;     /* it says something about the machine, nothing about the job */
+    bool hopeless;     /* no other job would fare better: the batch ends, and this one waits */
+    bool after_others; /* not before another job has given back what it holds */
+    uint64_t delay_ns;
+};
+
+struct bhi_policy_answer bhi_policy(const struct bhi_policy_case *given);
+
+#endif

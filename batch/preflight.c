@@ -1,0 +1,227 @@
+#include "preflight.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "paths.h"
+
+/* What was found of a path, once for all jobs that name it. */
+enum {
+    FINE = 0,
+    NO_FILE = -1,
+    NO_FOLDER = -2,
+    TAKEN = -3,
+    OWN_JOBS = -4,
+    OWN_STATE = -5,
+    WRITTEN = -6
+}; /* others: an errno */
+
+/* A file or folder, whatever it is called. */
+struct place {
+    bool known;
+    dev_t device;
+    ino_t inode;
+};
+
+struct found {
+    struct bhi_names names;
+    int *results; /* owned */
+    size_t capacity;
+};
+
+struct preflight {
+    const struct bhi_job_spec *specs;
+    const char *folder;
+    struct bhi_paths paths;   /* for spelling */
+    struct bhi_names written; /* by jobs of the batch */
+    struct found inputs, outputs;
+    struct place jobs, state; /* the batch's own */
+    bhi_preflight_visitor visit;
+    void *user;
+    bool good;
+};
+
+static struct place place_of(const char *path) {
+    struct stat status;
+    if (!path || stat(path, &status) != 0)
+        return (struct place){.known = false};
+    return (struct place){.known = true, .device = status.st_dev, .inode = status.st_ino};
+}
+
+static bool is_at(const struct place *place, const struct stat *status) {
+    return place->known && place->device == status->st_dev && place->inode == status->st_ino;
+}
+
+static int look_at_input(const struct preflight *flight, const char *path) {
+    struct stat status;
+    (void)flight;
+    if (stat(path, &status) != 0)
+        return errno;
+    if (!S_ISREG(status.st_mode))
+        return NO_FILE;
+    return access(path, R_OK) == 0 ? FINE : errno;
+}
+
+static int look_at_output(const struct preflight *flight, const char *path) {
+    struct stat status;
+    if (stat(path, &status) == 0) {
+        if (!S_ISREG(status.st_mode))
+            return TAKEN;
+        if (is_at(&flight->jobs, &status))
+            return OWN_JOBS;
+    }
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    if (!folder)
+        return ENOMEM;
+    int result = FINE;
+    if (stat(folder, &status) != 0)
+        result = errno;
+    else if (!S_ISDIR(status.st_mode))
+        result = NO_FOLDER;
+    else if (is_at(&flight->state, &status))
+        result = OWN_STATE;
+    else if (access(folder, W_OK | X_OK) != 0)
+        result = errno;
+    free(folder);
+    return result;
+}
+
+static char *whole_path(const struct preflight *flight, const char *path) {
+    char *whole;
+    if (*path == '/')
+        return strdup(path);
+    return asprintf(&whole, "%s/%s", flight->folder, path) < 0 ? NULL : whole;
+}
+
+/* Looks, or remembers what was seen. */
+static int look(struct preflight *flight, struct found *found, const char *path,
+                int (*look_at)(const struct preflight *, const char *)) {
+    uint32_t name = bhi_names_find(&found->names, path);
+    if (name != BHI_NO_NAME)
+        return found->results[name];
+    char *whole = whole_path(flight, path);
+    if (!whole)
+        return ENOMEM;
+    const int result = look_at(flight, whole);
+    free(whole);
+    if (found->names.count == found->capacity) {
+        const size_t capacity = found->capacity ? found->capacity * 2 : 64;
+        int *grown = reallocarray(found->results, capacity, sizeof *grown);
+        if (!grown)
+            return ENOMEM;
+        found->results = grown;
+        found->capacity = capacity;
+    }
+    name = bhi_names_add(&found->names, path);
+    if (name == BHI_NO_NAME)
+        return ENOMEM;
+    return found->results[name] = result;
+}
+
+static void tell(struct preflight *flight, size_t index, const char *what, const char *path,
+                 int result) {
+    struct bhi_complaint complaint;
+    const char *why = result == NO_FILE     ? "not a regular file"
+                      : result == NO_FOLDER ? "its folder is none"
+                      : result == TAKEN     ? "there is something that is not a regular file"
+                      : result == OWN_JOBS  ? "the batch's jobs are read from it"
+                      : result == OWN_STATE ? "the batch's state is in that folder"
+                      : result == WRITTEN   ? "a job writes it, and what jobs write is no kernel"
+                                            : strerror(result);
+    flight->good = false;
+    bhi_refuse(&complaint, "%s %.600s: %s%s", what, path,
+               result > 0 && !strcmp(what, "output") ? "its folder: " : "", why);
+    flight->visit(flight->user, index, &complaint);
+}
+
+/* What is |written| by a job need not be there yet, or (FINE is not it) may not be written. */
+static void check_input(struct preflight *flight, size_t index, const char *what, const char *path,
+                        int written) {
+    char *normal = bhi_paths_normalize(&flight->paths, path);
+    int result = ENOMEM;
+    if (normal)
+        result = bhi_names_find(&flight->written, normal) != BHI_NO_NAME
+                     ? written
+                     : look(flight, &flight->inputs, path, look_at_input);
+    if (result != FINE)
+        tell(flight, index, what, path, result);
+    free(normal);
+}
+
+static void check(struct preflight *flight, size_t index) {
+    const struct bhi_job_spec *spec = &flight->specs[index];
+    check_input(flight, index, "kernel", spec->kernel, WRITTEN);
+    for (size_t i = 0; i < spec->read_count; i++)
+        check_input(flight, index, "input", spec->reads[i], FINE);
+    for (size_t i = 0; i < spec->write_count; i++) {
+        const int result = look(flight, &flight->outputs, spec->writes[i], look_at_output);
+        if (result != FINE)
+            tell(flight, index, "output", spec->writes[i], result);
+    }
+}
+
+/* --inout makes a job write what it reads: that file has to be there all the same. */
+static bool writes_itself(struct preflight *flight, const struct bhi_job_spec *spec,
+                          const char *normal) {
+    bool found = false;
+    for (size_t i = 0; i < spec->read_count && !found; i++) {
+        char *other = bhi_paths_normalize(&flight->paths, spec->reads[i]);
+        found = other && !strcmp(other, normal);
+        free(other);
+    }
+    return found;
+}
+
+static bool note_written(struct preflight *flight, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const struct bhi_job_spec *spec = &flight->specs[i];
+        for (size_t k = 0; k < spec->write_count; k++) {
+            char *normal = bhi_paths_normalize(&flight->paths, spec->writes[k]);
+            const bool noted = normal && (bhi_names_find(&flight->written, normal) != BHI_NO_NAME ||
+                                          writes_itself(flight, spec, normal) ||
+                                          bhi_names_add(&flight->written, normal) != BHI_NO_NAME);
+            free(normal);
+            if (!noted)
+                return false;
+        }
+    }
+    return true;
+}
+
+bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *skipped,
+                   const char *folder, const struct bhi_preflight_own *own,
+                   bhi_preflight_visitor visit, void *user) {
+    struct preflight flight = {.specs = specs,
+                               .folder = folder,
+                               .jobs = place_of(own->jobs),
+                               .state = place_of(own->state),
+                               .visit = visit,
+                               .user = user,
+                               .good = true};
+    struct bhi_complaint complaint;
+    bhi_names_init(&flight.written);
+    bhi_names_init(&flight.inputs.names);
+    bhi_names_init(&flight.outputs.names);
+    if (bhi_paths_init(&flight.paths, folder) && note_written(&flight, count)) {
+        for (size_t i = 0; i < count; i++) {
+            if (!skipped || !skipped[i])
+                check(&flight, i);
+        }
+    } else {
+        flight.good = false;
+        bhi_refuse(&complaint, "out of memory");
+        visit(user, count, &complaint);
+    }
+    bhi_paths_fini(&flight.paths);
+    bhi_names_fini(&flight.written);
+    bhi_names_fini(&flight.inputs.names);
+    bhi_names_fini(&flight.outputs.names);
+    free(flight.inputs.results);
+    free(flight.outputs.results);
+    return flight.good;
+}

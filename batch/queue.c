@@ -1,0 +1,392 @@
+#include "queue.h"
+
+#include <pthread.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admission.h"
+#include "clock.h"
+#include "journal.h"
+
+struct bhi_queue {
+    pthread_mutex_t adding; /* held by _add: only one at a time; taken before |mutex| */
+    pthread_mutex_t mutex;  /* guards |graph|'s states, edges and table of ids */
+    struct bhi_graph graph;
+    struct bhi_paths paths;      /* guarded by |adding| */
+    bool knows_paths;            /* of what was loaded; guarded by |adding| */
+    uint32_t loaded;             /* nodes below this were there when it was opened */
+    bool begun;                  /* all that was loaded and taken up is recorded so; |mutex| */
+    bool retry_failed;           /* as it was opened */
+    struct bhi_journal *journal; /* NULL: none */
+    struct bhi_journal_batch batch;
+    char *jobs_path; /* owned; may be NULL */
+    uint32_t retries;
+};
+
+/* -- opening ------------------------------------------------------------------------------------
+ */
+
+/* Loaded jobs are in the database as they are here, but for what follows from others; that is
+ * recorded with the first _add. */
+static void note_restated(void *user, const struct bhi_node *node) {
+    const struct bhi_queue *queue = user;
+    bhi_graph_node(&queue->graph, bhi_node_index(node))->restated = true;
+}
+
+static void note_state(void *user, const struct bhi_node *node) {
+    struct bhi_queue *queue = user;
+    if (!queue->journal)
+        return;
+    const struct bhi_note note = {.kind = BHI_NOTE_STATE,
+                                  .state = node->state,
+                                  .job = node->job.number,
+                                  .origin =
+                                      node->origin == BHI_NO_NODE
+                                          ? 0
+                                          : bhi_graph_node(&queue->graph, node->origin)->job.number,
+                                  .time_ns = bhi_clock_calendar_ns()};
+    bhi_journal_note(queue->journal, &note);
+}
+
+static enum bhi_queue_result open_journal(struct bhi_queue *queue,
+                                          const struct bhi_queue_options *options,
+                                          struct bhi_complaint *complaint) {
+    enum bhi_queue_result result =
+        bhi_journal_open(options, &queue->journal, &queue->batch, complaint);
+    if (result != BHI_QUEUE_OK)
+        return result;
+    if (queue->batch.jobs > 0 && !options->resume) {
+        bhi_refuse(complaint,
+                   "%.600s has a batch of %llu job%s: go on with it (--resume), or give another "
+                   "folder (--state)",
+                   options->folder, (unsigned long long)queue->batch.jobs,
+                   queue->batch.jobs == 1 ? "" : "s");
+        return BHI_QUEUE_BAD_INPUT;
+    }
+    result = bhi_journal_load(queue->journal, options, &queue->graph, complaint);
+    if (result != BHI_QUEUE_OK)
+        return result;
+    bhi_journal_accept(queue->journal);
+    bhi_graph_admit(&queue->graph, note_restated, queue);
+    queue->loaded = queue->graph.admitted;
+    queue->knows_paths = queue->begun = queue->loaded == 0;
+    return BHI_QUEUE_OK;
+}
+
+enum bhi_queue_result bhi_queue_open(const struct bhi_queue_options *options,
+                                     struct bhi_queue **out_queue,
+                                     struct bhi_complaint *complaint) {
+    enum bhi_queue_result result = BHI_QUEUE_ENVIRON;
+    struct bhi_queue *queue = calloc(1, sizeof *queue);
+    if (!queue || sodium_init() < 0) {
+        free(queue);
+        bhi_refuse(complaint, "out of memory");
+        return BHI_QUEUE_ENVIRON;
+    }
+    pthread_mutex_init(&queue->adding, NULL);
+    pthread_mutex_init(&queue->mutex, NULL);
+    bhi_graph_init(&queue->graph);
+    queue->retries = options->retries;
+    queue->knows_paths = queue->begun = true;
+    queue->retry_failed = options->retry_failed;
+    queue->jobs_path = options->jobs_path ? strdup(options->jobs_path) : NULL;
+    if (options->jobs_path && !queue->jobs_path)
+        bhi_refuse(complaint, "out of memory");
+    else if (options->folder)
+        result = open_journal(queue, options, complaint);
+    else if (bhi_journal_batch_make(&queue->batch, complaint))
+        result = BHI_QUEUE_OK;
+    if (result == BHI_QUEUE_OK && !bhi_paths_init(&queue->paths, queue->batch.cwd)) {
+        bhi_refuse(complaint, "out of memory");
+        result = BHI_QUEUE_ENVIRON;
+    }
+    if (result != BHI_QUEUE_OK) {
+        (void)bhi_queue_close(queue);
+        queue = NULL;
+    }
+    *out_queue = queue;
+    return result;
+}
+
+bool bhi_queue_close(struct bhi_queue *queue) {
+    if (!queue)
+        return true;
+    const bool good = bhi_journal_close(queue->journal);
+    bhi_paths_fini(&queue->paths);
+    bhi_graph_fini(&queue->graph);
+    pthread_mutex_destroy(&queue->mutex);
+    pthread_mutex_destroy(&queue->adding);
+    free(queue->batch.cwd);
+    free(queue->jobs_path);
+    free(queue);
+    return good;
+}
+
+const char *bhi_queue_cwd(const struct bhi_queue *queue) {
+    return queue->batch.cwd;
+}
+
+const char *bhi_queue_batch_id(const struct bhi_queue *queue) {
+    return queue->batch.id;
+}
+
+/* -- adding -------------------------------------------------------------------------------------
+ */
+
+/* Notes the paths of one that was loaded, whose line may be a new one. */
+static bool learn_node(struct bhi_queue *queue, const struct bhi_node *node,
+                       enum bhi_queue_result *out_result, struct bhi_complaint *complaint) {
+    struct bhi_complaint inner;
+    struct bhi_job_spec spec;
+    char at[BHI_PLACE];
+    const char *twice = NULL;
+    bool good = bhi_job_parse(node->job.text, strlen(node->job.text), &spec, &inner);
+    if (!good)
+        return bhi_refuse(complaint, "job \"%.255s\" in the state folder: %.600s", node->job.id,
+                          inner.text);
+    for (size_t p = 0; good && p < spec.read_count; p++)
+        good = bhi_paths_add(&queue->paths, node, spec.reads[p], false, NULL);
+    for (size_t p = 0; good && p < spec.write_count && !twice; p++) {
+        bool again;
+        good = bhi_paths_add(&queue->paths, node, spec.writes[p], true, &again);
+        if (good && again && node->replaced)
+            twice = spec.writes[p];
+    }
+    if (!good)
+        bhi_refuse(complaint, "out of memory");
+    if (twice) {
+        *out_result = BHI_QUEUE_BAD_INPUT;
+        bhi_refuse(complaint, "%s: \"%.200s\" writes %.200s twice",
+                   bhi_admission_place(queue->jobs_path, node->job.line, at), node->job.id, twice);
+    }
+    bhi_job_spec_free(&spec);
+    return good && !twice;
+}
+
+/* What loaded jobs read and write is only in their texts. A resumed batch that gets nothing new
+ * does not need it. */
+static bool learn_paths(struct bhi_queue *queue, enum bhi_queue_result *out_result,
+                        struct bhi_complaint *complaint) {
+    *out_result = BHI_QUEUE_ENVIRON;
+    for (uint32_t i = 0; i < queue->loaded && !queue->knows_paths; i++) {
+        if (!learn_node(queue, bhi_graph_node(&queue->graph, i), out_result, complaint)) {
+            bhi_paths_truncate(&queue->paths, 0);
+            return false;
+        }
+    }
+    queue->knows_paths = true;
+    return true;
+}
+
+/* What is new is admitted, and with the first call what is resumed goes on. |mutex| is held. */
+static void begin(struct bhi_queue *queue, struct bhi_admission *admission) {
+    bhi_graph_admit(&queue->graph, note_state, queue);
+    bhi_admission_keep(admission);
+    for (uint32_t i = 0; i < queue->loaded && !queue->begun; i++) {
+        struct bhi_node *node = bhi_graph_node(&queue->graph, i);
+        node->restated = node->again = false;
+    }
+    queue->begun = true;
+}
+
+/* Nothing has changed. |mutex| is held. */
+static void give_up(struct bhi_queue *queue, struct bhi_admission *admission) {
+    if (admission->replacement_count) { /* the paths are those of lines that are not to be */
+        bhi_paths_truncate(&queue->paths, 0);
+        queue->knows_paths = false;
+    }
+    bhi_admission_undo(admission);
+}
+
+/* |adding| is held. */
+static enum bhi_queue_result add(struct bhi_queue *queue, const struct bhi_job_spec *specs,
+                                 size_t count, struct bhi_complaint *complaint) {
+    enum bhi_queue_result result = BHI_QUEUE_ENVIRON;
+    const struct bhi_queue_options resumed = {.resume = true, .retry_failed = queue->retry_failed};
+    struct bhi_admission admission = {.graph = &queue->graph,
+                                      .paths = &queue->paths,
+                                      .loaded = queue->loaded,
+                                      .retries = queue->retries,
+                                      .jobs_path = queue->jobs_path};
+    pthread_mutex_lock(&queue->mutex);
+    bool good = bhi_admission_replace(&admission, specs, count, &result, complaint);
+    bool any = admission.replacement_count > 0;
+    for (size_t i = 0; good && i < count && !any; i++)
+        any = !bhi_graph_find(&queue->graph, specs[i].id);
+    pthread_mutex_unlock(&queue->mutex);
+    good = good && (!any || learn_paths(queue, &result, complaint));
+    pthread_mutex_lock(&queue->mutex);
+    good = good && bhi_admission_append(&admission, specs, count, &result, complaint);
+    const bool changes = !queue->begun || queue->graph.count > queue->graph.admitted;
+    if (!good)
+        give_up(queue, &admission);
+    pthread_mutex_unlock(&queue->mutex);
+    if (!good)
+        return result;
+    /* Others go on meanwhile: they pass over what is not admitted. */
+    if (queue->journal && changes)
+        result = bhi_journal_add(queue->journal, &queue->graph, queue->begun ? NULL : &resumed,
+                                 complaint);
+    pthread_mutex_lock(&queue->mutex);
+    if (result == BHI_QUEUE_OK)
+        begin(queue, &admission);
+    else
+        give_up(queue, &admission);
+    pthread_mutex_unlock(&queue->mutex);
+    return result;
+}
+
+enum bhi_queue_result bhi_queue_add(struct bhi_queue *queue, const struct bhi_job_spec *specs,
+                                    size_t count, struct bhi_complaint *complaint) {
+    pthread_mutex_lock(&queue->adding);
+    const enum bhi_queue_result result = add(queue, specs, count, complaint);
+    pthread_mutex_unlock(&queue->adding);
+    return result;
+}
+
+/* -- running ------------------------------------------------------------------------------------
+ */
+
+struct bhi_job *bhi_queue_take(struct bhi_queue *queue) {
+    struct bhi_node *node = NULL;
+    pthread_mutex_lock(&queue->mutex);
+    if (queue->begun && (!queue->journal || !bhi_journal_broken(queue->journal, NULL)))
+        node = bhi_graph_take(&queue->graph, bhi_clock_ns());
+    pthread_mutex_unlock(&queue->mutex);
+    return node ? &node->job : NULL;
+}
+
+/* A job that was taken is the first member of its node. */
+static struct bhi_node *node_of(struct bhi_job *job) {
+    return (struct bhi_node *)job;
+}
+
+void bhi_queue_started(struct bhi_queue *queue, struct bhi_job *job, uint32_t stream) {
+    struct bhi_node *node = node_of(job);
+    pthread_mutex_lock(&queue->mutex);
+    /* One that found too little memory begins again, in the same row. */
+    node->tried += !node->told;
+    node->told = true;
+    if (queue->journal) {
+        const struct bhi_note note = {.kind = BHI_NOTE_STARTED,
+                                      .job = job->number,
+                                      .tried = node->tried,
+                                      .attempts = job->attempts + 1,
+                                      .stream = stream,
+                                      .time_ns = bhi_clock_calendar_ns()};
+        bhi_journal_note(queue->journal, &note);
+    }
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job,
+                      void (*then)(void *user, bool durable), void *user) {
+    if (!queue->journal) {
+        then(user, true);
+        return;
+    }
+    pthread_mutex_lock(&queue->mutex);
+    const struct bhi_note note = {.kind = BHI_NOTE_SEALED,
+                                  .job = job->number,
+                                  .tried = node_of(job)->tried,
+                                  .time_ns = bhi_clock_calendar_ns(),
+                                  .then = then,
+                                  .user = user};
+    bhi_journal_note(queue->journal, &note);
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+/* An earlier process sealed it, and this one could not put it in its place: it stays sealed, in the
+ * record as here, and waits. |mutex| is held. */
+static bool give_back(struct bhi_queue *queue, struct bhi_node *node,
+                      const struct bhi_attempt *attempt, uint64_t due_ns) {
+    if (!node->job.sealed ||
+        (attempt->next != BHI_JOB_WAITING && attempt->next != BHI_JOB_CANCELLED))
+        return false;
+    bhi_graph_end(&queue->graph, node, BHI_JOB_WAITING, due_ns, note_state, queue);
+    return true;
+}
+
+/* Counts the attempt in the job; whether it is one to be recorded. */
+static bool count_attempt(struct bhi_node *node, const struct bhi_attempt *attempt) {
+    struct bhi_job *job = &node->job;
+    const bool finished = job->sealed && !node->told; /* an earlier process began it */
+    if (!node->told && !finished && attempt->verdict.status == BH_PENDING)
+        return false; /* it is given back */
+    if (!node->told && !finished)
+        node->tried++;
+    job->attempts += node->told;
+    job->guilty += attempt->guilty;
+    job->victim += bh_verdict_classify(&attempt->verdict) == BH_CLASS_VICTIM;
+    return true;
+}
+
+void bhi_queue_ended(struct bhi_queue *queue, struct bhi_job *job,
+                     const struct bhi_attempt *attempt, uint64_t delay_ns) {
+    struct bhi_node *node = node_of(job);
+    const uint64_t due_ns = delay_ns ? bhi_clock_ns() + delay_ns : 0;
+    pthread_mutex_lock(&queue->mutex);
+    if (give_back(queue, node, attempt, due_ns)) {
+        pthread_mutex_unlock(&queue->mutex);
+        return;
+    }
+    const bool counts = count_attempt(node, attempt);
+    if (queue->journal) {
+        struct bhi_attempt copy = *attempt;
+        /* It began before what this one knows of: the record's time stays. */
+        if (!copy.started && (node->told || job->sealed))
+            copy.started_ns = 0;
+        copy.started |= node->told || job->sealed;
+        const struct bhi_note note = {.kind = BHI_NOTE_ENDED,
+                                      .state = attempt->next,
+                                      .job = job->number,
+                                      .tried = counts ? node->tried : 0,
+                                      .attempts = job->attempts,
+                                      .guilty = job->guilty,
+                                      .victim = job->victim,
+                                      .time_ns = bhi_clock_calendar_ns(),
+                                      .attempt = counts ? &copy : NULL};
+        bhi_journal_note(queue->journal, &note);
+    }
+    node->told = job->sealed = job->interrupted = false;
+    bhi_graph_end(&queue->graph, node, attempt->next, due_ns, note_state, queue);
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+void bhi_queue_counts(struct bhi_queue *queue, struct bhi_queue_counts *out_counts) {
+    *out_counts = (struct bhi_queue_counts){0};
+    const bool broken = bhi_queue_broken(queue, NULL);
+    pthread_mutex_lock(&queue->mutex);
+    for (int i = 0; i < BHI_JOB_STATES; i++)
+        out_counts->of[i] = queue->graph.of[i];
+    out_counts->total = queue->graph.admitted;
+    out_counts->takeable =
+        bhi_graph_takeable(&queue->graph, bhi_clock_ns(), &out_counts->next_due_ns);
+    pthread_mutex_unlock(&queue->mutex);
+    if (broken)
+        out_counts->takeable = 0;
+}
+
+/* -- the journal's ------------------------------------------------------------------------------
+ */
+
+bool bhi_queue_broken(struct bhi_queue *queue, struct bhi_complaint *complaint) {
+    return queue->journal && bhi_journal_broken(queue->journal, complaint);
+}
+
+bool bhi_queue_flush(struct bhi_queue *queue) {
+    return !queue->journal || bhi_journal_flush(queue->journal);
+}
+
+bool bhi_queue_each_job(struct bhi_queue *queue,
+                        bool (*visit)(void *user, const struct bhi_job_record *record),
+                        void *user) {
+    return queue->journal && bhi_journal_each_job(queue->journal, visit, user);
+}
+
+bool bhi_queue_each_attempt(struct bhi_queue *queue,
+                            bool (*visit)(void *user, const struct bhi_attempt_record *record),
+                            void *user) {
+    return queue->journal && bhi_journal_each_attempt(queue->journal, visit, user);
+}

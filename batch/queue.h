@@ -1,0 +1,171 @@
+/* The queue of a batch: which jobs there are, what each waits for, what became of it; durable.
+ *
+ * This is the seam behind which other queues can stand. The runner (runner.h) takes jobs and
+ * reports what became of them, through these calls alone; where the jobs come from (one file, a
+ * service with several users, another machine) and how they are kept is the queue's affair. Jobs
+ * can be added while others run.
+ *
+ * Here there is one: a graph in memory (graph.h) in front of a journal (journal.h), which is a
+ * SQLite database in a state folder, or nothing (a benchmark's other side).
+ *
+ * What is durable when
+ *   bhi_queue_add      before it returns: all of them, or none; with the first one, what a resumed
+ *                      queue takes up again. Until then its folder is as it was found.
+ *   _started           soon after; what a kill leaves out is only that the attempt began.
+ *   _sealed            before its callback is called. From then on the outputs are only renamed,
+ *                      never computed again: a kill between two renames is made good by resume.
+ *   _ended             soon after (group commit, some milliseconds); the job's outputs are in place
+ *                      when it is called. Dependents become takeable at once: their own records
+ *                      come after it in the journal, so that none is there without it.
+ *   bhi_queue_close    everything.
+ *
+ * Threads: any, unless said otherwise. Nothing but _open, _add, _flush and _close waits for a disk.
+ * When the journal cannot be written (disk full) the queue is *broken*: take returns nothing any
+ * more, callbacks of _sealed come with false, and bhi_queue_broken says why. What had been recorded
+ * stays.
+ */
+#ifndef BHI_BATCH_QUEUE_H
+#define BHI_BATCH_QUEUE_H
+
+#include "job.h"
+
+struct bhi_queue;
+
+/* A job in the queue. Owned by the queue, valid until it is closed; the fields are constant but for
+ * the last group, which only who has taken the job may read. */
+struct bhi_job {
+    uint64_t number; /* from 1, in the order in which they were added; never used again */
+    const char *id, *text;
+    size_t line;
+    int32_t priority;
+    uint32_t retries; /* how often it may be guilty and still be tried again */
+
+    uint32_t attempts; /* that were started, this one not among them */
+    uint32_t guilty;   /* of them that were its own fault */
+    uint32_t victim;   /* of them that were lost with something else */
+    bool sealed;       /* outputs were complete under their temporary names: finish, do not run */
+    bool interrupted;  /* an earlier process may have begun it: its temporaries may lie about */
+};
+
+struct bhi_queue_options {
+    const char *folder; /* of the state; made 0700 where it is missing. NULL: no journal at all */
+    const char *jobs_path; /* what it was submitted from, for messages and reports */
+    bool resume;           /* go on with what is in the folder; an empty or missing one just starts.
+                              False: a folder that has a batch is refused */
+    bool retry_failed;     /* with resume: FAILED and QUARANTINED ones are taken up again, with
+                              a clean record of guilt, and so are those that failed through them;
+                              the first _add may give them other lines */
+    uint32_t retries;      /* for jobs that give none */
+    uint64_t linger_ns;    /* how long a record may wait for others to be committed with it where
+                              nobody waits for it; 0: the default, 10 ms */
+};
+
+enum bhi_queue_result {
+    BHI_QUEUE_OK,
+    BHI_QUEUE_BAD_INPUT, /* ids given twice, cycles, another batch in the folder, … */
+    BHI_QUEUE_ENVIRON,   /* in use by another process, another version, unreadable, disk full */
+};
+
+/* Opens the state folder, takes its lock, and reads what is there. The complaint names the folder
+ * or file and what to do. */
+enum bhi_queue_result bhi_queue_open(const struct bhi_queue_options *options,
+                                     struct bhi_queue **out_queue, struct bhi_complaint *complaint);
+/* Adds jobs: all or none. On a resumed queue those that are there already (same id, same text)
+ * are skipped; the same id with another text takes the place of one that retry_failed takes up,
+ * where it depends on the same jobs, and is refused otherwise. A resumed queue goes on with its
+ * first call, which may be of no jobs. Refuses: an id twice (both lines), a
+ * dependency that does not exist, a cycle (named: "a -> b -> a"), two jobs that write one path or
+ * one that reads what another writes where neither depends on the other. Takes nothing over:
+ * |specs| stay the caller's. */
+enum bhi_queue_result bhi_queue_add(struct bhi_queue *queue, const struct bhi_job_spec *specs,
+                                    size_t count, struct bhi_complaint *complaint);
+/* Where paths in jobs are relative to: the current folder of the process that made the state. */
+const char *bhi_queue_cwd(const struct bhi_queue *queue);
+/* Hexadecimal, made with the state: part of the names of temporaries. */
+const char *bhi_queue_batch_id(const struct bhi_queue *queue);
+
+/* The next job to run: the highest priority, then the lowest number; sealed ones come first of
+ * all. It is RUNNING then. Before a resumed queue's first _add there is none. NULL: none may run
+ * now (see bhi_queue_counts whether any is left). */
+struct bhi_job *bhi_queue_take(struct bhi_queue *queue);
+
+/* An attempt has been given to a worker. */
+void bhi_queue_started(struct bhi_queue *queue, struct bhi_job *job, uint32_t stream);
+/* Its outputs are complete on disk under their temporary names. |then| is called, from the
+ * journal's thread and soon, when that is durable (true) or cannot be (false: leave them). Without
+ * a journal, or where there is no memory, it is called before this returns. It must not add, flush
+ * or close. */
+void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job,
+                      void (*then)(void *user, bool durable), void *user);
+
+/* How an attempt ended. */
+struct bhi_attempt {
+    enum bhi_job_state next;       /* WAITING: it is tried again; or an end */
+    bool guilty;                   /* counts against the job's retries */
+    bool started;                  /* it was given to a stream; false: refused before */
+    uint32_t stream;               /* number of the stream, from 0 */
+    uint64_t started_ns, ended_ns; /* CLOCK_REALTIME */
+    bh_verdict verdict;            /* status BH_OK: READY. Of what never became an event, status and
+                                      message are set and the rest is 0. BH_PENDING, where it
+                                      never started: there was no attempt, it is given back */
+};
+/* The attempt is over. Of a FAILED or QUARANTINED job all that depends on it, directly or not,
+ * FAILS with it: their origin is the id of this job, or of the one where it began (the earliest is
+ * kept; E7). |delay_ns| with WAITING: not taken again before that. Of a job that was taken sealed
+ * this ends the attempt that sealed it: _started is not called for it. Where that is WAITING or
+ * CANCELLED it is not over: nothing is recorded, and it is as it was, sealed, to be taken again. */
+void bhi_queue_ended(struct bhi_queue *queue, struct bhi_job *job,
+                     const struct bhi_attempt *attempt, uint64_t delay_ns);
+
+struct bhi_queue_counts {
+    uint64_t of[BHI_JOB_STATES];
+    uint64_t total;
+    uint64_t takeable; /* now */
+    uint64_t
+        next_due_ns; /* CLOCK_MONOTONIC when a delayed one becomes takeable; 0: none is delayed */
+};
+void bhi_queue_counts(struct bhi_queue *queue, struct bhi_queue_counts *out_counts);
+/* Whether the journal has failed; the complaint (may be NULL) says how. */
+bool bhi_queue_broken(struct bhi_queue *queue, struct bhi_complaint *complaint);
+/* Waits until all that was recorded is durable. False: it is broken. */
+bool bhi_queue_flush(struct bhi_queue *queue);
+/* Flushes, closes, gives the lock back; frees. NULL is fine. False: something was not recorded. */
+bool bhi_queue_close(struct bhi_queue *queue);
+
+/* -- for reports: reads the journal; after a flush; not with a queue without one ----------------
+ */
+
+struct bhi_job_record {
+    uint64_t number;
+    const char *id;
+    size_t line;
+    enum bhi_job_state state;
+    bool sealed; /* RUNNING, and its outputs are complete under their temporary names */
+    int32_t priority;
+    uint32_t retries, attempts, guilty;
+    /* CLOCK_REALTIME; 0: not yet. |started_ns| of the last attempt, 0 where that was refused. */
+    uint64_t submitted_ns, started_ns, ended_ns;
+    const char *origin;  /* id of the job through which it failed; "": itself, or it has not */
+    bh_status status;    /* of its last verdict; BH_PENDING: none */
+    const char *message; /* of it; may be "" */
+};
+struct bhi_attempt_record {
+    uint64_t job;
+    const char *id;   /* of the job */
+    uint32_t attempt; /* from 1 */
+    bool started;
+    uint32_t stream;
+    uint64_t started_ns, ended_ns; /* ended_ns 0: cut off by a kill of the batch */
+    bool guilty;
+    bh_verdict verdict; /* as recorded: status, executed, signal, exit_code, worker_pid, limit,
+                           kernel_name, kernel_hash, message; the rest is 0 */
+};
+/* In order of number; of job and attempt. Strings are valid during the call. A visitor that returns
+ * false ends it; it must not add, flush or close. False: the journal could not be read. */
+bool bhi_queue_each_job(struct bhi_queue *queue,
+                        bool (*visit)(void *user, const struct bhi_job_record *record), void *user);
+bool bhi_queue_each_attempt(struct bhi_queue *queue,
+                            bool (*visit)(void *user, const struct bhi_attempt_record *record),
+                            void *user);
+
+#endif

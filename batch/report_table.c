@@ -1,0 +1,174 @@
+/* The table at the end of a batch, for a person. */
+#include "batch_report.h"
+
+#include <string.h>
+
+#include "columns.h"
+#include "quantity.h"
+#include "report_tally.h"
+#include "text.h"
+
+enum { SHOWN = 50, ALIKE = 5 }; /* ALIKE: of those that say the same */
+
+static const struct bhi_column columns[] = {
+    {.name = "JOB", .most = 24}, {.name = "LINE", .right = true},  {.name = "STATE", .toned = true},
+    {.name = "VERDICT"},         {.name = "TRIES", .right = true}, {.name = "ORIGIN", .most = 20},
+    {.name = "MESSAGE"}};
+enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };
+
+static enum bhi_tone tone_of(enum bhi_job_state state) {
+    switch (state) {
+    case BHI_JOB_DONE:
+        return BHI_TONE_GOOD;
+    case BHI_JOB_FAILED:
+    case BHI_JOB_QUARANTINED:
+        return BHI_TONE_BAD;
+    case BHI_JOB_CANCELLED:
+        return BHI_TONE_WARN;
+    default:
+        return BHI_TONE_PLAIN;
+    }
+}
+
+/* Failures that say the same: the first few of them stand for all. */
+struct kind {
+    enum bhi_job_state state;
+    bh_status status;
+    char message[256], first[BHI_JOB_ID + 1];
+    uint64_t shown, more;
+};
+
+/* Those that failed by themselves come first: others are their consequence, or were cancelled. */
+struct gathering {
+    struct bhi_columns table;
+    int rank; /* which of them this pass takes */
+    uint64_t failures, alike;
+    struct kind kinds[SHOWN];
+    size_t kind_count;
+};
+
+/* NULL: there are as many kinds as rows. */
+static struct kind *kind_of(struct gathering *gathering, const struct bhi_job_record *record,
+                            const char *message) {
+    char id[BHI_TALLY_ID];
+    struct kind new = {.state = record->state, .status = record->status};
+    snprintf(new.message, sizeof new.message, "%.255s", message);
+    snprintf(new.first, sizeof new.first, "%.255s", bhi_tally_id(record, id));
+    for (size_t i = 0; i < gathering->kind_count; i++) {
+        struct kind *kind = &gathering->kinds[i];
+        if (kind->state == new.state && kind->status == new.status &&
+            !strcmp(kind->message, new.message))
+            return kind;
+    }
+    if (gathering->kind_count == SHOWN)
+        return NULL;
+    gathering->kinds[gathering->kind_count] = new;
+    return &gathering->kinds[gathering->kind_count++];
+}
+
+static bool gather(void *user, const struct bhi_job_record *record) {
+    struct gathering *gathering = user;
+    char line[24], attempts[24], message[1536], id[BHI_TALLY_ID];
+    if (!bhi_tally_is_failure(record->state) || bhi_tally_rank(record) != gathering->rank)
+        return true;
+    gathering->failures++;
+    bhi_tally_message(record, message, sizeof message);
+    struct kind *kind = kind_of(gathering, record, message);
+    if (kind && kind->shown == ALIKE) {
+        kind->more++;
+        gathering->alike++;
+        return true;
+    }
+    if (!kind || gathering->table.row_count == SHOWN)
+        return true;
+    kind->shown++;
+    snprintf(line, sizeof line, "%zu", record->line);
+    snprintf(attempts, sizeof attempts, "%u", record->attempts);
+    const char *const cells[COLUMN_COUNT] = {bhi_tally_id(record, id),
+                                             line,
+                                             bhi_job_state_name(record->state),
+                                             bhi_tally_code(record->status),
+                                             attempts,
+                                             *record->origin ? record->origin : "-",
+                                             message};
+    bhi_columns_row(&gathering->table, cells, tone_of(record->state));
+    return true;
+}
+
+static void print_count(FILE *stream, const struct bhi_queue_counts *counts,
+                        enum bhi_job_state state, const char **separator) {
+    char number[BHI_QUANTITY], text[80];
+    uint64_t count = counts->of[state];
+    if (count == 0 && state != BHI_JOB_DONE && state != BHI_JOB_FAILED)
+        return;
+    snprintf(text, sizeof text, "%s %s", bhi_quantity_count(number, count),
+             bhi_job_state_name(state));
+    fputs(*separator, stream);
+    bhi_columns_tone(stream, count ? tone_of(state) : BHI_TONE_PLAIN, text);
+    *separator = ", ";
+}
+
+/* "10,000 jobs: 9,998 done, 1 failed, 1 quarantined" and how long it took. */
+static void print_summary(FILE *stream, const struct bhi_tally *tally,
+                          const struct bhi_report_run *run) {
+    static const enum bhi_job_state order[] = {
+        BHI_JOB_DONE,    BHI_JOB_FAILED,  BHI_JOB_QUARANTINED, BHI_JOB_CANCELLED,
+        BHI_JOB_RUNNING, BHI_JOB_WAITING, BHI_JOB_SUBMITTED};
+    const struct bhi_queue_counts *counts = &tally->counts;
+    char number[BHI_QUANTITY], elapsed[BHI_QUANTITY], rate[BHI_QUANTITY];
+    const char *separator = ": ";
+
+    fprintf(stream, "%s job%s", bhi_quantity_count(number, counts->total),
+            counts->total == 1 ? "" : "s");
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+        print_count(stream, counts, order[i], &separator);
+    fprintf(stream, "\n%s attempt%s in %s on %u stream%s (%s)",
+            bhi_quantity_count(number, run->ran), run->ran == 1 ? "" : "s",
+            bhi_quantity_time(elapsed, run->elapsed_ns), run->streams, run->streams == 1 ? "" : "s",
+            bhi_quantity_rate(rate, run->ran, run->elapsed_ns));
+    if (tally->attempts > run->ran)
+        fprintf(stream, ", %s with those before", bhi_quantity_count(number, tally->attempts));
+    fputc('\n', stream);
+}
+
+static void print_more(FILE *stream, const struct gathering *gathering) {
+    char number[BHI_QUANTITY], first[BHI_JOB_ID + 1];
+    uint64_t more = gathering->failures - gathering->alike - gathering->table.row_count;
+    for (size_t i = 0; i < gathering->kind_count; i++) {
+        const struct kind *kind = &gathering->kinds[i];
+        if (kind->more)
+            fprintf(stream, "  and %s more like %s\n", bhi_quantity_count(number, kind->more),
+                    bhi_text_clean(first, sizeof first, kind->first));
+    }
+    if (more)
+        fprintf(stream, "  and %s more\n", bhi_quantity_count(number, more));
+    if (more || gathering->alike)
+        fputs("  --json lists all\n", stream);
+}
+
+bool bhi_report_table(FILE *stream, struct bhi_queue *queue, const struct bhi_report_run *run) {
+    struct bhi_tally tally;
+    struct gathering gathering = {.failures = 0}; /* 27 KiB */
+    char state[1024];
+    if (!bhi_tally_read(queue, run, &tally))
+        return false;
+    bhi_columns_init(&gathering.table, columns, COLUMN_COUNT);
+    bool read = true;
+    for (; read && gathering.rank < BHI_TALLY_RANKS; gathering.rank++)
+        read = bhi_tally_each_job(queue, run, gather, &gathering);
+    if (read) {
+        print_summary(stream, &tally, run);
+        if (gathering.failures) {
+            fputc('\n', stream);
+            read = bhi_columns_print(&gathering.table, stream, 2, bhi_columns_width(stream));
+            print_more(stream, &gathering);
+        }
+        uint64_t open = tally.counts.of[BHI_JOB_WAITING] + tally.counts.of[BHI_JOB_SUBMITTED] +
+                        tally.counts.of[BHI_JOB_RUNNING] + tally.counts.of[BHI_JOB_CANCELLED];
+        if (open)
+            fprintf(stream, "\nNot finished: --resume goes on with %s\n",
+                    bhi_text_clean(state, sizeof state, run->state_folder));
+    }
+    bhi_columns_free(&gathering.table);
+    return read;
+}

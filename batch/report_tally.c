@@ -1,0 +1,82 @@
+#include "report_tally.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool count_attempt(void *user, const struct bhi_attempt_record *record) {
+    struct bhi_tally *tally = user;
+    uint64_t begin = record->started_ns, end = record->ended_ns ? record->ended_ns : begin;
+    tally->attempts += record->started;
+    tally->refused += !record->started;
+    tally->guilty += record->guilty;
+    if (!record->ended_ns)
+        tally->cut_off++;
+    else if ((unsigned)record->verdict.status < BHI_TALLY_STATUSES)
+        tally->of[record->verdict.status]++;
+    else
+        tally->unknown++;
+    if (begin && (!tally->first_ns || begin < tally->first_ns))
+        tally->first_ns = begin;
+    if (end > tally->last_ns)
+        tally->last_ns = end;
+    return true;
+}
+
+bool bhi_tally_each_job(struct bhi_queue *queue, const struct bhi_report_run *run,
+                        bool (*visit)(void *user, const struct bhi_job_record *record),
+                        void *user) {
+    for (size_t i = 0; i < run->bad_count; i++) {
+        const struct bhi_report_bad *bad = &run->bad[i];
+        const struct bhi_job_record record = {.id = bad->id,
+                                              .line = bad->line,
+                                              .state = BHI_JOB_FAILED,
+                                              .origin = bad->origin,
+                                              .status = BH_PENDING,
+                                              .message = bad->message};
+        if (!visit(user, &record))
+            return true;
+    }
+    return bhi_queue_each_job(queue, visit, user);
+}
+
+bool bhi_tally_read(struct bhi_queue *queue, const struct bhi_report_run *run,
+                    struct bhi_tally *out_tally) {
+    *out_tally = (struct bhi_tally){0};
+    bhi_queue_counts(queue, &out_tally->counts);
+    out_tally->counts.total += run->bad_count;
+    out_tally->counts.of[BHI_JOB_FAILED] += run->bad_count;
+    return bhi_queue_each_attempt(queue, count_attempt, out_tally);
+}
+
+const char *bhi_tally_code(bh_status status) {
+    if (status == BH_OK)
+        return "READY";
+    return status == BH_PENDING ? "-" : bh_status_name(status);
+}
+
+const char *bhi_tally_message(const struct bhi_job_record *record, char *out, size_t capacity) {
+    if (*record->message)
+        snprintf(out, capacity, "%s", record->message);
+    else if (*record->origin)
+        snprintf(out, capacity, "never ran: it depends on %s, which failed", record->origin);
+    else if (record->status != BH_PENDING && record->status != BH_OK)
+        snprintf(out, capacity, "%s", bh_status_text(record->status));
+    else
+        snprintf(out, capacity, "-");
+    return out;
+}
+
+const char *bhi_tally_id(const struct bhi_job_record *record, char out[BHI_TALLY_ID]) {
+    if (*record->id)
+        return record->id;
+    snprintf(out, BHI_TALLY_ID, "line %zu", record->line);
+    return out;
+}
+
+int bhi_tally_rank(const struct bhi_job_record *record) {
+    return record->state == BHI_JOB_CANCELLED ? 2 : *record->origin != 0;
+}
+
+bool bhi_tally_is_failure(enum bhi_job_state state) {
+    return state == BHI_JOB_FAILED || state == BHI_JOB_QUARANTINED || state == BHI_JOB_CANCELLED;
+}

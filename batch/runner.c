@@ -1,0 +1,533 @@
+#include "runner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "interrupt.h"
+#include "memory.h"
+#include "policy.h"
+#include "run_launch.h"
+#include "runner_internal.h"
+#include "step.h"
+
+static const uint64_t tick_ns = 100000000u;         /* between two looks at signals and progress */
+static const uint64_t patience_ns = 60000000000u;   /* of an environment that refuses everything */
+static const uint64_t last_hold_ns = 30000000000u;  /* longer than it takes to fail at a start */
+static const uint64_t compile_ns = 60000000000u;    /* a compile's limit */
+static const uint64_t tell_again_ns = 10000000000u; /* why it waits, where that is the same */
+static const uint64_t stuck_limit_ns = 1000000000u; /* of a compile when the batch is to end */
+
+/* -- submitting ---------------------------------------------------------------------------------
+ */
+
+/* Thread: the library's, for callbacks; or the main one, where there could be none. */
+static void on_end(bh_event *event, void *user) {
+    struct bhi_work *work = user;
+    struct bhi_runner *runner = work->runner;
+    const bool is_ready = bh_event_query(event) == BH_EVENT_READY;
+    if (bh_event_verdict(event, &work->attempt.verdict) != BH_OK)
+        abort(); /* it has ended */
+    pthread_mutex_lock(&runner->lock);
+    runner->streams[work->stream].in_flight--;
+    if (is_ready) {
+        bhi_work_enter(work, BHI_WORK_FINISHING);
+        bhi_runner_finish(runner, &runner->to_write, work);
+        bhi_runner_wake(runner); /* there is room for another */
+    }
+    pthread_mutex_unlock(&runner->lock);
+    if (!is_ready)
+        bhi_work_end(work);
+}
+
+static bh_status submit(struct bhi_work *work, bh_detail *detail) {
+    struct bhi_runner *runner = work->runner;
+    const struct bhi_run_request *request = &work->request->run;
+    bh_binding bindings[BHI_MAX_BINDINGS];
+    bhi_run_request_bindings(request, bindings);
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .kernel = bhi_kernel_entry_kernel(work->kernel),
+        .groups = {request->groups[0], request->groups[1], request->groups[2]},
+        .bindings = bindings,
+        .binding_count = request->binding_count,
+        .push = request->push.bytes,
+        .push_size = request->push.size,
+    };
+    const bh_submit_info info = {
+        .commands = &command,
+        .command_count = 1,
+        .deadline_ns = request->deadline_ns ? request->deadline_ns : runner->options->deadline_ns,
+    };
+    return bh_submit(runner->streams[work->stream].stream, &info, &work->event, detail);
+}
+
+static void launch(struct bhi_work *work) {
+    struct bhi_runner *runner = work->runner;
+    bh_detail detail = {0};
+    struct bhi_runner_stream *stream = &runner->streams[work->stream];
+    if (stream->refused) {
+        stream->refused = false;
+        (void)!bh_stream_reset(stream->stream, NULL);
+    }
+    const bh_status status = submit(work, &detail);
+    if (status != BH_OK) {
+        pthread_mutex_lock(&runner->lock);
+        stream->in_flight--;
+        pthread_mutex_unlock(&runner->lock);
+        bhi_work_refuse(work, status, detail.sys_errno, "%.500s",
+                        detail.message[0] ? detail.message : bh_status_text(status));
+        return;
+    }
+    /* From here on the work belongs to whoever hears of the end. */
+    bh_event *event = work->event;
+    work->attempt.started = true;
+    bhi_queue_started(runner->queue, work->job, work->stream);
+    BHI_BATCH_STEP("batch_submitted");
+    if (bh_event_on_end(event, on_end, work, NULL) == BH_OK)
+        return;
+    (void)!bh_event_cancel(event);
+    (void)!bh_event_wait(event, BH_FOREVER); /* cancelled: it ends in bounded time (E9) */
+    on_end(event, work);
+}
+
+/* A staged work for a stream with room; where its own list is empty, one of another's. */
+static struct bhi_work *next_staged(struct bhi_runner *runner) {
+    for (uint32_t i = 0; i < runner->options->streams; i++) {
+        struct bhi_runner_stream *stream = &runner->streams[i];
+        struct bhi_runner_stream *from = stream;
+        if (stream->in_flight >= BHI_RUNNER_IN_FLIGHT)
+            continue;
+        for (uint32_t k = 0; !stream->staged.count && k < runner->options->streams; k++) {
+            if (runner->streams[k].staged.count > from->staged.count)
+                from = &runner->streams[k];
+        }
+        /* What waits its turn in a stream that has room is left there. */
+        if (from != stream && from->in_flight < BHI_RUNNER_IN_FLIGHT)
+            continue;
+        struct bhi_work *work = bhi_work_pop(&from->staged);
+        if (!work)
+            continue;
+        from->assigned--;
+        stream->assigned++;
+        stream->in_flight++;
+        work->stream = work->attempt.stream = i;
+        bhi_work_enter(work, BHI_WORK_IN_FLIGHT);
+        return work;
+    }
+    return NULL;
+}
+
+/* The environment refuses everything: each try costs a job a record, and helps nobody. */
+static bool is_held(const struct bhi_runner *runner) {
+    return runner->hold_until_ns && bhi_clock_ns() < runner->hold_until_ns;
+}
+
+static void launch_staged(struct bhi_runner *runner) {
+    while (!is_held(runner)) {
+        pthread_mutex_lock(&runner->lock);
+        struct bhi_work *work = runner->stopping ? NULL : next_staged(runner);
+        pthread_mutex_unlock(&runner->lock);
+        if (!work)
+            return;
+        launch(work);
+    }
+}
+
+/* -- taking -------------------------------------------------------------------------------------
+ */
+
+static size_t outstanding(struct bhi_runner *runner) {
+    size_t total = 0;
+    pthread_mutex_lock(&runner->lock);
+    for (int i = 0; i < BHI_WORK_STAGES; i++)
+        total += runner->at[i];
+    pthread_mutex_unlock(&runner->lock);
+    return total;
+}
+
+static bool may_take(struct bhi_runner *runner) {
+    pthread_mutex_lock(&runner->lock);
+    const bool may =
+        !runner->stopping && !runner->solo && !runner->deferred.count && !runner->thirsty.count &&
+        runner->at[BHI_WORK_PREPARING] < (size_t)BHI_RUNNER_STAGED * runner->options->streams &&
+        runner->at[BHI_WORK_PARKED] < BHI_RUNNER_PARKED &&
+        runner->at[BHI_WORK_FINISHING] < BHI_RUNNER_FINISHING;
+    pthread_mutex_unlock(&runner->lock);
+    return may;
+}
+
+static void stage(struct bhi_runner *runner, struct bhi_work *work) {
+    pthread_mutex_lock(&runner->lock);
+    work->stage = BHI_WORK_PREPARING;
+    runner->at[BHI_WORK_PREPARING]++;
+    bhi_work_push(&runner->to_stage, work);
+    pthread_cond_signal(&runner->stage_wake);
+    pthread_mutex_unlock(&runner->lock);
+}
+
+static void take(struct bhi_runner *runner) {
+    while (!is_held(runner) && may_take(runner)) {
+        struct bhi_work *work = calloc(1, sizeof *work);
+        if (!work)
+            return; /* others give some back */
+        work->runner = runner;
+        work->job = bhi_queue_take(runner->queue);
+        if (!work->job) {
+            free(work);
+            return;
+        }
+        BHI_BATCH_STEP("batch_taken");
+        stage(runner, work);
+    }
+}
+
+/* Those that found too little memory have it to themselves, one after the other. */
+static void take_deferred(struct bhi_runner *runner) {
+    if (runner->solo || outstanding(runner) > 0)
+        return;
+    struct bhi_work *work = bhi_work_pop(&runner->deferred);
+    if (!work)
+        return;
+    /* What is kept for later has descriptors, and so has what the library keeps of it then. */
+    bhi_inputs_drop_unused(runner);
+    (void)!bh_context_trim(runner->options->context, 0, NULL);
+    runner->solo = true;
+    stage(runner, work);
+}
+
+/* -- what became of them ------------------------------------------------------------------------
+ */
+
+static void free_work(struct bhi_work *work) {
+    if (work->request) {
+        const bool keeps = work->broken || work->stuck;
+        for (uint32_t i = 0; keeps && i < work->request->run.binding_count; i++)
+            work->request->run.bindings[i].out.temporary[0] = 0; /* for the next process */
+        bhi_job_request_free(work->request);
+        free(work->request);
+    }
+    bh_event_release(work->event);
+    free(work);
+}
+
+/* Back to the beginning, as if it had never been begun. */
+static void defer(struct bhi_runner *runner, struct bhi_work *work) {
+    struct bhi_job *job = work->job;
+    if (work->request)
+        bhi_job_request_free(work->request);
+    free(work->request);
+    bh_event_release(work->event);
+    memset(work, 0, sizeof *work);
+    work->runner = runner;
+    work->job = job;
+    bhi_work_push(&runner->deferred, work);
+}
+
+/* Says why it waits, where that is news: each job's refusal has its own words. */
+static void tell_waiting(struct bhi_runner *runner, const bh_verdict *verdict) {
+    const uint64_t now = bhi_clock_ns();
+    const bool same = runner->told == verdict->status && runner->told_errno == verdict->sys_errno;
+    if (!runner->options->waits || (same && now - runner->told_ns < tell_again_ns))
+        return;
+    runner->told = verdict->status;
+    runner->told_errno = verdict->sys_errno;
+    runner->told_ns = now;
+    runner->options->waits(runner->options->user, runner->why.text);
+}
+
+static void count_refusal(struct bhi_runner *runner, const struct bhi_work *work,
+                          const struct bhi_policy_answer *answer) {
+    const bh_verdict *verdict = &work->attempt.verdict;
+    if (!answer->environ_) {
+        runner->refusals = 0;
+        runner->hold_until_ns = 0;
+        return;
+    }
+    const uint64_t now_ns = bhi_clock_ns();
+    if (runner->refusals++ == 0)
+        runner->refused_ns = now_ns;
+    const bool workerless = verdict->status == BH_UNAVAILABLE;
+    /* More than were on their way when it began. Where there is no worker no job fares better; what
+     * else it is may be the affair of some: the others get their turn. In the end nothing new is
+     * tried for so long that what is on its way has ended: only then is it known to be in vain. */
+    if (now_ns - runner->refused_ns > patience_ns)
+        runner->hold_until_ns = now_ns + last_hold_ns;
+    else if (runner->refusals > 2 * BHI_RUNNER_IN_FLIGHT * runner->options->streams)
+        runner->hold_until_ns = now_ns + (workerless ? answer->delay_ns : tick_ns);
+    if (work->attempt.started && workerless)
+        runner->streams[work->stream].refused = true;
+    runner->hopeless |= answer->hopeless;
+    bhi_refuse(&runner->why, "%.600s (%s)", verdict->message, bh_status_name(verdict->status));
+    tell_waiting(runner, verdict);
+}
+
+static void note_stuck(struct bhi_runner *runner, const struct bhi_work *work) {
+    runner->stuck++;
+    if (runner->options->stuck)
+        runner->options->stuck(runner->options->user, work->job, work->attempt.verdict.message);
+}
+
+static void conclude(struct bhi_runner *runner, struct bhi_work *work, bool alone) {
+    const struct bhi_job *job = work->job;
+    const struct bhi_policy_case given = {
+        .verdict = &work->attempt.verdict,
+        .retries = job->retries,
+        .guilty = job->guilty,
+        .victim = job->victim,
+        .refusals = runner->refusals,
+        .alone = alone,
+        .stopping = runner->stopping,
+        .interrupted = runner->interrupted,
+    };
+    if (work->stuck) { /* it has not ended; others go on */
+        note_stuck(runner, work);
+        free_work(work);
+        return;
+    }
+    if (work->broken) { /* nothing is known to be recorded: nothing more is */
+        runner->hopeless = true;
+        bhi_refuse(&runner->why, "%.600s", work->attempt.verdict.message);
+        free_work(work);
+        return;
+    }
+    const struct bhi_policy_answer answer = bhi_policy(&given);
+    if (answer.after_others) {
+        defer(runner, work);
+        return;
+    }
+    count_refusal(runner, work, &answer);
+    work->attempt.next = answer.next;
+    work->attempt.guilty = answer.guilty;
+    if (runner->options->ended)
+        runner->options->ended(runner->options->user, job, &work->attempt);
+    bhi_queue_ended(runner->queue, work->job, &work->attempt, answer.delay_ns);
+    if (answer.next == BHI_JOB_DONE)
+        BHI_BATCH_STEP("batch_done");
+    free_work(work);
+}
+
+static void conclude_all(struct bhi_runner *runner) {
+    for (;;) {
+        pthread_mutex_lock(&runner->lock);
+        struct bhi_work *work = bhi_work_pop(&runner->over);
+        if (work)
+            runner->at[work->stage]--;
+        pthread_mutex_unlock(&runner->lock);
+        if (!work)
+            return;
+        const bool alone = runner->solo; /* it is the only one, and everything was given back */
+        runner->solo = false;
+        conclude(runner, work, alone);
+    }
+}
+
+/* -- ending -------------------------------------------------------------------------------------
+ */
+
+/* Nothing new begins; what is in flight is cancelled, what is READY still gets to its place. */
+static void stop(struct bhi_runner *runner) {
+    struct bhi_work *work;
+    struct bhi_work_list aside;
+    bhi_work_list_init(&aside);
+    pthread_mutex_lock(&runner->lock);
+    runner->stopping = true;
+    for (uint32_t i = 0; i < runner->options->streams; i++) {
+        while ((work = bhi_work_pop(&runner->streams[i].staged)) != NULL)
+            bhi_work_push(&aside, work);
+    }
+    while ((work = bhi_work_pop(&runner->thirsty)) != NULL)
+        bhi_work_push(&aside, work);
+    pthread_mutex_unlock(&runner->lock);
+    while ((work = bhi_work_pop(&aside)) != NULL)
+        bhi_work_refuse(work, BH_CANCELLED, 0, "cancelled before it was given to a worker");
+    while ((work = bhi_work_pop(&runner->deferred)) != NULL)
+        stage(runner, work); /* to be cancelled there */
+    for (uint32_t i = 0; i < runner->options->streams; i++)
+        (void)!bh_stream_cancel(runner->streams[i].stream);
+    BHI_BATCH_STEP("stopped");
+}
+
+/* The environment has refused everything for so long that nothing else is to be expected. */
+static bool is_hopeless(struct bhi_runner *runner) {
+    const uint64_t refused_for_ns = runner->refusals ? bhi_clock_ns() - runner->refused_ns : 0;
+    pthread_mutex_lock(&runner->lock);
+    /* What is made ready may be what is refused next; all else may still turn out well. Of what
+     * waits for a compiler, that is what had begun: many may wait, each to fail in its turn. */
+    const bool idle = runner->at[BHI_WORK_IN_FLIGHT] + runner->at[BHI_WORK_FINISHING] +
+                          runner->at[BHI_WORK_OVER] ==
+                      0;
+    const bool compiles = runner->at[BHI_WORK_PARKED] > 0;
+    pthread_mutex_unlock(&runner->lock);
+    return runner->hopeless || (idle && refused_for_ns > patience_ns + (compiles ? compile_ns : 0));
+}
+
+/* What is stuck has been taken and does not end; what waits for it will not begin. */
+static bool is_left(const struct bhi_runner *runner, const struct bhi_queue_counts *counts) {
+    return counts->of[BHI_JOB_WAITING] + counts->of[BHI_JOB_RUNNING] > runner->stuck ||
+           (counts->of[BHI_JOB_SUBMITTED] > 0 && !runner->stuck);
+}
+
+/* Waits for something to happen, or the next tick. */
+static void wait_for_news(struct bhi_runner *runner, const struct bhi_queue_counts *counts) {
+    uint64_t until = bhi_clock_ns() + tick_ns;
+    if (counts->next_due_ns && counts->next_due_ns < until)
+        until = counts->next_due_ns;
+    if (is_held(runner) && runner->hold_until_ns < until)
+        until = runner->hold_until_ns;
+    const struct timespec time = bhi_clock_until(until);
+    pthread_mutex_lock(&runner->lock);
+    if (!runner->news)
+        pthread_cond_timedwait(&runner->main_wake, &runner->lock, &time);
+    runner->news = false;
+    pthread_mutex_unlock(&runner->lock);
+}
+
+/* A compile or a file's header can keep a stager for a minute: closing the context wakes it. */
+static void hurry(struct bhi_runner *runner, uint64_t stopped_ns) {
+    pthread_mutex_lock(&runner->lock);
+    const bool staging = runner->at[BHI_WORK_PREPARING] + runner->at[BHI_WORK_PARKED] > 0;
+    const bool busy = runner->at[BHI_WORK_IN_FLIGHT] + runner->at[BHI_WORK_FINISHING] > 0;
+    pthread_mutex_unlock(&runner->lock);
+    if (staging && !busy && bhi_clock_ns() - stopped_ns > stuck_limit_ns)
+        (void)bh_context_destroy(runner->options->context);
+}
+
+/* To who watches, what is being made ready waits: RUNNING is what a worker has, or had. */
+static void report_progress(struct bhi_runner *runner, const struct bhi_queue_counts *counts) {
+    struct bhi_queue_counts shown = *counts;
+    if (!runner->options->progress)
+        return;
+    pthread_mutex_lock(&runner->lock);
+    uint64_t ready = runner->at[BHI_WORK_PREPARING] + runner->at[BHI_WORK_PARKED];
+    pthread_mutex_unlock(&runner->lock);
+    ready += runner->deferred.count;
+    if (ready > shown.of[BHI_JOB_RUNNING])
+        ready = shown.of[BHI_JOB_RUNNING];
+    shown.of[BHI_JOB_RUNNING] -= ready;
+    shown.of[BHI_JOB_WAITING] += ready;
+    runner->options->progress(runner->options->user, &shown);
+}
+
+static enum bhi_runner_result loop(struct bhi_runner *runner, struct bhi_complaint *complaint) {
+    struct bhi_queue_counts counts;
+    uint64_t told_ns = 0, stopped_ns = 0;
+    enum bhi_runner_result result = BHI_RUNNER_FINISHED;
+    for (;;) {
+        conclude_all(runner);
+        if (!runner->stopping && bhi_interrupt_signal()) {
+            runner->interrupted = true;
+            result = BHI_RUNNER_INTERRUPTED;
+        }
+        if (!runner->stopping && !runner->interrupted &&
+            (is_hopeless(runner) || bhi_queue_broken(runner->queue, NULL)))
+            result = BHI_RUNNER_ENVIRON;
+        if (!runner->stopping && result != BHI_RUNNER_FINISHED) {
+            stop(runner);
+            stopped_ns = bhi_clock_ns();
+        }
+        take_deferred(runner);
+        take(runner);
+        launch_staged(runner);
+        bhi_queue_counts(runner->queue, &counts);
+        if (bhi_clock_ns() - told_ns >= tick_ns) {
+            told_ns = bhi_clock_ns();
+            report_progress(runner, &counts);
+        }
+        if (outstanding(runner) == 0 && !runner->deferred.count &&
+            (runner->stopping || !is_left(runner, &counts)))
+            break;
+        if (runner->stopping)
+            hurry(runner, stopped_ns);
+        wait_for_news(runner, &counts);
+    }
+    report_progress(runner, &counts);
+    if (result == BHI_RUNNER_FINISHED && runner->stuck) {
+        result = BHI_RUNNER_STUCK;
+        if (runner->stuck == 1)
+            bhi_refuse(complaint, "1 job is complete and cannot be put in its place");
+        else
+            bhi_refuse(complaint, "%llu jobs are complete and cannot be put in their places",
+                       (unsigned long long)runner->stuck);
+    }
+    if (result == BHI_RUNNER_ENVIRON) {
+        *complaint = runner->why;
+        /* Where the journal is broken the jobs only say that it is; it says why. */
+        (void)bhi_queue_broken(runner->queue, complaint);
+    }
+    return result;
+}
+
+/* -- beginning ----------------------------------------------------------------------------------
+ */
+
+static bool make_streams(struct bhi_runner *runner, struct bhi_complaint *complaint) {
+    const struct bhi_runner_options *given = runner->options;
+    bh_detail detail = {0};
+    char name[64];
+    runner->streams = calloc(given->streams, sizeof *runner->streams);
+    if (!runner->streams)
+        return bhi_refuse(complaint, "out of memory");
+    for (uint32_t i = 0; i < given->streams; i++) {
+        bh_stream_options options;
+        bh_stream_options_init(&options);
+        snprintf(name, sizeof name, "batch-%u", i);
+        options.name = name;
+        options.device = given->device;
+        if (given->limits_memory)
+            options.memory_limit = given->memory_limit;
+        bhi_work_list_init(&runner->streams[i].staged);
+        if (bh_stream_create(given->context, &options, &runner->streams[i].stream, &detail) !=
+            BH_OK)
+            return bhi_refuse(complaint, "%s", detail.message);
+    }
+    return true;
+}
+
+static void init(struct bhi_runner *runner, struct bhi_queue *queue,
+                 const struct bhi_runner_options *options) {
+    struct bhi_work_list *const lists[] = {
+        &runner->to_stage, &runner->to_compile, &runner->to_write, &runner->to_place,
+        &runner->over,     &runner->thirsty,    &runner->deferred};
+    pthread_condattr_t attributes;
+    memset(runner, 0, sizeof *runner);
+    runner->queue = queue;
+    runner->options = options;
+    runner->bytes_limit = bhi_memory_available() / 4;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        bhi_work_list_init(lists[i]);
+    pthread_mutex_init(&runner->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&runner->main_wake, &attributes);
+    pthread_cond_init(&runner->stage_wake, &attributes);
+    pthread_cond_init(&runner->compile_wake, &attributes);
+    pthread_cond_init(&runner->finish_wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static void fini(struct bhi_runner *runner) {
+    bhi_runner_end_threads(runner);
+    bhi_inputs_free(runner);
+    bhi_kernels_free(runner);
+    for (uint32_t i = 0; runner->streams && i < runner->options->streams; i++)
+        bh_stream_release(runner->streams[i].stream);
+    free(runner->streams);
+    pthread_cond_destroy(&runner->main_wake);
+    pthread_cond_destroy(&runner->stage_wake);
+    pthread_cond_destroy(&runner->compile_wake);
+    pthread_cond_destroy(&runner->finish_wake);
+    pthread_mutex_destroy(&runner->lock);
+}
+
+enum bhi_runner_result bhi_runner_run(struct bhi_queue *queue,
+                                      const struct bhi_runner_options *options,
+                                      struct bhi_complaint *complaint) {
+    struct bhi_runner runner;
+    init(&runner, queue, options);
+    enum bhi_runner_result result = BHI_RUNNER_ENVIRON;
+    if (make_streams(&runner, complaint) && bhi_runner_start_threads(&runner, complaint))
+        result = loop(&runner, complaint);
+    fini(&runner);
+    return result;
+}

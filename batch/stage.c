@@ -1,0 +1,232 @@
+/* Staging: all that an attempt needs before a worker can have it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runner_internal.h"
+#include "step.h"
+
+/* -- outputs ------------------------------------------------------------------------------------
+ */
+
+bh_status bhi_stage_blame(int sys_errno, bh_status otherwise) {
+    switch (sys_errno) {
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOBUFS:
+    case ENOSPC:
+    case EDQUOT:
+    case EIO:
+    case EAGAIN:
+    case EINTR:
+    case ETIMEDOUT:
+    case ESTALE:
+    case EHOSTDOWN:
+        return BH_SYSTEM; /* the machine's affair: it may be better later */
+    default:
+        return otherwise; /* the path's affair */
+    }
+}
+
+static bool refuse_same(struct bhi_run_request *request, uint32_t index,
+                        struct bhi_complaint *complaint) {
+    for (uint32_t i = 0; i < index; i++) {
+        if (request->bindings[i].out_path &&
+            bhi_outfile_same(&request->bindings[i].out, &request->bindings[index].out))
+            return bhi_refuse(complaint, "writes the same file as %s %.200s",
+                              request->bindings[i].option, request->bindings[i].text);
+    }
+    return true;
+}
+
+/* Proves that output |index| can be written. False: the work is over. */
+static bool open_output(struct bhi_work *work, uint32_t index) {
+    struct bhi_run_request *request = &work->request->run;
+    struct bhi_run_binding *binding = &request->bindings[index];
+    struct bhi_complaint complaint;
+    char temporary[BHI_OUTFILE_TEMPORARY];
+    uint64_t size;
+
+    binding->header_size =
+        bhi_npy_write_header(&binding->array, binding->header, sizeof binding->header);
+    if (__builtin_add_overflow(binding->array.bytes, binding->header_size, &size))
+        size = UINT64_MAX;
+    bhi_work_temporary(work, index, temporary, sizeof temporary);
+    if (bhi_outfile_open_named(binding->out_path, temporary, size, &binding->out, &complaint) &&
+        refuse_same(request, index, &complaint))
+        return true;
+    const int error = binding->out.error;
+    bhi_work_refuse(work, bhi_stage_blame(error, BH_INVALID_ARGUMENT), error, "%s %.100s: %.390s",
+                    binding->option, binding->text, complaint.text);
+    return false;
+}
+
+/* -- buffers ------------------------------------------------------------------------------------
+ */
+
+/* Near a worker that had its memory before, where there is one. */
+static bool make_output_buffer(struct bhi_work *work, uint32_t index) {
+    struct bhi_runner *runner = work->runner;
+    struct bhi_run_binding *binding = &work->request->run.bindings[index];
+    bh_buffer_options options;
+    bh_detail detail = {0};
+    bh_buffer_options_init(&options);
+    options.stream = runner->streams[work->stream].stream;
+    bh_status status = bh_buffer_create_with(runner->options->context, binding->array.bytes,
+                                             &options, &binding->buffer, &detail);
+    if (status == BH_OK)
+        return true;
+    bhi_work_refuse(work, status, detail.sys_errno, "%s %.100s: %.390s", binding->option,
+                    binding->text, detail.message[0] ? detail.message : bh_status_text(status));
+    return false;
+}
+
+static bool make_buffers(struct bhi_work *work) {
+    struct bhi_run_request *request = &work->request->run;
+    work->inputs = calloc(request->binding_count + 1, sizeof *work->inputs);
+    if (!work->inputs) {
+        bhi_work_refuse(work, BH_NO_MEMORY, 0, "out of memory");
+        return false;
+    }
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        struct bhi_run_binding *binding = &request->bindings[i];
+        if (binding->in_path && !bhi_stage_input(work, i))
+            return false;
+        if (binding->out_path && !open_output(work, i))
+            return false;
+        if (!binding->in_path && !make_output_buffer(work, i))
+            return false;
+    }
+    return true;
+}
+
+/* -- the whole ----------------------------------------------------------------------------------
+ */
+
+static bool parse(struct bhi_work *work) {
+    struct bhi_complaint complaint;
+    const bool sealed = work->job->sealed; /* no kernel is going to be made */
+    int error = ENOMEM;
+    if (work->request)
+        return true;
+    bhi_refuse(&complaint, "out of memory");
+    work->request = calloc(1, sizeof *work->request);
+    if (work->request && bhi_job_request_parse(work->job->text, bhi_queue_cwd(work->runner->queue),
+                                               !sealed, work->request, &complaint))
+        return true;
+    if (work->request)
+        error = work->request->error;
+    free(work->request);
+    work->request = NULL;
+    /* What is complete does not fail for want of memory, not even where it is alone. */
+    if (sealed && error == ENOMEM)
+        error = EAGAIN;
+    bhi_work_refuse(work, bhi_stage_blame(error, BH_INVALID_ARGUMENT), error, "%.500s",
+                    complaint.text);
+    return false;
+}
+
+/* The stream that has the least to do. */
+static void choose_stream(struct bhi_work *work) {
+    struct bhi_runner *runner = work->runner;
+    uint32_t best = 0;
+    pthread_mutex_lock(&runner->lock);
+    for (uint32_t i = 1; i < runner->options->streams; i++) {
+        if (runner->streams[i].assigned < runner->streams[best].assigned)
+            best = i;
+    }
+    work->stream = best;
+    work->attempt.stream = best;
+    work->assigned = true;
+    runner->streams[best].assigned++;
+    pthread_mutex_unlock(&runner->lock);
+}
+
+static bool is_stopping(struct bhi_runner *runner) {
+    pthread_mutex_lock(&runner->lock);
+    const bool stopping = runner->stopping;
+    pthread_mutex_unlock(&runner->lock);
+    return stopping;
+}
+
+void bhi_stage(struct bhi_work *work) {
+    struct bhi_runner *runner = work->runner;
+    BHI_BATCH_STEP("stage_begun");
+    /* What is sealed needs no worker, only its place. */
+    if (!work->job->sealed && is_stopping(runner)) {
+        bhi_work_refuse(work, BH_CANCELLED, 0, "cancelled before it was given to a worker");
+        return;
+    }
+    if (!parse(work))
+        return;
+    if (work->job->sealed) { /* its outputs are there: nothing to make */
+        bh_verdict *verdict = &work->attempt.verdict;
+        verdict->executed = BH_EXECUTED_YES;
+        verdict->exit_code = -1;
+        memcpy(verdict->kernel_name, work->request->run.kernel_name, sizeof verdict->kernel_name);
+        pthread_mutex_lock(&runner->lock);
+        bhi_work_enter(work, BHI_WORK_FINISHING);
+        bhi_runner_finish(runner, &runner->to_place, work);
+        pthread_mutex_unlock(&runner->lock);
+        return;
+    }
+    if (work->job->interrupted)
+        bhi_finish_sweep(work);
+    if (!bhi_stage_kernel(work) || !bhi_stage_reserve(work))
+        return;
+    choose_stream(work);
+    if (!make_buffers(work))
+        return;
+    BHI_BATCH_STEP("stage_ready");
+    pthread_mutex_lock(&runner->lock);
+    const bool stopping = runner->stopping; /* meanwhile: nobody looks at what is staged any more */
+    if (!stopping) {
+        bhi_work_push(&runner->streams[work->stream].staged, work);
+        bhi_runner_wake(runner);
+    }
+    pthread_mutex_unlock(&runner->lock);
+    if (stopping)
+        bhi_work_refuse(work, BH_CANCELLED, 0, "cancelled before it was given to a worker");
+}
+
+/* What did not do well with an input may be the input's fault: the next job loads it anew. */
+static bool is_spoilt(const struct bhi_work *work) {
+    const bh_verdict *verdict = &work->attempt.verdict;
+    return verdict->status != BH_OK && verdict->hops > 0;
+}
+
+void bhi_stage_release(struct bhi_work *work) {
+    struct bhi_runner *runner = work->runner;
+    struct bhi_work *thirsty;
+    if (work->inputs) {
+        for (uint32_t i = 0; i < work->request->run.binding_count; i++) {
+            if (work->inputs[i])
+                bhi_input_entry_drop(runner, work->inputs[i], is_spoilt(work));
+        }
+        free(work->inputs);
+        work->inputs = NULL;
+    }
+    for (uint32_t i = 0; work->request && i < work->request->run.binding_count; i++) {
+        bh_buffer_release(work->request->run.bindings[i].buffer);
+        work->request->run.bindings[i].buffer = NULL;
+    }
+    if (work->kernel)
+        bhi_kernel_entry_drop(runner, work->kernel);
+    work->kernel = NULL;
+    pthread_mutex_lock(&runner->lock);
+    if (work->assigned)
+        runner->streams[work->stream].assigned--;
+    work->assigned = false;
+    if (work->holds) {
+        runner->holders--;
+        runner->bytes -= work->bytes;
+        while ((thirsty = bhi_work_pop(&runner->thirsty)) != NULL) {
+            bhi_work_push(&runner->to_stage, thirsty);
+            pthread_cond_signal(&runner->stage_wake);
+        }
+    }
+    work->holds = false;
+    work->bytes = 0;
+    pthread_mutex_unlock(&runner->lock);
+}

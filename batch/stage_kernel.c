@@ -1,0 +1,312 @@
+/* Kernels: each is made once, however many jobs use it. GLSL takes long to compile: what waits for
+ * one stands aside, and others go on. */
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel_file.h"
+#include "run_launch.h"
+#include "runner_internal.h"
+#include "text.h"
+
+enum { MOST_KERNELS = 512, LOG_SIZE = 33 << 10 };
+
+struct bhi_kernel_entry {
+    struct bhi_kernel_entry *next;
+    uint8_t key[32];
+    enum { MAKING, MADE, FAILED } state;
+    bool forgotten; /* out of the list, freed with its last user */
+    size_t users;
+    uint64_t used;
+    bh_kernel *kernel;
+    bh_status status; /* of FAILED */
+    int sys_errno;
+    char message[512];
+    struct bhi_work_list parked;
+};
+
+bh_kernel *bhi_kernel_entry_kernel(struct bhi_kernel_entry *entry) {
+    return entry->kernel;
+}
+
+/* -- which one it is ----------------------------------------------------------------------------
+ */
+
+static void add_bytes(crypto_generichash_state *state, const void *bytes, size_t size) {
+    const uint64_t length = size;
+    crypto_generichash_update(state, (const uint8_t *)&length, sizeof length);
+    if (size)
+        crypto_generichash_update(state, bytes, size);
+}
+
+static void add_text(crypto_generichash_state *state, const char *text) {
+    add_bytes(state, text ? text : "", text ? strlen(text) + 1 : 0);
+}
+
+/* All that the kernel is made of, but the file's content: it is read once. */
+static void make_key(const struct bhi_run_request *request, uint8_t key[32]) {
+    crypto_generichash_state state;
+    crypto_generichash_init(&state, NULL, 0, 32);
+    add_text(&state, request->kernel_path);
+    add_text(&state, request->entry);
+    add_bytes(&state, &request->trusted, sizeof request->trusted);
+    for (uint32_t i = 0; i < request->spec_count; i++) {
+        const bh_specialization *spec = &request->specs[i];
+        const uint64_t words[3] = {spec->constant_id, spec->size, spec->bits};
+        add_bytes(&state, words, sizeof words);
+    }
+    add_text(&state, NULL);
+    for (uint32_t i = 0; i < request->source.define_count; i++) {
+        add_text(&state, request->source.defines[i].name);
+        add_text(&state, request->source.defines[i].value);
+    }
+    add_text(&state, NULL);
+    for (uint32_t i = 0; i < request->source.include_count; i++) {
+        add_text(&state, request->source.includes[i].name);
+        add_text(&state, request->source.includes[i].text);
+    }
+    crypto_generichash_final(&state, key, 32);
+}
+
+/* -- the cache ----------------------------------------------------------------------------------
+ */
+
+static void free_entry(struct bhi_kernel_entry *entry) {
+    bh_kernel_release(entry->kernel);
+    free(entry);
+}
+
+static void forget(struct bhi_runner *runner, struct bhi_kernel_entry *entry) {
+    for (struct bhi_kernel_entry **at = &runner->kernels; *at; at = &(*at)->next) {
+        if (*at == entry) {
+            *at = entry->next;
+            entry->forgotten = true;
+            runner->kernel_count--;
+            return;
+        }
+    }
+}
+
+static void make_room(struct bhi_runner *runner) {
+    struct bhi_kernel_entry *oldest = NULL;
+    if (runner->kernel_count < MOST_KERNELS)
+        return;
+    for (struct bhi_kernel_entry *entry = runner->kernels; entry; entry = entry->next) {
+        if (entry->users == 0 && (!oldest || entry->used < oldest->used))
+            oldest = entry;
+    }
+    if (!oldest)
+        return;
+    forget(runner, oldest);
+    free_entry(oldest);
+}
+
+static struct bhi_kernel_entry *find(const struct bhi_runner *runner, const uint8_t key[32]) {
+    for (struct bhi_kernel_entry *entry = runner->kernels; entry; entry = entry->next) {
+        if (!memcmp(entry->key, key, sizeof entry->key))
+            return entry;
+    }
+    return NULL;
+}
+
+static struct bhi_kernel_entry *add(struct bhi_runner *runner, const uint8_t key[32]) {
+    struct bhi_kernel_entry *entry = calloc(1, sizeof *entry);
+    if (!entry)
+        return NULL;
+    make_room(runner);
+    memcpy(entry->key, key, sizeof entry->key);
+    bhi_work_list_init(&entry->parked);
+    entry->next = runner->kernels;
+    runner->kernels = entry;
+    runner->kernel_count++;
+    return entry;
+}
+
+void bhi_kernel_entry_drop(struct bhi_runner *runner, struct bhi_kernel_entry *entry) {
+    pthread_mutex_lock(&runner->lock);
+    const bool last = --entry->users == 0 && entry->forgotten;
+    pthread_mutex_unlock(&runner->lock);
+    if (last)
+        free_entry(entry);
+}
+
+void bhi_kernels_free(struct bhi_runner *runner) {
+    while (runner->kernels) {
+        struct bhi_kernel_entry *entry = runner->kernels;
+        runner->kernels = entry->next;
+        free_entry(entry);
+    }
+}
+
+/* -- making one ---------------------------------------------------------------------------------
+ */
+
+/* The first line of the compiler's log that tells of an error, or its first one; "PATH:4: …" of the
+ * file itself is "line 4: …", as who is told knows which it is. */
+static void first_error(const char *log, const char *path, char *out, size_t capacity) {
+    const char *error = strstr(log, "error:");
+    const char *line = log;
+    for (const char *at = log; error && at < error; at++) {
+        if (*at == '\n')
+            line = at + 1;
+    }
+    const size_t named = strlen(path);
+    const bool own = !strncmp(line, path, named) && line[named] == ':';
+    line += own ? named + 1 : 0;
+    line += own ? strspn(line, " ") : 0;
+    const bool numbered = own && *line >= '0' && *line <= '9';
+    const size_t length = strcspn(line, "\n");
+    snprintf(out, capacity, "%s%.*s", numbered ? "line " : "", (int)(length < 512 ? length : 512),
+             line);
+}
+
+static bh_status make_glsl(bh_context *context, const struct bhi_kernel_file *file,
+                           const bh_kernel_options *options, struct bhi_kernel_entry *entry) {
+    bh_glsl_source source;
+    bh_detail detail = {0};
+    char line[300];
+    char *log = calloc(1, LOG_SIZE);
+    if (!log)
+        return BH_NO_MEMORY;
+    bh_glsl_source_init(&source);
+    source.text = file->code;
+    source.length = file->size;
+    source.name = file->path;
+    source.defines = file->source.defines;
+    source.define_count = file->source.define_count;
+    source.includes = file->source.includes;
+    source.include_count = file->source.include_count;
+    source.log = log;
+    source.log_size = LOG_SIZE;
+    bh_status status = bh_kernel_create_glsl(context, &source, options, &entry->kernel, &detail);
+    entry->sys_errno = detail.sys_errno;
+    first_error(log, file->path, line, sizeof line);
+    if (status == BH_COMPILE_FAILED && line[0])
+        snprintf(entry->message, sizeof entry->message, "it does not compile: %s", line);
+    else if (status != BH_OK)
+        snprintf(entry->message, sizeof entry->message, "%s",
+                 bhi_text_without_call(detail.message));
+    free(log);
+    return status;
+}
+
+static bh_status make(bh_context *context, const struct bhi_run_request *request,
+                      struct bhi_kernel_entry *entry) {
+    struct bhi_kernel_file file = {.path = request->kernel_path, .source = request->source};
+    struct bhi_complaint complaint;
+    bh_kernel_options options;
+    bh_detail detail = {0};
+    void *code = NULL;
+
+    if (!bhi_kernel_file_read(request->kernel_path, &code, &file.size, &entry->sys_errno,
+                              &complaint)) {
+        snprintf(entry->message, sizeof entry->message, "%.500s", complaint.text);
+        return bhi_stage_blame(entry->sys_errno, BH_LOAD_FAILED);
+    }
+    file.code = code;
+    bhi_run_request_kernel_options(request, &options);
+    bh_status status = BH_INVALID_ARGUMENT;
+    if (bhi_kernel_file_is_glsl(&file)) {
+        status = make_glsl(context, &file, &options, entry);
+    } else if (file.source.define_count || file.source.include_count) {
+        snprintf(entry->message, sizeof entry->message,
+                 "it is SPIR-V: D and I are for GLSL (.comp, .glsl)");
+    } else {
+        status =
+            bh_kernel_create_spirv(context, code, file.size, &options, &entry->kernel, &detail);
+        entry->sys_errno = detail.sys_errno;
+        if (status != BH_OK)
+            snprintf(entry->message, sizeof entry->message, "%s",
+                     bhi_text_without_call(detail.message));
+    }
+    free(code);
+    return status;
+}
+
+/* Makes it, and lets those go on that wait for it. Refusals that come from the kernel are
+ * remembered, those that come from the machine are not. */
+static void make_and_settle(struct bhi_work *work) {
+    struct bhi_runner *runner = work->runner;
+    struct bhi_kernel_entry *entry = work->kernel;
+    struct bhi_work *parked;
+    const bh_status status = make(runner->options->context, &work->request->run, entry);
+
+    pthread_mutex_lock(&runner->lock);
+    entry->status = status;
+    entry->state = status == BH_OK ? MADE : FAILED;
+    const bh_status_class class_ = bh_status_classify(status);
+    if (status != BH_OK && class_ != BH_CLASS_INPUT && class_ != BH_CLASS_CALLER)
+        forget(runner, entry);
+    while ((parked = bhi_work_pop(&entry->parked)) != NULL) {
+        bhi_work_enter(parked, BHI_WORK_PREPARING);
+        bhi_work_push(&runner->to_stage, parked);
+    }
+    pthread_cond_broadcast(&runner->stage_wake);
+    bhi_runner_wake(runner);
+    pthread_mutex_unlock(&runner->lock);
+}
+
+void bhi_stage_compile(struct bhi_work *work) {
+    struct bhi_runner *runner = work->runner;
+    make_and_settle(work);
+    pthread_mutex_lock(&runner->lock);
+    bhi_work_enter(work, BHI_WORK_PREPARING);
+    bhi_work_push(&runner->to_stage, work);
+    pthread_cond_signal(&runner->stage_wake);
+    pthread_mutex_unlock(&runner->lock);
+}
+
+/* Finds the work's kernel or begins one. Returns whether |work| is still the caller's. */
+static bool look_up(struct bhi_work *work, const uint8_t key[32], bool *out_make) {
+    struct bhi_runner *runner = work->runner;
+    const struct bhi_kernel_file file = {.path = work->request->run.kernel_path};
+    struct bhi_kernel_entry *entry = find(runner, key);
+    const bool found = entry != NULL;
+    *out_make = false;
+    if (!entry && !(entry = add(runner, key)))
+        return true;
+    entry->users++;
+    entry->used = ++runner->ticks;
+    work->kernel = entry;
+    if (found && entry->state == MAKING) {
+        bhi_work_enter(work, BHI_WORK_PARKED);
+        bhi_work_push(&entry->parked, work);
+        return false;
+    }
+    if (!found && bhi_kernel_file_is_glsl(&file)) {
+        bhi_work_enter(work, BHI_WORK_PARKED);
+        bhi_work_push(&runner->to_compile, work);
+        pthread_cond_signal(&runner->compile_wake);
+        bhi_runner_wake(runner);
+        return false;
+    }
+    *out_make = !found;
+    return true;
+}
+
+bool bhi_stage_kernel(struct bhi_work *work) {
+    struct bhi_runner *runner = work->runner;
+    uint8_t key[32];
+    if (!work->kernel) {
+        bool is_to_make;
+        make_key(&work->request->run, key);
+        pthread_mutex_lock(&runner->lock);
+        const bool ours = look_up(work, key, &is_to_make);
+        pthread_mutex_unlock(&runner->lock);
+        if (!ours)
+            return false;
+        if (!work->kernel) {
+            bhi_work_refuse(work, BH_NO_MEMORY, 0, "out of memory");
+            return false;
+        }
+        if (is_to_make)
+            make_and_settle(work);
+    }
+    struct bhi_kernel_entry *entry = work->kernel;
+    if (entry->state == MADE)
+        return true;
+    bhi_work_refuse(work, entry->status, entry->sys_errno, "kernel %.200s: %.300s",
+                    work->request->run.kernel_path,
+                    entry->message[0] ? entry->message : bh_status_text(entry->status));
+    return false;
+}

@@ -1,0 +1,20 @@
+/* What came of a chaos run: text, one JSON object on one line, a self-contained page. */
+#ifndef BHI_CHAOS_CHAOS_REPORT_H
+#define BHI_CHAOS_CHAOS_REPORT_H
+
+#include <stdio.h>
+
+#include "check.h"
+
+/* |history_path|: where it was saved; NULL: it was not. */
+void bhi_chaos_report_text(FILE *stream, const struct bhi_history *history,
+                           const struct bhi_chaos_result *result, const char *history_path);
+/* One object, on one line, with "verdict"; docs/reports.md lists its keys. False: no memory, or
+ * |stream| takes no more. */
+bool bhi_chaos_report_json(FILE *stream, const struct bhi_history *history,
+                           const struct bhi_chaos_result *result, const char *history_path);
+/* Streams as rows, operations as bars, faults as marks; the recovery histogram; the findings. */
+bool bhi_chaos_report_html(const char *path, const struct bhi_history *history,
+                           const struct bhi_chaos_result *result, struct bhi_complaint *complaint);
+
+#endif

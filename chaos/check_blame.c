@@ -1,0 +1,291 @@
+/* Which fault can have ended an operation that says that poison began with it. A verdict names its
+ * worker, and a fault the workers that it hit; pids come back after a while, so both have to fit in
+ * time, too, and the status has to be one that such a fault gives (E14). */
+#include "check_rules.h"
+
+#include <signal.h>
+
+static uint64_t recovery_of(const struct bhi_check *check) {
+    return check->history->header.recovery_ns;
+}
+
+/* How long after the fault a verdict may still be of it. */
+static uint64_t reach_of(const struct bhi_check *check, const struct bhi_ledger_fault *fault) {
+    if (fault->record->fault.kind == BHI_FAULT_STOP)
+        return UINT64_MAX; /* never taken back: a spare worker comes to its stream much later */
+    return bhi_later(fault->end_ns, recovery_of(check));
+}
+
+static bool in_reach(const struct bhi_check *check, const struct bhi_ledger_fault *fault,
+                     uint64_t ended_ns) {
+    return fault->begin_ns <= bhi_later(ended_ns, BHI_CLOCK_SLACK_NS) &&
+           ended_ns <= reach_of(check, fault);
+}
+
+/* -- deadlines ----------------------------------------------------------------------------------
+ */
+
+static uint64_t overlap(uint64_t a, uint64_t b, uint64_t from, uint64_t to) {
+    uint64_t begin = a > from ? a : from, end = b < to ? b : to;
+    return begin < end ? end - begin : 0;
+}
+
+/* Where it never began, nobody knows how long it was on a worker: not before it was submitted. */
+static uint64_t began_ns(const struct bhi_record *end) {
+    return end->end.started_ns ? end->end.started_ns : end->end.submitted_ns;
+}
+
+/* For how long, of its time on the worker, the worker was stopped. */
+static uint64_t stopped_for(const struct bhi_check *check, const struct bhi_record *end) {
+    size_t count;
+    uint64_t total_ns = 0;
+    const struct bhi_ledger_hit *hit = bhi_ledger_hits(&check->ledger, end->end.worker_pid, &count);
+    for (; count > 0; count--, hit++) {
+        const struct bhi_ledger_fault *fault = hit->fault;
+        uint64_t until_ns = fault->end_ns;
+        if (fault->record->fault.kind == BHI_FAULT_STOP)
+            until_ns = UINT64_MAX;
+        else if (fault->record->fault.kind != BHI_FAULT_SLOW)
+            continue;
+        total_ns += overlap(fault->begin_ns, until_ns, began_ns(end), end->end.ended_ns);
+    }
+    return total_ns;
+}
+
+/* It could no longer say that it was done. */
+static bool was_cut_off(const struct bhi_check *check, const struct bhi_record *end) {
+    size_t count;
+    const struct bhi_ledger_hit *hit = bhi_ledger_hits(&check->ledger, end->end.worker_pid, &count);
+    for (; count > 0; count--, hit++) {
+        enum bhi_fault_kind kind = hit->fault->record->fault.kind;
+        if ((kind == BHI_FAULT_GARBAGE || kind == BHI_FAULT_CLOSE) &&
+            in_reach(check, hit->fault, end->end.ended_ns))
+            return true;
+    }
+    return false;
+}
+
+/* Something hit the worker of a hang while it ran, so that nobody could tell the kernel to end. */
+static bool was_orphaned(const struct bhi_check *check, const struct bhi_record *bait) {
+    size_t count;
+    const struct bhi_ledger_hit *hit =
+        bhi_ledger_hits(&check->ledger, bait->end.worker_pid, &count);
+    for (; count > 0; count--, hit++)
+        if (hit->fault->begin_ns <= bhi_later(bait->end.ended_ns, BHI_CLOCK_SLACK_NS) &&
+            bait->end.started_ns <= bhi_later(hit->fault->end_ns, BHI_CLOCK_SLACK_NS))
+            return true;
+    return false;
+}
+
+/* For how long, of its time on the worker, at the most, a hang held the device (E16: a healthy
+ * stream is slowed by what one shared GPU imposes). */
+static uint64_t held_for(const struct bhi_check *check, const struct bhi_record *end) {
+    uint64_t held_ns = 0;
+    for (size_t i = 0; i < check->ledger.fault_count && check->history->header.accelerator; i++) {
+        const struct bhi_record *record = check->ledger.faults[i].record;
+        if (record->fault.kind != BHI_FAULT_HANG)
+            continue;
+        const struct bhi_ledger_op *bait = bhi_ledger_find(&check->ledger, record->op);
+        if (!bhi_ledger_poisoned(bait) || !bait->end->end.started_ns ||
+            !was_orphaned(check, bait->end))
+            continue;
+        const uint64_t ns =
+            overlap(bait->end->end.started_ns, bhi_later(bait->end->end.ended_ns, BHI_HELD_NS),
+                    began_ns(end), end->end.ended_ns);
+        held_ns = ns > held_ns ? ns : held_ns;
+    }
+    return held_ns;
+}
+
+/* Its worker was stopped for a good part of its time: it was that. A little of it, or the machine
+ * stood still: nobody can say. */
+static enum bhi_blame blame_of_deadline(const struct bhi_check *check,
+                                        const struct bhi_ledger_op *op, uint64_t deadline_ns) {
+    const struct bhi_record *end = op->end;
+    uint64_t from_ns = began_ns(end), took_ns = end->end.ended_ns - from_ns;
+    if (end->end.ended_ns < from_ns || bhi_later(took_ns, BHI_CLOCK_SLACK_NS) < deadline_ns)
+        return BHI_BLAME_NONE; /* it had not passed */
+    uint64_t stopped_ns = stopped_for(check, end);
+    if (stopped_ns >= deadline_ns / 4)
+        return BHI_BLAME_FAULT;
+    /* A deadline runs from the start: only a worker that stands still can keep that to itself. */
+    if (!end->end.started_ns)
+        return stopped_ns ? BHI_BLAME_MACHINE : BHI_BLAME_NONE;
+    if (was_cut_off(check, end) || held_for(check, end) >= deadline_ns / 4)
+        return BHI_BLAME_FAULT;
+    uint64_t stalled_ns = bhi_ledger_stalled(&check->ledger, from_ns, end->end.ended_ns);
+    return stopped_ns || (stalled_ns && stalled_ns >= deadline_ns / 4) ? BHI_BLAME_MACHINE
+                                                                       : BHI_BLAME_NONE;
+}
+
+/* A worker that was killed for what had ended when the signal came: it was stopped for a good part
+ * of that one's deadline, which is as long as this one's. */
+static enum bhi_blame blame_of_loss(const struct bhi_check *check, const struct bhi_ledger_op *op) {
+    const uint64_t stopped_ns = stopped_for(check, op->end);
+    if (!stopped_ns)
+        return BHI_BLAME_NONE;
+    return stopped_ns >= op->submit->submit.deadline_ns / 4 ? BHI_BLAME_FAULT : BHI_BLAME_MACHINE;
+}
+
+/* The compiler was killed: by its deadline, where nothing else had hit it. */
+static enum bhi_blame blame_of_compile(const struct bhi_check *check,
+                                       const struct bhi_record *end) {
+    const uint64_t stalled_ns =
+        bhi_ledger_stalled(&check->ledger, end->end.submitted_ns, end->end.ended_ns);
+    return end->end.signal == SIGKILL && stalled_ns >= BHI_CHAOS_COMPILE_NS / 4 ? BHI_BLAME_MACHINE
+                                                                                : BHI_BLAME_NONE;
+}
+
+/* -- workers that were hit ----------------------------------------------------------------------
+ */
+
+/* How a worker ends that was hit so. */
+static bool fits(enum bhi_fault_kind kind, const struct bhi_record *end) {
+    bh_status status = end->end.status;
+    int signal = end->end.signal;
+    switch (kind) {
+    case BHI_FAULT_KILL:
+        return (status == BH_WORKER_SIGNAL || status == BH_OUT_OF_HOST_MEMORY) && signal == SIGKILL;
+    case BHI_FAULT_SEGV: /* while it compiles it is the compiler that has crashed */
+        return (status == BH_WORKER_SIGNAL || status == BH_OUT_OF_HOST_MEMORY ||
+                status == BH_COMPILE_FAILED) &&
+               signal == SIGSEGV;
+    case BHI_FAULT_GARBAGE:
+    case BHI_FAULT_CLOSE: /* it notices, and leaves, or is killed for it */
+        return status == BH_PROTOCOL || status == BH_WORKER_EXIT || status == BH_COMPILE_FAILED ||
+               (status == BH_WORKER_SIGNAL && (signal == SIGKILL || signal == SIGPIPE));
+    case BHI_FAULT_ZYGOTE:
+        return status == BH_ZYGOTE_LOST || (status == BH_WORKER_SIGNAL && signal == SIGKILL);
+    case BHI_FAULT_STOP:
+        return status == BH_COMPILE_FAILED && signal == SIGKILL; /* the compile deadline */
+    case BHI_FAULT_SLOW:
+    case BHI_FAULT_HANG:
+    case BHI_FAULT_OOM:
+    case BHI_FAULT_FULL:
+    case BHI_FAULT_KINDS:
+        break;
+    }
+    return false;
+}
+
+static bool worker_was_hit(const struct bhi_check *check, const struct bhi_record *end) {
+    size_t count;
+    const struct bhi_ledger_hit *hit = bhi_ledger_hits(&check->ledger, end->end.worker_pid, &count);
+    for (; count > 0; count--, hit++)
+        if (fits(hit->fault->record->fault.kind, end) &&
+            in_reach(check, hit->fault, end->end.ended_ns))
+            return true;
+    return false;
+}
+
+/* A zygote has workers that were not there when its faults were looked for. */
+static bool zygote_was_hit(const struct bhi_check *check, uint64_t ended_ns) {
+    for (size_t i = 0; i < check->ledger.fault_count; i++) {
+        const struct bhi_ledger_fault *fault = &check->ledger.faults[i];
+        if (fault->record->fault.kind == BHI_FAULT_ZYGOTE && in_reach(check, fault, ended_ns))
+            return true;
+    }
+    return false;
+}
+
+/* -- baits --------------------------------------------------------------------------------------
+ */
+
+/* Whether |bait| was on the worker of |op|, or could be while that ran. */
+static bool shared_worker(const struct bhi_ledger_op *bait, const struct bhi_ledger_op *op) {
+    const struct bhi_record *end = op->end;
+    if (bait->submit->stream != op->submit->stream ||
+        bait->submit->at_ns > bhi_later(end->end.ended_ns, BHI_CLOCK_SLACK_NS))
+        return false;
+    return !bait->end || bait->end->end.ended_ns >= began_ns(end) ||
+           bait->end->end.worker_pid == end->end.worker_pid;
+}
+
+/* Memory is the worker's: whose allocation is refused is chance. And a worker that was told to end
+ * for a bait may die after that has ended, with what came behind it. */
+static bool bait_explains(const struct bhi_check *check, const struct bhi_ledger_op *op) {
+    bh_status status = op->end->end.status;
+    bool memory = status == BH_OUT_OF_HOST_MEMORY || status == BH_OUT_OF_DEVICE_MEMORY ||
+                  (status == BH_WORKER_SIGNAL && op->end->end.signal != SIGKILL) ||
+                  status == BH_WORKER_EXIT || status == BH_COMPILE_FAILED ||
+                  status == BH_DEVICE_LOST || status == BH_VULKAN;
+    if (!op->end->end.worker_pid || (!memory && status != BH_WORKER_LOST))
+        return false;
+    for (size_t i = 0; i < check->ledger.fault_count; i++) {
+        const struct bhi_record *record = check->ledger.faults[i].record;
+        bool oom = record->fault.kind == BHI_FAULT_OOM;
+        if ((!oom && record->fault.kind != BHI_FAULT_HANG) || (memory && !oom))
+            continue;
+        const struct bhi_ledger_op *bait = bhi_ledger_find(&check->ledger, record->op);
+        if (bait && shared_worker(bait, op))
+            return true;
+    }
+    return false;
+}
+
+/* -- the machine --------------------------------------------------------------------------------
+ */
+
+/* The stream could have no worker: there was no zygote to start one, or there were no descriptors.
+ * Workers that die are no reason: a run's restart budget is never spent. */
+static bool no_worker_was_to_be_had(const struct bhi_check *check, const struct bhi_ledger_op *op) {
+    for (size_t i = 0; i < check->ledger.fault_count; i++) {
+        const struct bhi_ledger_fault *fault = &check->ledger.faults[i];
+        enum bhi_fault_kind kind = fault->record->fault.kind;
+        if ((kind == BHI_FAULT_ZYGOTE || kind == BHI_FAULT_FULL) &&
+            in_reach(check, fault, op->end->end.ended_ns))
+            return true;
+    }
+    return false;
+}
+
+bool bhi_was_full(const struct bhi_check *check, uint64_t from_ns, uint64_t to_ns) {
+    for (size_t i = 0; i < check->ledger.fault_count; i++) {
+        const struct bhi_ledger_fault *fault = &check->ledger.faults[i];
+        if (fault->record->fault.kind == BHI_FAULT_FULL &&
+            fault->begin_ns <= bhi_later(to_ns, BHI_CLOCK_SLACK_NS) &&
+            from_ns <= bhi_later(fault->end_ns, BHI_AFTERMATH_NS))
+            return true;
+    }
+    return false;
+}
+
+bool bhi_is_shortage(bh_status status) {
+    return status == BH_NO_MEMORY || status == BH_SYSTEM || status == BH_UNAVAILABLE;
+}
+
+static bool table_was_full(const struct bhi_check *check, const struct bhi_ledger_op *op) {
+    return bhi_was_full(check, op->submit->at_ns, op->end->end.ended_ns);
+}
+
+enum bhi_blame bhi_blame_of(const struct bhi_check *check, const struct bhi_ledger_op *op) {
+    const struct bhi_record *end = op->end;
+    if (op->submit->submit.bait)
+        return BHI_BLAME_FAULT; /* it is one */
+    if (end->end.worker_pid && worker_was_hit(check, end))
+        return BHI_BLAME_FAULT;
+    if (bait_explains(check, op))
+        return BHI_BLAME_FAULT;
+    bool explained = false;
+    switch (end->end.status) {
+    case BH_DEADLINE:
+        return blame_of_deadline(check, op, op->submit->submit.deadline_ns);
+    case BH_WORKER_LOST:
+        return blame_of_loss(check, op);
+    case BH_COMPILE_FAILED:
+        return blame_of_compile(check, end);
+    case BH_ZYGOTE_LOST:
+        explained = zygote_was_hit(check, end->end.ended_ns);
+        break;
+    case BH_UNAVAILABLE:
+        explained = no_worker_was_to_be_had(check, op);
+        break;
+    case BH_NO_MEMORY:
+    case BH_SYSTEM:
+        explained = table_was_full(check, op);
+        break;
+    default:
+        break;
+    }
+    return explained ? BHI_BLAME_FAULT : BHI_BLAME_NONE;
+}

@@ -1,0 +1,52 @@
+/* Lost: each operation has exactly one end, in time (E9). Changed: every look gives the same answer
+ * (E1, E2). */
+#include "check_rules.h"
+
+typedef unsigned long long ull;
+
+static void check_lost(struct bhi_check *check, const struct bhi_ledger_op *op) {
+    const struct bhi_history *history = check->history;
+    uint64_t patience_ns = history->header.patience_ns;
+    uint64_t begin_ns = op->submit->at_ns;
+    if (!op->end) {
+        if (history->complete && !history->overflow)
+            bhi_find(check, BHI_ANOMALY_LOST, op->number, op->submit,
+                     "operation %llu has no end, and was not waited for", (ull)op->number);
+        return;
+    }
+    bool late = !op->end->end.lost && patience_ns && op->end->end.ended_ns > begin_ns &&
+                op->end->end.ended_ns - begin_ns > patience_ns;
+    bool pending = !op->end->end.lost && op->end->end.state == BH_EVENT_PENDING;
+    if (!op->end->end.lost && !late && !pending)
+        return;
+    uint64_t stalled_ns = bhi_ledger_stalled(&check->ledger, begin_ns, op->end->at_ns);
+    const char *how = op->end->end.lost ? "did not end within the run's patience"
+                      : late            ? "ended later than the run's patience"
+                                        : "was still pending when it was noted as ended";
+    if (!pending && stalled_ns && patience_ns && stalled_ns >= patience_ns / 4)
+        bhi_find(check, BHI_ANOMALY_UNKNOWN, op->number, op->end,
+                 "operation %llu %s; the machine stood still for %llu ms of it", (ull)op->number,
+                 how, (ull)(stalled_ns / BHI_MS));
+    else
+        bhi_find(check, BHI_ANOMALY_LOST, op->number, op->end, "operation %llu %s (%llu ms)",
+                 (ull)op->number, how, (ull)(patience_ns / BHI_MS));
+}
+
+void bhi_check_ends(struct bhi_check *check) {
+    const struct bhi_history *history = check->history;
+    for (size_t i = 0; i < check->ledger.op_count; i++)
+        check_lost(check, &check->ledger.ops[i]);
+    for (size_t i = 0; i < history->count; i++) {
+        const struct bhi_record *record = &history->records[i];
+        if (record->kind != BHI_RECORD_END)
+            continue;
+        const struct bhi_ledger_op *op = bhi_ledger_find(&check->ledger, record->op);
+        if (op && op->end != record)
+            bhi_find(check, BHI_ANOMALY_CHANGED, op->number, record, "operation %llu ended twice",
+                     (ull)op->number);
+        if (record->end.changed)
+            bhi_find(check, BHI_ANOMALY_CHANGED, record->op, record,
+                     "a later look at the event of operation %llu gave another answer",
+                     (ull)record->op);
+    }
+}

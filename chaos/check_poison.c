@@ -1,0 +1,131 @@
+/* Collateral: every POISONED operation was the fault, or its worker was hit by one, or something
+ * that it needed was poisoned, and its verdict says which (E5, E7, E14). */
+#include "check_rules.h"
+#include "history_fields.h"
+
+#include <string.h>
+
+typedef unsigned long long ull;
+
+static void blame(struct bhi_check *check, const struct bhi_ledger_op *op, const char *why) {
+    bhi_find(check, BHI_ANOMALY_COLLATERAL, op->number, op->end,
+             "operation %llu is POISONED (%s), %s", (ull)op->number,
+             bhi_status_word(op->end->end.status), why);
+}
+
+/* -- poison from elsewhere ----------------------------------------------------------------------
+ */
+
+/* It is one step further from the origin than |need|, and its verdict is the same. */
+static bool comes_from(const struct bhi_ledger_op *op, const struct bhi_ledger_op *need) {
+    if (!bhi_ledger_poisoned(need))
+        return false;
+    const struct bhi_record *end = op->end, *cause = need->end;
+    return cause->end.origin == end->end.origin && cause->end.hops + 1 == end->end.hops &&
+           cause->end.status == end->end.status && cause->end.signal == end->end.signal &&
+           cause->end.worker_pid == end->end.worker_pid;
+}
+
+/* By induction each step before is one too, down to the operation where it began. */
+static void check_inherited(struct bhi_check *check, const struct bhi_ledger_op *op) {
+    const struct bhi_record *end = op->end;
+    bool found = comes_from(op, op->wait);
+    for (uint32_t i = 0; i < op->submit->submit.input_count; i++)
+        found |= comes_from(op, op->inputs[i]);
+    if (!bhi_ledger_find_event(&check->ledger, end->end.origin))
+        blame(check, op, "and its origin is no operation of the run");
+    else if (end->end.origin == op->submit->submit.event)
+        blame(check, op, "through others, by itself");
+    else if (!found)
+        blame(check, op, "and nothing that it needs has the same verdict, one step nearer");
+}
+
+/* Something on another stream that it needs had not ended: it was on no worker (E15). */
+static bool was_held(const struct bhi_ledger_op *op) {
+    const struct bhi_ledger_op *needs[BHI_CHAOS_INPUTS + 1];
+    memcpy(needs, op->inputs, sizeof op->inputs);
+    needs[BHI_CHAOS_INPUTS] = op->wait;
+    for (size_t i = 0; i < BHI_CHAOS_INPUTS + 1; i++)
+        if (bhi_ledger_ready(needs[i]) && needs[i]->submit->stream != op->submit->stream &&
+            needs[i]->end->end.ended_ns > op->end->end.ended_ns + BHI_CLOCK_SLACK_NS)
+            return true;
+    return false;
+}
+
+/* It was what ran when its worker died. Its own poison may have reached it from elsewhere while it
+ * ran: then its verdict tells of that, and of its run only that it had begun and was not done. */
+static bool ended_its_worker(const struct bhi_ledger_op *op) {
+    if (!bhi_ledger_poisoned(op))
+        return false;
+    if (op->end->end.hops)
+        return op->end->end.started_ns && op->end->end.executed != BH_EXECUTED_YES;
+    return op->end->end.origin == op->submit->submit.event;
+}
+
+/* It was lost with a worker that another operation on it had ended. */
+static void check_neighbour(struct bhi_check *check, const struct bhi_ledger_op *op) {
+    const struct bhi_record *end = op->end;
+    const struct bhi_ledger_op *culprit = bhi_ledger_find_event(&check->ledger, end->end.origin);
+    if (end->end.status != BH_WORKER_LOST)
+        blame(check, op, "of itself, and its origin is another event");
+    else if (!culprit)
+        blame(check, op, "and its origin is no operation of the run");
+    else if (culprit == op || !ended_its_worker(culprit))
+        blame(check, op, "and what it was lost with did not end its worker");
+    else if (culprit->end->end.worker_pid != end->end.worker_pid || !end->end.worker_pid ||
+             culprit->submit->stream != op->submit->stream)
+        blame(check, op, "and what it was lost with had another worker");
+}
+
+/* -- its own cause ------------------------------------------------------------------------------
+ */
+
+static void check_own(struct bhi_check *check, const struct bhi_ledger_op *op) {
+    switch (bhi_blame_of(check, op)) {
+    case BHI_BLAME_FAULT:
+        return;
+    case BHI_BLAME_MACHINE:
+        bhi_find(check, BHI_ANOMALY_UNKNOWN, op->number, op->end,
+                 "operation %llu is POISONED (%s), and no fault explains it but that the machine "
+                 "was slow",
+                 (ull)op->number, bhi_status_word(op->end->end.status));
+        return;
+    case BHI_BLAME_NONE:
+        blame(check, op, "and no fault explains it");
+        return;
+    }
+}
+
+/* -- calls --------------------------------------------------------------------------------------
+ */
+
+static void check_refused(struct bhi_check *check, const struct bhi_record *record) {
+    bh_status status = record->refused.status;
+    if (bhi_is_shortage(status) && bhi_was_full(check, record->at_ns, record->at_ns))
+        return;
+    bhi_find(check, BHI_ANOMALY_COLLATERAL, record->op, record,
+             "%s for operation %llu was refused (%s), and no full table explains it",
+             record->refused.call, (ull)record->op, bhi_status_word(status));
+}
+
+void bhi_check_poison(struct bhi_check *check) {
+    const struct bhi_ledger *ledger = &check->ledger;
+    for (size_t i = 0; i < ledger->op_count; i++) {
+        const struct bhi_ledger_op *op = &ledger->ops[i];
+        if (!bhi_ledger_poisoned(op))
+            continue;
+        if (op->end->end.status == BH_OK)
+            blame(check, op, "and its status says that nothing is wrong");
+        else if (op->end->end.hops)
+            check_inherited(check, op);
+        else if (op->end->end.worker_pid && was_held(op))
+            blame(check, op, "by a worker, before what it needs had ended");
+        else if (op->end->end.origin != op->submit->submit.event)
+            check_neighbour(check, op);
+        else
+            check_own(check, op);
+    }
+    for (size_t i = 0; i < check->history->count; i++)
+        if (check->history->records[i].kind == BHI_RECORD_REFUSED)
+            check_refused(check, &check->history->records[i]);
+}

@@ -1,0 +1,55 @@
+/* The rules of the checker, each in a file of its own. docs/chaos.md says what they are. */
+#ifndef BHI_CHAOS_CHECK_RULES_H
+#define BHI_CHAOS_CHECK_RULES_H
+
+#include "check.h"
+#include "ledger.h"
+
+#define BHI_MS     1000000ull
+#define BHI_SECOND (1000 * BHI_MS)
+
+/* A fault's time is taken before it is injected, and an end's when it is seen; this much the wrong
+ * way round is still the clock's. */
+#define BHI_CLOCK_SLACK_NS (10 * BHI_MS)
+/* What was refused for want of descriptors may come to light a little later. */
+#define BHI_AFTERMATH_NS (2 * BHI_SECOND)
+/* What hangs on an accelerator and loses its worker holds it until the driver's own timeout
+ * (docs/h200.md: 5 s), and then some, until those that stood still have caught up. */
+#define BHI_HELD_NS (8 * BHI_SECOND)
+
+/* Times come from a file: they may be anything. */
+static inline uint64_t bhi_later(uint64_t ns, uint64_t by_ns) {
+    return ns + by_ns < ns ? UINT64_MAX : ns + by_ns;
+}
+
+struct bhi_check {
+    const struct bhi_history *history;
+    struct bhi_ledger ledger;
+    struct bhi_chaos_result *result;
+};
+
+/* |record| is one of the history's, or NULL. */
+void bhi_find(struct bhi_check *check, enum bhi_anomaly anomaly, uint64_t op,
+              const struct bhi_record *record, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* Where one can be false: out of memory. */
+void bhi_check_ends(struct bhi_check *check);     /* lost, changed */
+bool bhi_check_success(struct bhi_check *check);  /* false success, changed */
+void bhi_check_poison(struct bhi_check *check);   /* collateral */
+bool bhi_check_recovery(struct bhi_check *check); /* recovery */
+bool bhi_check_leaks(struct bhi_check *check);    /* leak */
+
+/* Why |op| could be poisoned without a cause among what it needs. */
+enum bhi_blame {
+    BHI_BLAME_NONE,
+    BHI_BLAME_FAULT,
+    BHI_BLAME_MACHINE, /* it stood still: nothing can be said */
+};
+enum bhi_blame bhi_blame_of(const struct bhi_check *check, const struct bhi_ledger_op *op);
+/* A full table, or what comes of it, was there at some time between. */
+bool bhi_was_full(const struct bhi_check *check, uint64_t from_ns, uint64_t to_ns);
+/* What a full table may be answered with. */
+bool bhi_is_shortage(bh_status status);
+
+#endif

@@ -1,0 +1,556 @@
+#include "engine.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "clock.h"
+#include "interrupt.h"
+#include "kernels.h"
+#include "run.h"
+#include "runtime_parent.h"
+
+#define MS     1000000ull
+#define SECOND (1000 * MS)
+
+static const uint64_t patience_ns = 60 * SECOND;
+static const uint64_t recovery_ns = 20 * SECOND;
+static const uint64_t start_limit_ns = 60 * SECOND; /* for a worker and its first kernel */
+static const uint64_t slice_ns = 50 * MS;           /* between looks at signals */
+static const uint64_t progress_ns = 500 * MS;
+static const uint64_t pace_ns = MS;       /* between operations, on average */
+static const uint64_t burst_ns = 16 * MS; /* what was left undone is made up for so far */
+/* What a worker that was stopped while it started is found out by. */
+static const uint64_t worker_start_ns = 10 * SECOND;
+static const uint64_t bomb_memory = 512ull << 20;
+static const uint64_t pool_bytes = 16ull << 20;
+
+enum { WINDOW = 8 }; /* in flight on a stream */
+
+/* -- what the threads share --------------------------------------------------------------------
+ */
+
+uint64_t bhi_run_now(const struct bhi_chaos_run *run) {
+    return bhi_clock_ns() - run->start_ns;
+}
+
+void bhi_run_note(struct bhi_chaos_run *run, const struct bhi_record *record) {
+    pthread_mutex_lock(&run->lock);
+    bhi_history_note(run->history, record);
+    pthread_mutex_unlock(&run->lock);
+}
+
+void bhi_run_say(const struct bhi_chaos_run *run, const char *format, ...) {
+    char line[512];
+    va_list args;
+    if (!run->options->say)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    run->options->say(run->options->user, line);
+}
+
+void bhi_run_cond_init(pthread_cond_t *cond) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+void bhi_run_wait(struct bhi_chaos_run *run, uint64_t at_ns) {
+    if (at_ns > UINT64_MAX - run->start_ns) {
+        pthread_cond_wait(&run->changed, &run->lock);
+        return;
+    }
+    at_ns += run->start_ns;
+    const struct timespec time = {.tv_sec = (time_t)(at_ns / SECOND),
+                                  .tv_nsec = (long)(at_ns % SECOND)};
+    pthread_cond_timedwait(&run->changed, &run->lock, &time);
+}
+
+static bool interrupted(void) {
+    return bhi_interrupt_signal() != 0;
+}
+
+/* -- the clock ----------------------------------------------------------------------------------
+ */
+
+/* A thread that wants nothing but to run every few milliseconds: where it could not, nobody can be
+ * blamed for being late. */
+static void *watch_clock(void *argument) {
+    static const uint64_t tick_ns = 20 * MS, stall_ns = 250 * MS;
+    struct bhi_chaos_run *run = argument;
+    const struct timespec tick = {.tv_nsec = (long)tick_ns};
+    uint64_t before_ns = bhi_run_now(run);
+    for (bool closing = false; !closing;) {
+        nanosleep(&tick, NULL);
+        const uint64_t now_ns = bhi_run_now(run);
+        const struct bhi_record record = {
+            .kind = BHI_RECORD_STALL, .at_ns = now_ns, .stall.lasted_ns = now_ns - before_ns};
+        if (now_ns - before_ns > stall_ns)
+            bhi_run_note(run, &record);
+        before_ns = now_ns;
+        pthread_mutex_lock(&run->lock);
+        closing = run->closing;
+        pthread_mutex_unlock(&run->lock);
+    }
+    return NULL;
+}
+
+/* -- beginning ----------------------------------------------------------------------------------
+ */
+
+static void log_line(void *user, int level, const char *line) {
+    const struct bhi_chaos_run *run = user;
+    (void)level;
+    bhi_run_say(run, "%s", line);
+}
+
+static bool refuse(struct bhi_complaint *complaint, const char *what, bh_status status,
+                   const bh_detail *detail) {
+    return bhi_refuse(complaint, "%s: %s (%s); %s", what,
+                      detail->message[0] ? detail->message : bh_status_text(status),
+                      bh_status_name(status), bh_status_advice(status));
+}
+
+static bool make_context(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
+    bh_context_options options;
+    bh_detail detail = {0};
+    bh_context_options_init(&options);
+    options.spares = 1;
+    /* What is asked is whether every event ends as it should, not how long a stream may go on
+     * losing workers: so it never is UNAVAILABLE for that. And the kernel is not to blame. */
+    options.restart_budget = 1000000;
+    options.quarantine_deaths = 0;
+    options.quarantine_ns = 0;
+    options.start_timeout_ns = worker_start_ns;
+    options.pool_limit = pool_bytes; /* or memory would grow for reasons that are none */
+    options.runtime_dir = run->runtime_parent;
+    if (run->options->verbose) {
+        options.log = log_line;
+        options.log_user = run;
+    }
+    const bh_status status = bh_context_create(&options, &run->context, &detail);
+    return status == BH_OK || refuse(complaint, "the context", status, &detail);
+}
+
+static bool make_streams(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
+    for (uint32_t i = 0; i < run->stream_count; i++) {
+        char name[32];
+        bh_stream_options options;
+        bh_detail detail = {0};
+        struct bhi_run_stream *stream = &run->streams[i];
+        bh_stream_options_init(&options);
+        snprintf(name, sizeof name, "chaos-%u", i);
+        options.name = name;
+        options.device = run->options->device;
+        options.compile_deadline_ns = BHI_CHAOS_COMPILE_NS;
+        if (run->options->fault_set & 1u << BHI_FAULT_OOM)
+            options.memory_limit = bomb_memory;
+        const bh_status status = bh_stream_create(run->context, &options, &stream->stream, &detail);
+        if (status != BH_OK)
+            return refuse(complaint, "a stream", status, &detail);
+    }
+    return true;
+}
+
+static bool make_kernel(struct bhi_chaos_run *run, const char *name, bool trusted,
+                        const uint32_t *code, size_t size, bh_kernel **out_kernel,
+                        struct bhi_complaint *complaint) {
+    bh_kernel_options options;
+    bh_detail detail = {0};
+    bh_kernel_options_init(&options);
+    options.name = name;
+    options.trusted = trusted;
+    const bh_status status =
+        bh_kernel_create_spirv(run->context, code, size, &options, out_kernel, &detail);
+    return status == BH_OK || refuse(complaint, name, status, &detail);
+}
+
+static bool make_kernels(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
+    bh_detail detail = {0};
+    if (!make_kernel(run, "chaos_work", false, bhi_embedded_chaos_work,
+                     bhi_embedded_chaos_work_size, &run->work, complaint) ||
+        !make_kernel(run, "hang", false, bhi_embedded_hang, bhi_embedded_hang_size, &run->hang,
+                     complaint) ||
+        !make_kernel(run, "memory_bomb", true, bhi_embedded_memory_bomb,
+                     bhi_embedded_memory_bomb_size, &run->bomb, complaint))
+        return false;
+    const bh_status status = bh_buffer_create(run->context, 64, &run->nothing, &detail);
+    return status == BH_OK || refuse(complaint, "a buffer", status, &detail);
+}
+
+/* Each stream has a worker that can run the workload: what fails later, fails for a fault. */
+static bool await_streams(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
+    for (uint32_t i = 0; i < run->stream_count; i++) {
+        bh_kernel_info info;
+        bh_detail detail = {0};
+        const uint64_t end_ns = bhi_run_now(run) + start_limit_ns;
+        bh_status status;
+        do
+            status = bh_kernel_reflect(run->work, run->streams[i].stream, slice_ns, &info, &detail);
+        while (status == BH_TIMEOUT && !interrupted() && bhi_run_now(run) < end_ns);
+        if (status != BH_OK)
+            return refuse(complaint, "the first kernel", status, &detail);
+    }
+    return true;
+}
+
+static const uint32_t device_type_cpu = 4; /* VkPhysicalDeviceType */
+
+/* Whether |wanted|, which has been taken for a stream already, is |device|. */
+static bool is_device(const char *wanted, const bh_device_info *device, size_t index) {
+    char number[24];
+    snprintf(number, sizeof number, "%zu", index);
+    const size_t length = wanted ? strlen(wanted) : 0;
+    return !length || !strcmp(wanted, device->selector) || !strcmp(wanted, number) ||
+           (!strncmp(wanted, device->selector, length) && !strcmp(device->selector + length, ":0"));
+}
+
+static void name_device(struct bhi_chaos_run *run) {
+    struct bhi_history_header *header = &run->history->header;
+    bh_device_info *devices = calloc(64, sizeof *devices);
+    size_t count = 0;
+    if (devices && bh_devices(run->context, devices, 64, &count, NULL) == BH_OK) {
+        for (size_t i = 0; i < count && i < 64; i++) {
+            if (!is_device(run->options->device, &devices[i], i))
+                continue;
+            snprintf(header->device, sizeof header->device, "%.63s", devices[i].selector);
+            snprintf(header->driver, sizeof header->driver, "%.50s, %.70s", devices[i].name,
+                     devices[i].driver);
+            header->accelerator = devices[i].device_type != device_type_cpu;
+            break;
+        }
+    }
+    free(devices);
+}
+
+static void fill_header(struct bhi_chaos_run *run) {
+    const struct bhi_engine_options *options = run->options;
+    struct bhi_history_header *header = &run->history->header;
+    *header = (struct bhi_history_header){.schema = 1,
+                                          .seed = options->seed,
+                                          .duration_ns = options->duration_ns,
+                                          .faults_asked = options->fault_count,
+                                          .streams = options->streams,
+                                          .fault_set = options->fault_set,
+                                          .rate = options->rate,
+                                          .outside = options->outside,
+                                          .patience_ns = patience_ns,
+                                          .recovery_ns = recovery_ns};
+    snprintf(header->version, sizeof header->version, "%d.%d.%d", BH_VERSION_MAJOR,
+             BH_VERSION_MINOR, BH_VERSION_PATCH);
+}
+
+static bool start_threads(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
+    int error = 0;
+    for (uint32_t i = 0; i < run->stream_count && !error; i++) {
+        struct bhi_run_stream *stream = &run->streams[i];
+        error = pthread_create(&stream->collector, NULL, bhi_run_collect, stream);
+        stream->collecting = !error;
+    }
+    if (!error)
+        error = pthread_create(&run->clock, NULL, watch_clock, run);
+    run->clocked = !error;
+    return !error || bhi_refuse(complaint, "a thread: %s", strerror(error));
+}
+
+static bool begin(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
+    if (run->options->outside && !bhi_outside_start(&run->outside, complaint))
+        return false;
+    if (!make_context(run, complaint) || !make_streams(run, complaint) ||
+        !make_kernels(run, complaint) || !await_streams(run, complaint))
+        return false;
+    name_device(run);
+    return start_threads(run, complaint);
+}
+
+/* -- the workload -------------------------------------------------------------------------------
+ */
+
+struct pacer {
+    uint64_t next_ns, progress_ns;
+};
+
+static void tell(struct bhi_chaos_run *run, struct pacer *pacer) {
+    const struct bhi_engine_options *options = run->options;
+    const uint64_t now_ns = bhi_run_now(run);
+    if (!options->progress || now_ns < pacer->progress_ns)
+        return;
+    pacer->progress_ns = now_ns + progress_ns;
+    pthread_mutex_lock(&run->lock);
+    const uint64_t submitted = run->submitted, ready = run->ready, poisoned = run->poisoned;
+    const uint64_t faults = run->faults;
+    pthread_mutex_unlock(&run->lock);
+    options->progress(options->user, submitted, ready, poisoned, faults);
+}
+
+/* Waits for its turn, then for room on |stream|, or on any where that is UINT32_MAX. Returns the
+ * stream; UINT32_MAX: not yet, look at other things first. */
+static uint32_t await_room(struct bhi_chaos_run *run, struct pacer *pacer, uint32_t stream) {
+    uint32_t found = UINT32_MAX;
+    const uint64_t now_ns = bhi_run_now(run);
+    tell(run, pacer);
+    pthread_mutex_lock(&run->lock);
+    if (now_ns < pacer->next_ns) {
+        bhi_run_wait(run, pacer->next_ns);
+    } else {
+        const uint32_t first = stream == UINT32_MAX ? (uint32_t)(run->submitted * 7) : stream;
+        const uint32_t choices = stream == UINT32_MAX ? run->stream_count : 1;
+        for (uint32_t i = 0; i < choices && found == UINT32_MAX; i++) {
+            const uint32_t s = (first + i) % run->stream_count;
+            if (run->streams[s].in_flight < WINDOW)
+                found = s;
+        }
+        if (found == UINT32_MAX)
+            bhi_run_wait(run, now_ns + slice_ns);
+    }
+    pthread_mutex_unlock(&run->lock);
+    if (found != UINT32_MAX)
+        pacer->next_ns =
+            (pacer->next_ns + burst_ns < now_ns ? now_ns - burst_ns : pacer->next_ns) + pace_ns;
+    return found;
+}
+
+static void submit_next(struct bhi_chaos_run *run, struct pacer *pacer) {
+    const uint32_t stream = await_room(run, pacer, UINT32_MAX);
+    struct bhi_plan plan;
+    if (stream == UINT32_MAX)
+        return;
+    pthread_mutex_lock(&run->submitting);
+    bhi_workload_plan(&run->workload, stream, &plan);
+    bhi_run_submit(run, &plan, 0);
+    bhi_plan_release(&plan);
+    pthread_mutex_unlock(&run->submitting);
+}
+
+/* Each stream has had a READY result since the newest fault, and there was one at all. */
+static bool recovered(struct bhi_chaos_run *run) {
+    pthread_mutex_lock(&run->lock);
+    const bool all = bhi_recovered_all(&run->recovered, run->stream_count);
+    pthread_mutex_unlock(&run->lock);
+    return all;
+}
+
+static void recover(struct bhi_chaos_run *run, struct pacer *pacer) {
+    const uint64_t end_ns = bhi_run_now(run) + recovery_ns;
+    while (!recovered(run) && !interrupted() && bhi_run_now(run) < end_ns)
+        submit_next(run, pacer);
+}
+
+static bool injector_has_ended(struct bhi_chaos_run *run) {
+    pthread_mutex_lock(&run->lock);
+    const bool ended = run->injected;
+    pthread_mutex_unlock(&run->lock);
+    return ended;
+}
+
+/* How often everything comes to rest. */
+static uint64_t rest_every_ns(const struct bhi_engine_options *options) {
+    const uint64_t share_ns = options->duration_ns / 16;
+    if (options->fault_count || options->replay || share_ns > 5 * SECOND)
+        return 5 * SECOND;
+    return share_ns < 2 * SECOND ? 2 * SECOND : share_ns;
+}
+
+static void play(struct bhi_chaos_run *run, struct pacer *pacer) {
+    const struct bhi_engine_options *options = run->options;
+    const uint64_t begun_ns = bhi_run_now(run), every_ns = rest_every_ns(options);
+    uint64_t rest_ns = begun_ns + every_ns;
+    while (!interrupted() && !injector_has_ended(run) &&
+           (options->fault_count || bhi_run_now(run) - begun_ns < options->duration_ns)) {
+        submit_next(run, pacer);
+        if (bhi_run_now(run) >= rest_ns) {
+            bhi_run_rest(run);
+            rest_ns = bhi_run_now(run) + every_ns;
+        }
+    }
+}
+
+/* False: it waits for a fault that comes before the operation called |name|. */
+static bool is_its_turn(struct bhi_chaos_run *run, uint64_t name) {
+    pthread_mutex_lock(&run->lock);
+    const bool turn = name <= run->fault_after;
+    if (!turn) {
+        if (run->replayed < name - 1) { /* those between were refused */
+            run->replayed = name - 1;
+            pthread_cond_broadcast(&run->changed);
+        }
+        bhi_run_wait(run, bhi_run_now(run) + slice_ns);
+    }
+    pthread_mutex_unlock(&run->lock);
+    return turn;
+}
+
+static void submit_again(struct bhi_chaos_run *run, struct pacer *pacer,
+                         const struct bhi_record *record) {
+    struct bhi_plan plan;
+    while (!is_its_turn(run, record->op) || await_room(run, pacer, record->stream) == UINT32_MAX) {
+        if (interrupted())
+            return;
+    }
+    pthread_mutex_lock(&run->submitting);
+    bhi_workload_plan_again(&run->workload, record, &plan);
+    bhi_run_submit(run, &plan, record->op);
+    bhi_plan_release(&plan);
+    pthread_mutex_unlock(&run->submitting);
+}
+
+/* The same operations in the same order, the injector's faults between them, and rest where there
+ * was some: nothing is read across it. */
+static void play_again(struct bhi_chaos_run *run, struct pacer *pacer) {
+    const struct bhi_history *history = run->options->replay;
+    for (size_t i = 0; i < history->count && !interrupted(); i++) {
+        const struct bhi_record *record = &history->records[i];
+        if (record->kind == BHI_RECORD_OP && !record->submit.bait)
+            submit_again(run, pacer, record);
+        else if (record->kind == BHI_RECORD_SAMPLE)
+            bhi_run_rest(run);
+    }
+    pthread_mutex_lock(&run->lock);
+    run->replayed = UINT64_MAX;
+    pthread_cond_broadcast(&run->changed);
+    while (!run->injected && !interrupted())
+        bhi_run_wait(run, bhi_run_now(run) + slice_ns);
+    pthread_mutex_unlock(&run->lock);
+}
+
+static bool run_it(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
+    struct pacer pacer = {0};
+    recover(run, &pacer); /* there is no fault yet: every stream has worked once */
+    bhi_run_rest(run);
+    bhi_run_rest(run);
+    pthread_mutex_lock(&run->lock);
+    run->injecting = true;
+    run->replayed = 0; /* what was submitted so far has no name in another run */
+    pthread_mutex_unlock(&run->lock);
+    const int error = pthread_create(&run->injector, NULL, bhi_run_inject, run);
+    if (error)
+        return bhi_refuse(complaint, "a thread: %s", strerror(error));
+    if (run->options->replay)
+        play_again(run, &pacer);
+    else
+        play(run, &pacer);
+    pthread_mutex_lock(&run->lock);
+    run->stop = true;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+    pthread_join(run->injector, NULL);
+    recover(run, &pacer);
+    for (int i = 0; i < 3 && !interrupted(); i++)
+        bhi_run_rest(run);
+    return true;
+}
+
+/* -- ending -------------------------------------------------------------------------------------
+ */
+
+static void join_threads(struct bhi_chaos_run *run) {
+    pthread_mutex_lock(&run->lock);
+    run->closing = true;
+    pthread_cond_broadcast(&run->changed);
+    for (uint32_t i = 0; i < run->stream_count; i++)
+        pthread_cond_broadcast(&run->streams[i].work);
+    pthread_mutex_unlock(&run->lock);
+    for (uint32_t i = 0; i < run->stream_count; i++) {
+        if (run->streams[i].collecting)
+            pthread_join(run->streams[i].collector, NULL);
+    }
+    if (run->clocked)
+        pthread_join(run->clock, NULL);
+}
+
+static void end(struct bhi_chaos_run *run) {
+    /* What is interrupted is not waited for: the end of the context ends it. */
+    bhi_outside_end(&run->outside);
+    if (interrupted()) {
+        for (uint32_t i = 0; i < run->stream_count; i++) {
+            if (bh_stream_cancel(run->streams[i].stream) != BH_OK)
+                break; /* it was never made */
+        }
+    }
+    join_threads(run);
+    bhi_workload_forget(&run->workload);
+    bh_kernel_release(run->work);
+    bh_kernel_release(run->hang);
+    bh_kernel_release(run->bomb);
+    bh_buffer_release(run->nothing);
+    for (uint32_t i = 0; i < run->stream_count; i++) {
+        bh_stream_release(run->streams[i].stream);
+        pthread_cond_destroy(&run->streams[i].work);
+    }
+    bh_context_destroy(run->context);
+    pthread_cond_destroy(&run->changed);
+    pthread_mutex_destroy(&run->lock);
+    pthread_mutex_destroy(&run->submitting);
+}
+
+struct place {
+    uint64_t at_ns;
+    size_t index;
+};
+
+static int compare_places(const void *a, const void *b) {
+    const struct place *x = a, *y = b;
+    if (x->at_ns != y->at_ns)
+        return x->at_ns < y->at_ns ? -1 : 1;
+    return x->index < y->index ? -1 : 1;
+}
+
+/* Ends are written down after the second look, faults after they were injected: in the order of
+ * their times again. */
+static bool sort_records(struct bhi_history *history) {
+    struct bhi_record *sorted = malloc((history->count + 1) * sizeof *sorted);
+    struct place *places = malloc((history->count + 1) * sizeof *places);
+    const bool room = sorted && places;
+    if (room) {
+        for (size_t i = 0; i < history->count; i++)
+            places[i] = (struct place){.at_ns = history->records[i].at_ns, .index = i};
+        qsort(places, history->count, sizeof *places, compare_places);
+        for (size_t i = 0; i < history->count; i++)
+            sorted[i] = history->records[places[i].index];
+        memcpy(history->records, sorted, history->count * sizeof *sorted);
+    }
+    free(sorted);
+    free(places);
+    return room;
+}
+
+enum bhi_engine_result bhi_engine_run(const struct bhi_engine_options *options,
+                                      struct bhi_history *history,
+                                      struct bhi_complaint *complaint) {
+    struct bhi_chaos_run *run = calloc(1, sizeof *run);
+    if (!run || sodium_init() < 0) {
+        free(run);
+        bhi_refuse(complaint, "out of memory");
+        return BHI_ENGINE_ENVIRON;
+    }
+    run->options = options;
+    run->history = history;
+    run->stream_count = options->streams;
+    run->start_ns = bhi_clock_ns();
+    run->runtime_parent = bhi_runtime_parent();
+    pthread_mutex_init(&run->submitting, NULL);
+    pthread_mutex_init(&run->lock, NULL);
+    bhi_run_cond_init(&run->changed);
+    for (uint32_t i = 0; i < run->stream_count; i++) {
+        struct bhi_run_stream *stream = &run->streams[i];
+        *stream = (struct bhi_run_stream){.run = run, .index = i, .last = &stream->first};
+        bhi_run_cond_init(&stream->work);
+    }
+    bhi_workload_init(&run->workload, options->seed);
+    if (!options->replay)
+        run->fault_after = UINT64_MAX;
+    fill_header(run);
+    const bool ran = begin(run, complaint) && run_it(run, complaint);
+    end(run);
+    free(run);
+    const bool sorted = sort_records(history);
+    history->complete = ran && sorted && !interrupted();
+    return interrupted() ? BHI_ENGINE_INTERRUPTED : ran ? BHI_ENGINE_RAN : BHI_ENGINE_ENVIRON;
+}

@@ -1,0 +1,44 @@
+/* What a history's lines hold, as tables: which keys a record of each kind has, what each may be,
+ * and where it is in the struct. Writing, reading and docs/chaos.md go by them. */
+#ifndef BHI_CHAOS_HISTORY_FIELDS_H
+#define BHI_CHAOS_HISTORY_FIELDS_H
+
+#include "history.h"
+
+enum bhi_field_type {
+    BHI_FIELD_U64,    /* up to |most|; over 2^63 - 1 it is written as a text of digits */
+    BHI_FIELD_U32,    /* up to |most| */
+    BHI_FIELD_I32,    /* 0 and up: pids, signals */
+    BHI_FIELD_REAL,   /* finite, not negative */
+    BHI_FIELD_BOOL,   /* */
+    BHI_FIELD_TEXT,   /* |most| bytes with the NUL */
+    BHI_FIELD_NAME,   /* one of |names|, an unsigned number in the struct */
+    BHI_FIELD_STATUS, /* a bh_status by its name */
+    BHI_FIELD_FAULTS, /* a set of faults, as names */
+    BHI_FIELD_U64S,   /* an array, |most| at most; |counted| is where its length is */
+    BHI_FIELD_I32S,   /* the same */
+    BHI_FIELD_DIGEST, /* hexadecimal */
+};
+
+struct bhi_field {
+    const char *key;
+    enum bhi_field_type type;
+    size_t offset, counted;
+    uint64_t least, most;
+    const char *const *names; /* ends with NULL */
+};
+
+struct bhi_fields {
+    const char *kind;
+    const struct bhi_field *fields; /* ends with a key that is NULL */
+};
+
+/* In the order of enum bhi_fault_kind; ends with NULL. */
+extern const char *const bhi_fault_names[BHI_FAULT_KINDS + 1];
+extern const struct bhi_field bhi_header_fields[];
+extern const struct bhi_fields bhi_record_fields[BHI_RECORD_STALL + 1];
+
+const char *bhi_status_word(bh_status status); /* NULL: there is none of this number */
+bool bhi_status_parse(const char *word, bh_status *out_status);
+
+#endif

@@ -1,0 +1,13 @@
+/* What an operation gives, computed here: nothing of it comes from a device. */
+#ifndef BHI_CHAOS_ORACLE_H
+#define BHI_CHAOS_ORACLE_H
+
+#include "history.h"
+
+/* |inputs|: at least |work->words| words each. |out|: |work->words| words. */
+void bhi_oracle_compute(const struct bhi_chaos_work *work, const uint32_t *const *inputs,
+                        uint32_t input_count, uint32_t *out);
+/* As little-endian words: the bytes that a device writes. */
+void bhi_oracle_digest(const uint32_t *words, uint32_t count, uint8_t out_digest[BHI_CHAOS_DIGEST]);
+
+#endif

@@ -1,0 +1,362 @@
+/* The injector's thread. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "run.h"
+
+#define MS 1000000ull
+
+/* For a stream to have a worker to be hit, or room for a bait. */
+static const uint64_t worker_limit_ns = 500 * MS;
+static const uint64_t worker_look_ns = MS;
+static const uint64_t most_debt_ns = 100 * MS; /* a schedule that falls behind is not made up for */
+
+enum {
+    MOST_MISSES = 16, /* more than there were to be hits */
+    /* Waiting on a stream. Each may cost it its worker, or stand behind one that is stopped, and
+     * the last of them has to end within the run's patience all the same. */
+    MOST_BAITS = 4
+};
+
+static bool takes_worker(enum bhi_fault_kind kind) {
+    return kind != BHI_FAULT_HANG && kind != BHI_FAULT_OOM && kind != BHI_FAULT_FULL;
+}
+
+/* At once; what closes its socket may live on until its next deadline. */
+static bool is_lethal(enum bhi_fault_kind kind) {
+    return bhi_fault_ends_workers(kind) && kind != BHI_FAULT_CLOSE;
+}
+
+/* -- taking back --------------------------------------------------------------------------------
+ */
+
+static void heal(struct bhi_chaos_run *run, struct bhi_healing *healing) {
+    const struct bhi_record record = {
+        .kind = BHI_RECORD_HEALED, .at_ns = bhi_run_now(run), .healed.number = healing->number};
+    if (!healing->pending)
+        return;
+    if (healing->pid && run->outside.pid) {
+        bhi_outside_resume(&run->outside, healing->pid);
+    } else if (healing->pid) {
+        bhi_inject_resume(healing->pid);
+    } else {
+        struct rlimit limit;
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+            limit.rlim_cur = (rlim_t)run->full_limit;
+            setrlimit(RLIMIT_NOFILE, &limit);
+        }
+    }
+    *healing = (struct bhi_healing){0};
+    bhi_run_note(run, &record);
+}
+
+static struct bhi_healing *healing_at(struct bhi_chaos_run *run, uint32_t index) {
+    return index < run->stream_count ? &run->slow[index] : &run->full;
+}
+
+/* What is due; returns when the next one is. */
+static uint64_t heal_due(struct bhi_chaos_run *run, uint64_t now_ns) {
+    uint64_t next_ns = UINT64_MAX;
+    for (uint32_t i = 0; i <= run->stream_count; i++) {
+        struct bhi_healing *healing = healing_at(run, i);
+        if (healing->pending && healing->at_ns <= now_ns)
+            heal(run, healing);
+        else if (healing->pending && healing->at_ns < next_ns)
+            next_ns = healing->at_ns;
+    }
+    return next_ns;
+}
+
+/* -- waiting ------------------------------------------------------------------------------------
+ */
+
+/* Takes back everything, and waits until the run goes on. |lock| is held. */
+static void rest(struct bhi_chaos_run *run) {
+    pthread_mutex_unlock(&run->lock);
+    heal_due(run, UINT64_MAX);
+    pthread_mutex_lock(&run->lock);
+    run->resting = true;
+    pthread_cond_broadcast(&run->changed);
+    while (run->hold && !run->stop)
+        bhi_run_wait(run, UINT64_MAX);
+    run->resting = false;
+}
+
+/* Until |due_ns|, and until |after| has been submitted. False: there are to be no more faults. */
+static bool await_turn(struct bhi_chaos_run *run, uint64_t due_ns, uint64_t after) {
+    for (;;) {
+        const uint64_t now_ns = bhi_run_now(run), heal_ns = heal_due(run, now_ns);
+        pthread_mutex_lock(&run->lock);
+        if (run->hold && !run->stop)
+            rest(run);
+        const bool stop = run->stop, submitted = run->replayed >= after;
+        if (!stop && (now_ns < due_ns || !submitted)) {
+            const uint64_t wake_ns = !submitted || heal_ns < due_ns ? heal_ns : due_ns;
+            bhi_run_wait(run, wake_ns);
+        }
+        pthread_mutex_unlock(&run->lock);
+        if (stop || (now_ns >= due_ns && submitted))
+            return !stop;
+    }
+}
+
+/* The worker that serves |stream|, unless it is as good as dead. 0: there is none. */
+static int32_t worker_of(struct bhi_chaos_run *run, uint32_t stream) {
+    const int32_t pid = bh_stream_worker_pid(run->streams[stream].stream);
+    return pid != run->hit[stream] ? pid : 0;
+}
+
+/* Whether another bait may wait on |stream|. */
+static int32_t room_on(struct bhi_chaos_run *run, uint32_t stream) {
+    pthread_mutex_lock(&run->lock);
+    const bool room = run->streams[stream].baits < MOST_BAITS;
+    pthread_mutex_unlock(&run->lock);
+    return room;
+}
+
+/* What |look| sees, as soon as it sees something. 0: in vain. */
+static int32_t await(struct bhi_chaos_run *run, uint32_t stream,
+                     int32_t (*look)(struct bhi_chaos_run *run, uint32_t stream)) {
+    const uint64_t end_ns = bhi_run_now(run) + worker_limit_ns;
+    for (;;) {
+        const uint64_t now_ns = bhi_run_now(run);
+        const int32_t seen = look(run, stream);
+        if (seen)
+            return seen;
+        heal_due(run, now_ns);
+        pthread_mutex_lock(&run->lock);
+        const bool stop = run->stop || now_ns >= end_ns;
+        if (!stop)
+            bhi_run_wait(run, now_ns + worker_look_ns);
+        pthread_mutex_unlock(&run->lock);
+        if (stop)
+            return 0;
+    }
+}
+
+/* -- breaking -----------------------------------------------------------------------------------
+ */
+
+static void note_fault(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
+                       const struct bhi_injected *injected, uint64_t after_op) {
+    struct bhi_record record = {.kind = BHI_RECORD_FAULT, .stream = fault->stream};
+    record.at_ns = injected->at_ns > run->start_ns ? injected->at_ns - run->start_ns : 0;
+    record.fault.number = fault->number;
+    record.fault.kind = fault->kind;
+    record.fault.outside = run->outside.pid != 0 && takes_worker(fault->kind);
+    record.fault.missed = injected->missed;
+    record.fault.pid_count = injected->pid_count;
+    memcpy(record.fault.pids, injected->pids, sizeof record.fault.pids);
+    record.fault.after_op = after_op;
+    record.fault.lasts_ns = fault->lasts_ns;
+    bhi_run_note(run, &record);
+    if (injected->missed && !(run->missed_told & 1u << fault->kind)) {
+        run->missed_told |= 1u << fault->kind;
+        bhi_run_say(run, "%s could not be injected: %s", bhi_fault_name(fault->kind),
+                    injected->why);
+    }
+}
+
+static void miss(struct bhi_injected *injected, const char *why) {
+    injected->missed = true;
+    snprintf(injected->why, sizeof injected->why, "%s", why);
+}
+
+static uint64_t submitted(struct bhi_chaos_run *run) {
+    pthread_mutex_lock(&run->lock);
+    const uint64_t count = run->submitted;
+    pthread_mutex_unlock(&run->lock);
+    return count;
+}
+
+/* From here on a descriptor is to be had only in place of one that is closed: the limit is the
+ * lowest number that is free. */
+static void inject_full(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
+                        struct bhi_injected *injected) {
+    struct rlimit limit;
+    heal(run, &run->full);
+    const int lowest = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (lowest < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        miss(injected, "the table cannot be looked at");
+        return;
+    }
+    close(lowest);
+    run->full_limit = limit.rlim_cur;
+    limit.rlim_cur = (rlim_t)lowest;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        miss(injected, "the limit cannot be lowered");
+        return;
+    }
+    run->full = (struct bhi_healing){
+        .pending = true, .number = fault->number, .at_ns = bhi_run_now(run) + fault->lasts_ns};
+}
+
+/* What became of the streams' workers. */
+static void remember(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
+                     const struct bhi_injected *injected) {
+    const uint32_t s = fault->stream;
+    if (injected->missed)
+        return;
+    if (is_lethal(fault->kind)) {
+        for (uint32_t i = 0; i < run->stream_count; i++) {
+            const int32_t pid = bh_stream_worker_pid(run->streams[i].stream);
+            for (uint32_t k = 0; k < injected->pid_count; k++) {
+                /* What stands still takes no signal but SIGKILL. */
+                if (injected->pids[k] == pid &&
+                    (fault->kind != BHI_FAULT_SEGV || pid != run->stopped[i]))
+                    run->hit[i] = pid;
+            }
+        }
+    } else if (fault->kind == BHI_FAULT_STOP) {
+        run->stopped[s] = injected->pids[0];
+    } else if (fault->kind == BHI_FAULT_SLOW) {
+        run->slow[s] = (struct bhi_healing){.pending = true,
+                                            .number = fault->number,
+                                            .pid = injected->pids[0],
+                                            .at_ns = bhi_run_now(run) + fault->lasts_ns};
+    }
+}
+
+/* *out_after_op: what had been submitted when it came to it. */
+static void inject_worker(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
+                          struct bhi_injected *injected, uint64_t *out_after_op) {
+    struct bhi_injection injection = {.kind = fault->kind, .salt = fault->salt};
+    const bool stops = fault->kind == BHI_FAULT_STOP || fault->kind == BHI_FAULT_SLOW;
+    if (stops) /* or the end of that would be the end of this */
+        heal(run, &run->slow[fault->stream]);
+    if (!run->outside.pid)
+        injection.pid = await(run, fault->stream, worker_of);
+    *out_after_op = submitted(run);
+    if (run->outside.pid) {
+        bhi_outside_inject(&run->outside, &injection, injected);
+    } else if (!injection.pid) {
+        miss(injected, "the stream has no worker at the moment");
+    } else if (stops && injection.pid == run->stopped[fault->stream]) {
+        miss(injected, "the worker stands still already");
+    } else {
+        bhi_inject(&injection, injected);
+    }
+    remember(run, fault, injected);
+}
+
+static void inject_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *fault, uint64_t name,
+                        struct bhi_injected *injected) {
+    if (!await(run, fault->stream, room_on)) {
+        miss(injected, "too much waits on the stream already");
+        note_fault(run, fault, injected, submitted(run));
+        return;
+    }
+    pthread_mutex_lock(&run->submitting);
+    injected->missed = !bhi_run_submit_bait(run, fault, name);
+    pthread_mutex_unlock(&run->submitting);
+}
+
+static void inject(struct bhi_chaos_run *run, const struct bhi_scheduled *fault, uint64_t name) {
+    struct bhi_injected injected = {.at_ns = run->start_ns + bhi_run_now(run)};
+    uint64_t after_op = submitted(run);
+    if (fault->kind == BHI_FAULT_HANG || fault->kind == BHI_FAULT_OOM) {
+        inject_bait(run, fault, name, &injected);
+    } else {
+        if (fault->kind == BHI_FAULT_FULL)
+            inject_full(run, fault, &injected);
+        else
+            inject_worker(run, fault, &injected, &after_op);
+        note_fault(run, fault, &injected, after_op);
+    }
+    pthread_mutex_lock(&run->lock);
+    run->faults += !injected.missed;
+    bhi_recovered_struck(&run->recovered, fault->kind, injected.pids,
+                         injected.missed ? 0 : injected.pid_count, run->submitted);
+    pthread_mutex_unlock(&run->lock);
+    if (run->options->verbose && !injected.missed)
+        bhi_run_say(run, "fault %llu: %s, stream %u, worker %d", (unsigned long long)fault->number,
+                    bhi_fault_name(fault->kind), fault->stream,
+                    injected.pid_count ? injected.pids[0] : 0);
+}
+
+/* -- which one next -----------------------------------------------------------------------------
+ */
+
+struct source {
+    struct bhi_schedule schedule;
+    size_t record; /* replay: from here on */
+};
+
+struct due {
+    struct bhi_scheduled fault;
+    uint64_t after; /* replay: the operation after which it was */
+    uint64_t name;  /* replay: of the bait that it was */
+};
+
+/* What the |number|th fault of the seed was drawn with besides. */
+static uint64_t salt_of(const struct bhi_history *history, struct bhi_schedule *schedule,
+                        uint64_t number) {
+    uint64_t salt = number;
+    /* In a run each fault has a record, also one that misses, and they are in order. */
+    while (number <= history->count && schedule->number < number)
+        salt = bhi_schedule_next(schedule).salt;
+    return salt;
+}
+
+static bool next_replayed(const struct bhi_history *history, struct source *source,
+                          struct due *out_due) {
+    while (source->record < history->count) {
+        const struct bhi_record *record = &history->records[source->record++];
+        if (record->kind != BHI_RECORD_FAULT || record->fault.missed)
+            continue;
+        *out_due = (struct due){
+            .fault = {.number = record->fault.number,
+                      .kind = record->fault.kind,
+                      .stream = record->stream,
+                      .lasts_ns = record->fault.lasts_ns,
+                      .salt = salt_of(history, &source->schedule, record->fault.number)},
+            .after = record->fault.after_op,
+            .name = record->op};
+        return true;
+    }
+    return false;
+}
+
+static bool next(const struct bhi_chaos_run *run, struct source *source, struct due *out_due) {
+    const struct bhi_engine_options *options = run->options;
+    if (options->replay)
+        return next_replayed(options->replay, source, out_due);
+    /* One that misses does not count; where all of them miss, it has to end all the same. */
+    const uint64_t missed = source->schedule.number - run->faults;
+    if (options->fault_count &&
+        (run->faults == options->fault_count || missed == options->fault_count + MOST_MISSES))
+        return false;
+    *out_due = (struct due){.fault = bhi_schedule_next(&source->schedule)};
+    return true;
+}
+
+void *bhi_run_inject(void *argument) {
+    struct bhi_chaos_run *run = argument;
+    const struct bhi_engine_options *options = run->options;
+    struct source source = {0};
+    struct due due;
+    uint64_t due_ns = bhi_run_now(run);
+    bhi_schedule_init(&source.schedule, options->seed, options->fault_set, options->rate,
+                      run->stream_count);
+    while (next(run, &source, &due)) {
+        const uint64_t now_ns = bhi_run_now(run);
+        due_ns = (due_ns + most_debt_ns < now_ns ? now_ns : due_ns) + due.fault.gap_ns;
+        pthread_mutex_lock(&run->lock);
+        run->fault_after = options->replay ? due.after : UINT64_MAX;
+        pthread_cond_broadcast(&run->changed);
+        pthread_mutex_unlock(&run->lock);
+        if (!await_turn(run, due_ns, due.after))
+            break;
+        inject(run, &due.fault, due.name);
+    }
+    heal_due(run, UINT64_MAX);
+    pthread_mutex_lock(&run->lock);
+    run->fault_after = UINT64_MAX;
+    run->injected = true;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+    return NULL;
+}

@@ -1,0 +1,92 @@
+/* Letting a run come to rest, so that what it has can be compared with what it had. */
+#include <time.h>
+
+#include "interrupt.h"
+#include "run.h"
+#include "sample.h"
+
+#define MS 1000000ull
+
+static const uint64_t worker_limit_ns = 30000 * MS; /* for each stream to have a worker */
+static const uint64_t settle_limit_ns =
+    5000 * MS; /* for descriptors to be closed, spares to come */
+static const uint64_t look_ns = 20 * MS;
+enum { SETTLED = 8 }; /* looks in a row that saw the same */
+
+/* |lock| is held. */
+static bool is_busy(const struct bhi_chaos_run *run) {
+    bool busy = run->injecting && !run->resting && !run->injected;
+    for (uint32_t i = 0; i < run->stream_count; i++)
+        busy |= run->streams[i].in_flight || run->streams[i].flushed != run->flush;
+    return busy;
+}
+
+/* The injector takes back what it has done, all that was submitted ends, and what the run itself
+ * keeps of it goes: buffers, and the memory of earlier ones. */
+static void quieten(struct bhi_chaos_run *run) {
+    pthread_mutex_lock(&run->lock);
+    run->hold = true;
+    run->flush++;
+    for (uint32_t i = 0; i < run->stream_count; i++)
+        pthread_cond_signal(&run->streams[i].work);
+    pthread_cond_broadcast(&run->changed);
+    while (is_busy(run) && !bhi_interrupt_signal())
+        bhi_run_wait(run, bhi_run_now(run) + look_ns);
+    pthread_mutex_unlock(&run->lock);
+    pthread_mutex_lock(&run->submitting);
+    bhi_workload_forget(&run->workload);
+    pthread_mutex_unlock(&run->submitting);
+    if (bh_context_trim(run->context, 0, NULL) != BH_OK)
+        bhi_run_say(run, "the pool could not be trimmed");
+}
+
+static bool same(const struct bhi_record *a, const struct bhi_record *b) {
+    return a->sample.descriptors == b->sample.descriptors &&
+           a->sample.processes == b->sample.processes && a->sample.files == b->sample.files;
+}
+
+/* What the workers of the dead had takes a moment to go, a spare worker takes one to come. */
+static bool settle(struct bhi_chaos_run *run, struct bhi_record *out_sample) {
+    const struct timespec pause = {.tv_nsec = (long)look_ns};
+    const uint64_t end_ns = bhi_run_now(run) + settle_limit_ns;
+    struct bhi_record before = {0};
+    uint32_t times = 0;
+    do {
+        pthread_mutex_lock(&run->lock);
+        const bool taken = bhi_sample_take(run->runtime_parent, run->history, out_sample);
+        pthread_mutex_unlock(&run->lock);
+        if (!taken)
+            return false;
+        times = same(&before, out_sample) ? times + 1 : 0;
+        before = *out_sample;
+        nanosleep(&pause, NULL);
+    } while (times < SETTLED && bhi_run_now(run) < end_ns && !bhi_interrupt_signal());
+    return true;
+}
+
+/* In slices: a signal ends it. */
+static bool await_worker(struct bhi_chaos_run *run, bh_stream *stream) {
+    const uint64_t end_ns = bhi_run_now(run) + worker_limit_ns;
+    bh_status status;
+    do
+        status = bh_stream_wait_ready(stream, look_ns, NULL);
+    while (status == BH_TIMEOUT && !bhi_interrupt_signal() && bhi_run_now(run) < end_ns);
+    return status == BH_OK;
+}
+
+void bhi_run_rest(struct bhi_chaos_run *run) {
+    struct bhi_record record;
+    quieten(run);
+    bool ready = true;
+    for (uint32_t i = 0; i < run->stream_count; i++)
+        ready &= await_worker(run, run->streams[i].stream);
+    if (settle(run, &record)) {
+        record.at_ns = bhi_run_now(run);
+        record.sample.idle = ready;
+        bhi_run_note(run, &record);
+    }
+    pthread_mutex_lock(&run->lock);
+    run->hold = false;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+}

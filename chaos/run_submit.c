@@ -1,0 +1,276 @@
+/* Submitting and collecting operations. */
+#include <stdlib.h>
+
+#include "clock.h"
+#include "run.h"
+
+#define MS 1000000ull
+
+static const uint64_t work_deadline_ns = 2000 * MS;
+static const uint64_t hang_deadline_ns = 100 * MS;
+static const uint64_t bomb_deadline_ns = 20000 * MS;
+
+enum { GROUP = 64, BAIT_WORDS = 64, PUSH_WORDS = 6 };
+
+/* -- submitting ----------------------------------------------------------------------------------
+ */
+
+static struct bhi_record op_record(const struct bhi_operation *operation, uint64_t asked_ns) {
+    struct bhi_record record = {.kind = BHI_RECORD_OP,
+                                .at_ns = asked_ns,
+                                .op = operation->number,
+                                .stream = operation->stream};
+    record.submit.event = bh_event_id(operation->event);
+    record.submit.bait = operation->bait;
+    return record;
+}
+
+static void note_refused(struct bhi_chaos_run *run, const struct bhi_operation *operation,
+                         bh_status status, const char *call) {
+    struct bhi_record record = {.kind = BHI_RECORD_REFUSED,
+                                .at_ns = bhi_run_now(run),
+                                .op = operation->number,
+                                .stream = operation->stream,
+                                .refused.status = status};
+    snprintf(record.refused.call, sizeof record.refused.call, "%s", call);
+    bhi_run_note(run, &record);
+}
+
+/* Numbered. NULL: out of memory. */
+static struct bhi_operation *begin(struct bhi_chaos_run *run, uint32_t stream, uint64_t name,
+                                   bool bait) {
+    struct bhi_operation *operation = bhi_operation_new();
+    if (!operation)
+        return NULL;
+    pthread_mutex_lock(&run->lock);
+    operation->number = ++run->submitted;
+    operation->name = name ? name : operation->number;
+    if (run->replayed < operation->name) /* a bait may come after the last of the others */
+        run->replayed = operation->name;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+    operation->stream = stream;
+    operation->bait = bait;
+    return operation;
+}
+
+static bh_status make_output(struct bhi_chaos_run *run, struct bhi_operation *operation) {
+    bh_buffer_options options;
+    bh_buffer_options_init(&options);
+    options.stream = run->streams[operation->stream].stream;
+    return bh_buffer_create_with(run->context, operation->words * sizeof(uint32_t), &options,
+                                 &operation->output, NULL);
+}
+
+/* It has its event: its collector and the workload learn of it. Takes the reference. */
+static void hand_over(struct bhi_chaos_run *run, struct bhi_operation *operation) {
+    struct bhi_run_stream *stream = &run->streams[operation->stream];
+    bhi_workload_add(&run->workload, operation);
+    pthread_mutex_lock(&run->lock);
+    operation->next = NULL;
+    *stream->last = operation;
+    stream->last = &operation->next;
+    stream->in_flight++;
+    stream->baits += operation->bait;
+    pthread_cond_signal(&stream->work);
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+}
+
+static bh_status submit_command(struct bhi_chaos_run *run, struct bhi_operation *operation,
+                                const bh_command *command, bh_event *wait, uint64_t deadline_ns) {
+    const bh_submit_info info = {.commands = command,
+                                 .command_count = 1,
+                                 .waits = &wait,
+                                 .wait_count = wait ? 1 : 0,
+                                 .deadline_ns = deadline_ns};
+    return bh_submit(run->streams[operation->stream].stream, &info, &operation->event, NULL);
+}
+
+static bh_status submit_work(struct bhi_chaos_run *run, struct bhi_operation *operation,
+                             const struct bhi_plan *plan) {
+    const struct bhi_chaos_work *work = &plan->work;
+    const uint32_t push[PUSH_WORDS] = {work->words,  plan->input_count, work->multiplier,
+                                       work->addend, work->shift,       work->rounds};
+    bh_binding bindings[BHI_CHAOS_INPUTS + 1];
+    for (uint32_t i = 0; i < BHI_CHAOS_INPUTS; i++) {
+        bh_buffer *input = i < plan->input_count ? plan->inputs[i]->output : run->nothing;
+        bindings[i] =
+            (bh_binding){.binding = i, .buffer = input, .size = BH_WHOLE_SIZE, .access = BH_READ};
+    }
+    bindings[BHI_CHAOS_INPUTS] = (bh_binding){.binding = BHI_CHAOS_INPUTS,
+                                              .buffer = operation->output,
+                                              .size = BH_WHOLE_SIZE,
+                                              .access = BH_WRITE};
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .kernel = run->work,
+                                .groups = {(work->words + GROUP - 1) / GROUP, 1, 1},
+                                .bindings = bindings,
+                                .binding_count = BHI_CHAOS_INPUTS + 1,
+                                .push = push,
+                                .push_size = sizeof push};
+    return submit_command(run, operation, &command, plan->wait ? plan->wait->event : NULL,
+                          work_deadline_ns);
+}
+
+bool bhi_run_submit(struct bhi_chaos_run *run, const struct bhi_plan *plan, uint64_t name) {
+    const uint64_t asked_ns = bhi_run_now(run);
+    struct bhi_operation *operation = begin(run, plan->stream, name, false);
+    if (!operation)
+        return false;
+    operation->words = plan->work.words;
+    const char *call = "bh_buffer_create_with";
+    bh_status status = BH_OK;
+    if (plan->reuses && bh_buffer_retain(plan->reuses->output) == BH_OK)
+        operation->output = plan->reuses->output;
+    else
+        status = make_output(run, operation);
+    if (status == BH_OK) {
+        call = "bh_submit";
+        status = submit_work(run, operation, plan);
+    }
+    if (status != BH_OK) {
+        note_refused(run, operation, status, call);
+        bhi_operation_release(operation);
+        return false;
+    }
+    struct bhi_record record = op_record(operation, asked_ns);
+    record.submit.input_count = plan->input_count;
+    for (uint32_t i = 0; i < plan->input_count; i++) {
+        record.submit.inputs[i] = plan->inputs[i]->number;
+        plan->inputs[i]->last_reader = operation->number;
+    }
+    record.submit.wait = plan->wait ? plan->wait->number : 0;
+    record.submit.reuses = plan->reuses ? plan->reuses->number : 0;
+    record.submit.deadline_ns = work_deadline_ns;
+    record.submit.work = plan->work;
+    bhi_run_note(run, &record);
+    hand_over(run, operation);
+    return true;
+}
+
+static void note_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *fault, uint64_t op,
+                      uint64_t after_op, uint64_t asked_ns, bool missed) {
+    const struct bhi_record record = {.kind = BHI_RECORD_FAULT,
+                                      .at_ns = asked_ns,
+                                      .op = missed ? 0 : op,
+                                      .stream = fault->stream,
+                                      .fault.number = fault->number,
+                                      .fault.kind = fault->kind,
+                                      .fault.missed = missed,
+                                      .fault.after_op = after_op};
+    bhi_run_note(run, &record);
+}
+
+bool bhi_run_submit_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
+                         uint64_t name) {
+    const uint64_t asked_ns = bhi_run_now(run), after_op = run->submitted;
+    const bool hang = fault->kind == BHI_FAULT_HANG;
+    const uint64_t deadline_ns = hang ? hang_deadline_ns : bomb_deadline_ns;
+    struct bhi_operation *operation = begin(run, fault->stream, name, true);
+    if (!operation)
+        return false;
+    operation->words = BAIT_WORDS;
+    const char *call = "bh_buffer_create_with";
+    bh_status status = make_output(run, operation);
+    if (status == BH_OK) {
+        const bh_binding binding = {
+            .buffer = operation->output, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+        const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                    .kernel = hang ? run->hang : run->bomb,
+                                    .groups = {hang ? 65535 : 1, 1, 1},
+                                    .bindings = &binding,
+                                    .binding_count = 1};
+        call = "bh_submit";
+        status = submit_command(run, operation, &command, NULL, deadline_ns);
+    }
+    note_bait(run, fault, operation->number, after_op, asked_ns, status != BH_OK);
+    if (status != BH_OK) {
+        note_refused(run, operation, status, call);
+        bhi_operation_release(operation);
+        return false;
+    }
+    struct bhi_record record = op_record(operation, asked_ns);
+    record.submit.deadline_ns = deadline_ns;
+    bhi_run_note(run, &record);
+    hand_over(run, operation);
+    return true;
+}
+
+/* -- collecting ----------------------------------------------------------------------------------
+ */
+
+/* It leaves the run: what it was is written down. */
+static void finish(struct bhi_chaos_run *run, struct bhi_operation *operation) {
+    struct bhi_record record;
+    if (!operation)
+        return;
+    bhi_operation_end_record(operation, run->start_ns, &record);
+    bhi_run_note(run, &record);
+    if (!operation->lost && !operation->bait)
+        bhi_run_note(run, &operation->result);
+    bhi_operation_release(operation);
+}
+
+static void count(struct bhi_run_stream *stream, const struct bhi_operation *operation) {
+    struct bhi_chaos_run *run = stream->run;
+    const bool ready = !operation->lost && operation->state == BH_EVENT_READY;
+    stream->in_flight--;
+    stream->baits -= operation->bait;
+    run->ready += ready;
+    run->poisoned += !operation->lost && !ready;
+    if (operation->bait) /* it strikes when it ends */
+        bhi_recovered_struck(&run->recovered, BHI_FAULT_HANG, NULL, 0, run->submitted);
+    else if (ready)
+        bhi_recovered_ready(&run->recovered, stream->index, operation->number,
+                            operation->first_look.worker_pid);
+    pthread_cond_broadcast(&run->changed);
+}
+
+/* What it has collected, from the oldest on. */
+static void flush(struct bhi_run_stream *stream) {
+    for (uint32_t i = 0; i < BHI_RUN_LATE; i++) {
+        struct bhi_operation **late = &stream->late[(stream->late_at + i) % BHI_RUN_LATE];
+        finish(stream->run, *late);
+        *late = NULL;
+    }
+}
+
+static void collect(struct bhi_run_stream *stream, struct bhi_operation *operation) {
+    struct bhi_chaos_run *run = stream->run;
+    bhi_operation_collect(operation, run->history->header.patience_ns, run->start_ns);
+    atomic_store(&operation->collected, true);
+    pthread_mutex_lock(&run->lock);
+    count(stream, operation);
+    pthread_mutex_unlock(&run->lock);
+    struct bhi_operation **late = &stream->late[stream->late_at++ % BHI_RUN_LATE];
+    finish(run, *late);
+    *late = operation;
+}
+
+void *bhi_run_collect(void *argument) {
+    struct bhi_run_stream *stream = argument;
+    struct bhi_chaos_run *run = stream->run;
+    for (;;) {
+        pthread_mutex_lock(&run->lock);
+        while (!stream->first && !run->closing && stream->flushed == run->flush)
+            pthread_cond_wait(&stream->work, &run->lock);
+        struct bhi_operation *operation = stream->first;
+        if (operation && !(stream->first = operation->next))
+            stream->last = &stream->first;
+        const bool closing = run->closing;
+        const uint64_t wanted = run->flush;
+        pthread_mutex_unlock(&run->lock);
+        if (operation) {
+            collect(stream, operation);
+            continue;
+        }
+        flush(stream);
+        if (closing)
+            return NULL;
+        pthread_mutex_lock(&run->lock);
+        stream->flushed = wanted;
+        pthread_cond_broadcast(&run->changed);
+        pthread_mutex_unlock(&run->lock);
+    }
+}

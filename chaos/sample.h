@@ -1,0 +1,12 @@
+/* What this process has: for the checker to see whether it leaks. */
+#ifndef BHI_CHAOS_SAMPLE_H
+#define BHI_CHAOS_SAMPLE_H
+
+#include "history.h"
+
+/* Fills in all but |idle|. |rss_bytes| is without the history's own records, which grow as they
+ * should. |runtime_parent|: where the context makes its folders. False: it could not look. */
+bool bhi_sample_take(const char *runtime_parent, const struct bhi_history *history,
+                     struct bhi_record *out_record);
+
+#endif

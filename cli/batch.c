@@ -1,0 +1,401 @@
+/* bulkhead batch.
+ *
+ * Order: what can be refused without touching anything is; then the files are looked at; then the
+ * state folder is opened and the jobs are in it; only then, workers.
+ */
+#include <bulkhead/bulkhead.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "batch_jobs.h"
+#include "batch_report.h"
+#include "clock.h"
+#include "device_choice.h"
+#include "exit_status.h"
+#include "interrupt.h"
+#include "page.h"
+#include "progress.h"
+#include "runner.h"
+#include "session.h"
+#include "values.h"
+
+enum { MOST_STREAMS = 256, DEFAULT_STREAMS = 2, DEFAULT_RETRIES = 2 };
+
+struct batch {
+    const char *jobs_path, *device, *cache_dir, *html;
+    char *state; /* owned */
+    uint64_t streams, retries;
+    bool resume, retry_failed, keep_going, json, verbose;
+    bool limits_memory;
+    uint64_t memory_limit, deadline_ns;
+
+    struct bhi_batch_jobs jobs;
+    struct bhi_queue *queue;
+    bh_context *context;
+    char selector[BHI_SELECTOR]; /* of the device; empty: the default */
+    struct bhi_progress progress;
+    struct bhi_queue_counts counts;
+    uint64_t began_ns, ran;
+    struct bhi_report_stuck *stuck; /* owned, and their texts */
+    size_t stuck_count;
+};
+
+/* -- arguments ----------------------------------------------------------------------------------
+ */
+
+static bool parse_item(struct batch *batch, const struct bhi_arg *item,
+                       struct bhi_complaint *complaint) {
+    const char *value = item->value;
+    switch (item->option) {
+    case BHI_BATCH_STATE:
+        free(batch->state);
+        batch->state = strdup(value);
+        if (!batch->state)
+            return bhi_refuse(complaint, "out of memory");
+        return *value ? true : bhi_refuse(complaint, "the folder's name is empty");
+    case BHI_BATCH_STREAMS:
+        return bhi_parse_count(value, 1, MOST_STREAMS, &batch->streams, complaint);
+    case BHI_BATCH_RETRY:
+        return bhi_parse_count(value, 0, BHI_JOB_RETRIES, &batch->retries, complaint);
+    case BHI_BATCH_DEADLINE:
+        return bhi_parse_duration(value, &batch->deadline_ns, complaint);
+    case BHI_BATCH_DEVICE:
+        batch->device = value;
+        return *value ? true : bhi_refuse(complaint, "the selector is empty");
+    case BHI_BATCH_MEMORY_LIMIT:
+        batch->limits_memory = true;
+        return bhi_parse_memory_limit(value, &batch->memory_limit, complaint);
+    case BHI_BATCH_CACHE_DIR:
+        batch->cache_dir = value;
+        return *value ? true : bhi_refuse(complaint, "the folder's name is empty");
+    case BHI_BATCH_HTML:
+        batch->html = value;
+        return *value ? true : bhi_refuse(complaint, "the file name is empty");
+    default:
+        batch->resume |= item->option == BHI_BATCH_RESUME;
+        batch->retry_failed |= item->option == BHI_BATCH_RETRY_FAILED;
+        batch->keep_going |= item->option == BHI_BATCH_KEEP_GOING;
+        batch->json |= item->option == BHI_BATCH_JSON;
+        batch->verbose |= item->option == BHI_BATCH_VERBOSE;
+        return true;
+    }
+}
+
+static bool parse(struct batch *batch, const struct bhi_args *args,
+                  struct bhi_complaint *complaint) {
+    batch->jobs_path = args->operands[0];
+    batch->streams = DEFAULT_STREAMS;
+    batch->retries = DEFAULT_RETRIES;
+    for (size_t i = 0; i < args->item_count; i++) {
+        const struct bhi_arg *item = &args->items[i];
+        struct bhi_complaint inner;
+        if (!parse_item(batch, item, &inner))
+            return bhi_refuse(complaint, "--%s %.200s: %.700s", bhi_options[item->option].name,
+                              item->value, inner.text);
+    }
+    if (batch->retry_failed && !batch->resume)
+        return bhi_refuse(complaint, "--retry-failed goes with --resume");
+    if (batch->state)
+        return true;
+    if (!strcmp(batch->jobs_path, "-"))
+        return bhi_refuse(complaint, "jobs from standard input need --state DIR");
+    if (asprintf(&batch->state, "%s.state", batch->jobs_path) < 0) {
+        batch->state = NULL;
+        return bhi_refuse(complaint, "out of memory");
+    }
+    return true;
+}
+
+/* -- jobs ---------------------------------------------------------------------------------------
+ */
+
+/* Bad lines end it, unless the others are to go on. */
+static int judge_lines(const struct batch *batch) {
+    const size_t bad = batch->jobs.bad;
+    if (!bad || batch->keep_going)
+        return BHI_EXIT_READY;
+    bhi_complain("batch", "%zu line%s %s bad: nothing was started; --keep-going runs the others",
+                 bad, bad == 1 ? "" : "s", bad == 1 ? "is" : "are");
+    return BHI_EXIT_USAGE;
+}
+
+static int queue_exit_status(enum bhi_queue_result result, const struct bhi_complaint *complaint) {
+    if (result == BHI_QUEUE_OK)
+        return BHI_EXIT_READY;
+    bhi_complain("batch", "%s", complaint->text);
+    return result == BHI_QUEUE_BAD_INPUT ? BHI_EXIT_USAGE : BHI_EXIT_ENVIRON;
+}
+
+static int open_queue(struct batch *batch) {
+    const struct bhi_queue_options options = {
+        .folder = batch->state,
+        .jobs_path = batch->jobs_path,
+        .resume = batch->resume,
+        .retry_failed = batch->retry_failed,
+        .retries = (uint32_t)batch->retries,
+    };
+    struct bhi_complaint complaint;
+    return queue_exit_status(bhi_queue_open(&options, &batch->queue, &complaint), &complaint);
+}
+
+/* What a bad line leaves behind is told as that, not as a missing file; and a missing file leaves
+ * others behind. */
+static int check_jobs(struct batch *batch, const char *folder) {
+    struct bhi_batch_jobs *jobs = &batch->jobs;
+    int exit_status = BHI_EXIT_READY;
+    (void)((batch->keep_going &&
+            (exit_status = bhi_batch_jobs_drop_orphans(jobs, batch->queue)) != BHI_EXIT_READY) ||
+           (exit_status = bhi_batch_jobs_check(jobs, batch->queue, folder, batch->state)) !=
+               BHI_EXIT_READY ||
+           (batch->keep_going &&
+            (exit_status = bhi_batch_jobs_drop_orphans(jobs, batch->queue)) != BHI_EXIT_READY));
+    return exit_status == BHI_EXIT_READY ? judge_lines(batch) : exit_status;
+}
+
+/* A batch that begins leaves no state where it is refused; one that goes on has to be looked into
+ * before its files are: what is done needs no inputs any more. */
+static int submit_jobs(struct batch *batch) {
+    struct bhi_complaint complaint;
+    char *folder = getcwd(NULL, 0);
+    int exit_status;
+    if (!folder) {
+        bhi_complain("batch", "the current folder cannot be found");
+        return BHI_EXIT_ENVIRON;
+    }
+    if (batch->resume)
+        (void)((exit_status = open_queue(batch)) != BHI_EXIT_READY ||
+               (exit_status = check_jobs(batch, bhi_queue_cwd(batch->queue))) != BHI_EXIT_READY);
+    else
+        (void)((exit_status = check_jobs(batch, folder)) != BHI_EXIT_READY ||
+               (exit_status = open_queue(batch)) != BHI_EXIT_READY);
+    free(folder);
+    if (exit_status == BHI_EXIT_READY && batch->resume && batch->jobs.bads_count)
+        exit_status = bhi_batch_jobs_drop_known(&batch->jobs, batch->queue);
+    if (exit_status != BHI_EXIT_READY)
+        return exit_status;
+    return queue_exit_status(
+        bhi_queue_add(batch->queue, batch->jobs.specs, batch->jobs.count, &complaint), &complaint);
+}
+
+static int read_jobs(struct batch *batch) {
+    batch->jobs.retries_failed = batch->retry_failed;
+    int exit_status = bhi_batch_jobs_read(&batch->jobs, batch->jobs_path);
+    if (exit_status != BHI_EXIT_READY)
+        return exit_status;
+    if (batch->jobs.count + batch->jobs.bad == 0 && !batch->resume) {
+        bhi_complain("batch", "%s: there are no jobs in it", batch->jobs.name);
+        return BHI_EXIT_USAGE;
+    }
+    /* It will be refused: what files are missing is told in one go. */
+    if (batch->jobs.bad && !batch->keep_going && !batch->resume) {
+        char *folder = getcwd(NULL, 0);
+        batch->jobs.roots_only = true;
+        exit_status = folder ? bhi_batch_jobs_check(&batch->jobs, NULL, folder, batch->state)
+                             : BHI_EXIT_READY;
+        free(folder);
+        if (exit_status != BHI_EXIT_READY)
+            return exit_status;
+    }
+    return judge_lines(batch);
+}
+
+/* The report comes last: that it can be written is found out first. */
+static int check_html(const struct batch *batch) {
+    struct bhi_complaint complaint;
+    if (!batch->html || bhi_page_check(batch->html, &complaint))
+        return BHI_EXIT_READY;
+    bhi_complain("batch", "--html %s: %s", batch->html, complaint.text);
+    return BHI_EXIT_USAGE;
+}
+
+/* -- the device ---------------------------------------------------------------------------------
+ */
+
+static int open_context(struct batch *batch) {
+    bh_context_options options;
+    struct rlimit limit;
+    int exit_status = BHI_EXIT_READY;
+    /* Buffers and outputs are descriptors, and there are many at a time. */
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    bh_context_options_init(&options);
+    options.quarantine_deaths = 0; /* jobs are quarantined here, not kernels */
+    options.cache_dir = batch->cache_dir;
+    batch->context = bhi_session_open_with("batch", batch->verbose, &options, &exit_status);
+    return exit_status;
+}
+
+/* -- running ------------------------------------------------------------------------------------
+ */
+
+/* Bad lines are jobs that have failed, for who reads it. */
+static void set_counts(struct batch *batch, const struct bhi_queue_counts *counts) {
+    batch->counts = *counts;
+    batch->counts.total += batch->jobs.bads_count;
+    batch->counts.of[BHI_JOB_FAILED] += batch->jobs.bads_count;
+}
+
+static void on_progress(void *user, const struct bhi_queue_counts *counts) {
+    struct batch *batch = user;
+    set_counts(batch, counts);
+    bhi_progress_update(&batch->progress, &batch->counts);
+}
+
+static void on_ended(void *user, const struct bhi_job *job, const struct bhi_attempt *attempt) {
+    struct batch *batch = user;
+    batch->ran += attempt->started;
+    bhi_progress_tell(&batch->progress, job, attempt, batch->verbose);
+}
+
+static void on_waits(void *user, const char *why) {
+    struct batch *batch = user;
+    bhi_progress_waits(&batch->progress, why);
+}
+
+/* What there is no memory for is told on standard error alone. */
+static void on_stuck(void *user, const struct bhi_job *job, const char *why) {
+    struct batch *batch = user;
+    const size_t count = batch->stuck_count;
+    bhi_progress_stuck(&batch->progress, job, why);
+    if ((count & (count + 1)) == 0) { /* it has room for one less than a power of two */
+        struct bhi_report_stuck *grown =
+            reallocarray(batch->stuck, 2 * count + 1, sizeof *batch->stuck);
+        if (!grown)
+            return;
+        batch->stuck = grown;
+    }
+    const struct bhi_report_stuck stuck = {
+        .line = job->line, .id = strdup(job->id), .message = strdup(why)};
+    if (stuck.id && stuck.message) {
+        batch->stuck[batch->stuck_count++] = stuck;
+        return;
+    }
+    free((void *)stuck.id);
+    free((void *)stuck.message);
+}
+
+static void free_stuck(struct batch *batch) {
+    for (size_t i = 0; i < batch->stuck_count; i++) {
+        free((void *)batch->stuck[i].id);
+        free((void *)batch->stuck[i].message);
+    }
+    free(batch->stuck);
+}
+
+static int count_exit_status(const struct batch *batch) {
+    const uint64_t *of = batch->counts.of; /* bad lines among them */
+    return of[BHI_JOB_FAILED] + of[BHI_JOB_QUARANTINED] > 0 ? BHI_EXIT_POISONED : BHI_EXIT_READY;
+}
+
+static int run_jobs(struct batch *batch) {
+    const struct bhi_runner_options options = {
+        .context = batch->context,
+        .streams = (uint32_t)batch->streams,
+        .device = batch->selector[0] ? batch->selector : NULL,
+        .deadline_ns = batch->deadline_ns,
+        .limits_memory = batch->limits_memory,
+        .memory_limit = batch->memory_limit,
+        .progress = on_progress,
+        .ended = on_ended,
+        .waits = on_waits,
+        .stuck = on_stuck,
+        .user = batch,
+    };
+    struct bhi_complaint complaint;
+    struct bhi_queue_counts counts;
+    bhi_progress_begin(&batch->progress);
+    const enum bhi_runner_result result = bhi_runner_run(batch->queue, &options, &complaint);
+    bhi_queue_counts(batch->queue, &counts);
+    set_counts(batch, &counts);
+    bhi_progress_end(&batch->progress, &batch->counts);
+    switch (result) {
+    case BHI_RUNNER_FINISHED:
+        return count_exit_status(batch);
+    case BHI_RUNNER_INTERRUPTED:
+        bhi_complain("batch", "cancelled by SIG%s; --resume goes on",
+                     sigabbrev_np(bhi_interrupt_signal()));
+        return bhi_interrupt_exit_status();
+    case BHI_RUNNER_STUCK:
+        bhi_complain("batch", "%s; --resume tries again", complaint.text);
+        return BHI_EXIT_ENVIRON;
+    case BHI_RUNNER_ENVIRON:
+        break;
+    }
+    bhi_complain("batch", "%s; see bulkhead doctor; --resume goes on", complaint.text);
+    return BHI_EXIT_ENVIRON;
+}
+
+/* What became of it, also of a batch that was cut short. A journal that is broken tells nothing
+ * more: that has been said. */
+static int report(struct batch *batch, int exit_status) {
+    struct bhi_complaint complaint;
+    struct bhi_report_run run = {
+        .jobs_path = batch->jobs_path,
+        .state_folder = batch->state,
+        .device = batch->selector,
+        .streams = (uint32_t)batch->streams,
+        .elapsed_ns = bhi_clock_ns() - batch->began_ns,
+        .ran = batch->ran,
+        .exit_status = exit_status,
+        .bad = batch->jobs.bads,
+        .bad_count = batch->jobs.bads_count,
+        .stuck = batch->stuck,
+        .stuck_count = batch->stuck_count,
+    };
+    if (!bhi_queue_flush(batch->queue)) {
+        if (exit_status != BHI_EXIT_ENVIRON && bhi_queue_broken(batch->queue, &complaint))
+            bhi_complain("batch", "%s", complaint.text);
+        return BHI_EXIT_ENVIRON;
+    }
+    /* First, as it can fail, and the others say with what status the program ends. */
+    if (batch->html && !bhi_report_html(batch->html, batch->queue, &run, &complaint)) {
+        bhi_complain("batch", "--html %s: %s", batch->html, complaint.text);
+        run.exit_status = BHI_EXIT_ENVIRON;
+    }
+    const bool told = batch->json ? bhi_report_json(batch->queue, &run)
+                                  : bhi_report_table(stdout, batch->queue, &run);
+    if (!told && ferror(stdout))
+        return BHI_EXIT_ENVIRON; /* the end of the program says so */
+    if (!told) {
+        bhi_complain("batch", "the state folder cannot be read for the summary");
+        return BHI_EXIT_ENVIRON;
+    }
+    return run.exit_status;
+}
+
+static int run(struct batch *batch) {
+    int exit_status;
+    (void)((exit_status = check_html(batch)) != BHI_EXIT_READY ||
+           (exit_status = read_jobs(batch)) != BHI_EXIT_READY ||
+           (exit_status = open_context(batch)) != BHI_EXIT_READY ||
+           (exit_status = bhi_device_choose("batch", batch->context, batch->device,
+                                            batch->selector)) != BHI_EXIT_READY ||
+           (exit_status = submit_jobs(batch)) != BHI_EXIT_READY);
+    if (exit_status == BHI_EXIT_READY)
+        exit_status = report(batch, run_jobs(batch));
+    return exit_status;
+}
+
+int bhi_batch_main(const struct bhi_args *args) {
+    struct bhi_complaint complaint;
+    struct batch batch = {.began_ns = bhi_clock_ns()};
+    int exit_status = BHI_EXIT_USAGE;
+    if (parse(&batch, args, &complaint))
+        exit_status = run(&batch);
+    else
+        bhi_complain("batch", "%s; see bulkhead batch --help", complaint.text);
+    (void)bh_context_destroy(batch.context);
+    if (!bhi_queue_close(batch.queue) && exit_status != BHI_EXIT_ENVIRON) {
+        bhi_complain("batch", "the state folder %s could not be written to the end", batch.state);
+        exit_status = BHI_EXIT_ENVIRON;
+    }
+    bhi_batch_jobs_free(&batch.jobs);
+    free_stuck(&batch);
+    free(batch.state);
+    return exit_status;
+}

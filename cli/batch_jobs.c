@@ -1,0 +1,320 @@
+#include "batch_jobs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exit_status.h"
+#include "interrupt.h"
+#include "job_file.h"
+#include "names.h"
+#include "preflight.h"
+#include "text.h"
+
+static void free_bad(const struct bhi_report_bad *bad) {
+    free((char *)bad->id);
+    free((char *)bad->origin);
+    free((char *)bad->message);
+}
+
+/* For the report. A line with several faults is told of once there. */
+static void note_bad(struct bhi_batch_jobs *jobs, size_t line, const char *id, const char *origin,
+                     const char *message) {
+    char name[BHI_JOB_ID + 1];
+    const bool named = *id && bhi_names_find(&jobs->bad_ids, id) == BHI_NO_NAME;
+    snprintf(name, sizeof name, "\n%zu", jobs->bads_count);
+    if (jobs->bads_count == jobs->bads_capacity) {
+        const size_t capacity = jobs->bads_capacity ? jobs->bads_capacity * 2 : 16;
+        struct bhi_report_bad *grown = reallocarray(jobs->bads, capacity, sizeof *grown);
+        jobs->no_memory |= !grown;
+        if (!grown)
+            return;
+        jobs->bads = grown;
+        jobs->bads_capacity = capacity;
+    }
+    const struct bhi_report_bad bad = {
+        .line = line, .id = strdup(id), .origin = strdup(origin), .message = strdup(message)};
+    if (!bad.id || !bad.origin || !bad.message ||
+        bhi_names_add(&jobs->bad_ids, named ? id : name) == BHI_NO_NAME) {
+        free_bad(&bad);
+        jobs->no_memory = true;
+        return;
+    }
+    jobs->bads[jobs->bads_count++] = bad;
+}
+
+static void tell(struct bhi_batch_jobs *jobs, size_t line, const char *id, const char *origin,
+                 const struct bhi_complaint *complaint) {
+    char name[600], text[1024];
+    fprintf(stderr, "%s:%zu: %s\n", bhi_text_clean(name, sizeof name, jobs->name), line,
+            bhi_text_clean(text, sizeof text, complaint->text));
+    if (line != jobs->bad_line) {
+        jobs->bad++;
+        note_bad(jobs, line, id, origin, complaint->text);
+    }
+    jobs->bad_line = line;
+}
+
+static int out_of_memory(void) {
+    bhi_complain("batch", "out of memory");
+    return BHI_EXIT_ENVIRON;
+}
+
+/* -- reading ------------------------------------------------------------------------------------
+ */
+
+static bool take_line(void *user, size_t line, struct bhi_job_spec *spec, const char *id,
+                      const struct bhi_complaint *complaint) {
+    struct bhi_batch_jobs *jobs = user;
+    if (!spec) {
+        tell(jobs, line, id, "", complaint);
+        return true;
+    }
+    if (jobs->count == jobs->capacity) {
+        const size_t capacity = jobs->capacity ? jobs->capacity * 2 : 256;
+        struct bhi_job_spec *grown = reallocarray(jobs->specs, capacity, sizeof *grown);
+        if (!grown) {
+            bhi_job_spec_free(spec);
+            jobs->capacity = 0; /* says so */
+            return false;
+        }
+        jobs->specs = grown;
+        jobs->capacity = capacity;
+    }
+    jobs->specs[jobs->count++] = *spec;
+    return true;
+}
+
+int bhi_batch_jobs_read(struct bhi_batch_jobs *jobs, const char *path) {
+    struct bhi_complaint complaint;
+    *jobs = (struct bhi_batch_jobs){.retries_failed = jobs->retries_failed};
+    bhi_names_init(&jobs->bad_ids);
+    jobs->path = path;
+    jobs->name = strcmp(path, "-") ? path : "standard input";
+    int error;
+    const bool read = bhi_job_file_read(path, take_line, jobs, &error, &complaint);
+    if (bhi_interrupt_signal()) {
+        bhi_complain("batch", "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
+        return bhi_interrupt_exit_status();
+    }
+    if (!read && error != ENOMEM) {
+        bhi_complain("batch", "%s", complaint.text);
+        return BHI_EXIT_USAGE;
+    }
+    jobs->no_memory |= !read;
+    if (jobs->no_memory || (jobs->count && !jobs->capacity))
+        return out_of_memory();
+    return BHI_EXIT_READY;
+}
+
+/* -- dropping -----------------------------------------------------------------------------------
+ */
+
+static void drop(struct bhi_batch_jobs *jobs, const bool *dropped) {
+    size_t kept = 0;
+    for (size_t i = 0; i < jobs->count; i++) {
+        if (dropped[i])
+            bhi_job_spec_free(&jobs->specs[i]);
+        else
+            jobs->specs[kept++] = jobs->specs[i];
+    }
+    jobs->count = kept;
+}
+
+struct flight {
+    struct bhi_batch_jobs *jobs;
+    bool *dropped;
+    bool no_memory;
+};
+
+static void take_fault(void *user, size_t index, const struct bhi_complaint *complaint) {
+    struct flight *flight = user;
+    flight->no_memory |= index == flight->jobs->count;
+    if (flight->no_memory)
+        return;
+    flight->dropped[index] = true;
+    const struct bhi_job_spec *spec = &flight->jobs->specs[index];
+    tell(flight->jobs, spec->line, spec->id, "", complaint);
+}
+
+/* Ids of the queue's jobs: all, or those that will not run any more: what is sealed is complete. */
+struct known {
+    struct bhi_names names;
+    bool ended_only, retries_failed, no_memory;
+};
+
+static bool note_known(void *user, const struct bhi_job_record *record) {
+    struct known *known = user;
+    const bool failed = record->state == BHI_JOB_FAILED || record->state == BHI_JOB_QUARANTINED;
+    const bool ended =
+        record->state == BHI_JOB_DONE || record->sealed || (failed && !known->retries_failed);
+    if (known->ended_only && !ended)
+        return true;
+    known->no_memory = bhi_names_add(&known->names, record->id) == BHI_NO_NAME;
+    return !known->no_memory;
+}
+
+static bool note_all(struct known *known, struct bhi_queue *queue) {
+    return !queue || (bhi_queue_each_job(queue, note_known, known) && !known->no_memory);
+}
+
+int bhi_batch_jobs_check(struct bhi_batch_jobs *jobs, struct bhi_queue *queue, const char *folder,
+                         const char *state) {
+    const struct bhi_preflight_own own = {.jobs = strcmp(jobs->path, "-") != 0 ? jobs->path : NULL,
+                                          .state = state};
+    struct known ended = {.ended_only = true, .retries_failed = jobs->retries_failed};
+    bool *skipped = calloc(jobs->count + 1, sizeof *skipped);
+    struct flight flight = {.jobs = jobs,
+                            .dropped = calloc(jobs->count + 1, sizeof *flight.dropped)};
+    bhi_names_init(&ended.names);
+    bool good = skipped && flight.dropped && note_all(&ended, queue);
+    if (good) {
+        for (size_t i = 0; i < jobs->count; i++)
+            skipped[i] = (jobs->roots_only && jobs->specs[i].depends_count) ||
+                         bhi_names_find(&ended.names, jobs->specs[i].id) != BHI_NO_NAME;
+        bhi_preflight(jobs->specs, jobs->count, skipped, folder, &own, take_fault, &flight);
+        drop(jobs, flight.dropped);
+    }
+    bhi_names_fini(&ended.names);
+    free(skipped);
+    free(flight.dropped);
+    return good && !flight.no_memory && !jobs->no_memory ? BHI_EXIT_READY : out_of_memory();
+}
+
+/* The first dependency of |spec| that will not be there; NULL: all are. */
+static const char *find_orphan(const struct bhi_job_spec *spec, const struct known *known,
+                               const struct bhi_names *ids, const bool *dropped) {
+    for (size_t i = 0; i < spec->depends_count; i++) {
+        const uint32_t name = bhi_names_find(ids, spec->depends_on[i]);
+        if ((name == BHI_NO_NAME || dropped[name]) &&
+            bhi_names_find(&known->names, spec->depends_on[i]) == BHI_NO_NAME)
+            return spec->depends_on[i];
+    }
+    return NULL;
+}
+
+struct fall {
+    struct bhi_batch_jobs *jobs;
+    const struct known *known;
+    const struct bhi_names *ids; /* number of a name: index of the job */
+    bool *dropped;
+    size_t *queue, count;  /* those that fell; owned */
+    size_t *first, *edges; /* who needs job |i|: first[i] to first[i + 1] of |edges|; owned */
+};
+
+static bool begin_fall(struct fall *fall) {
+    const struct bhi_batch_jobs *jobs = fall->jobs;
+    size_t total = 0;
+    for (size_t i = 0; i < jobs->count; i++)
+        total += jobs->specs[i].depends_count;
+    fall->queue = calloc(jobs->count + 1, sizeof *fall->queue);
+    fall->first = calloc(jobs->count + 2, sizeof *fall->first);
+    fall->edges = calloc(total + 1, sizeof *fall->edges);
+    if (!fall->queue || !fall->first || !fall->edges)
+        return false;
+    /* Counted, then placed: each place moves on to where the next one's begin. */
+    for (int placing = 0; placing < 2; placing++) {
+        for (size_t i = 0; i < jobs->count; i++) {
+            for (size_t k = 0; k < jobs->specs[i].depends_count; k++) {
+                const uint32_t name = bhi_names_find(fall->ids, jobs->specs[i].depends_on[k]);
+                if (name == BHI_NO_NAME)
+                    continue;
+                if (placing)
+                    fall->edges[fall->first[name + 1]++] = i;
+                else if ((size_t)name + 2 <= jobs->count)
+                    fall->first[name + 2]++;
+            }
+        }
+        for (size_t i = 1; !placing && i <= jobs->count; i++)
+            fall->first[i] += fall->first[i - 1];
+    }
+    return true;
+}
+
+static void drop_orphan(struct fall *fall, size_t index) {
+    struct bhi_complaint complaint;
+    const struct bhi_job_spec *spec = &fall->jobs->specs[index];
+    const char *orphan =
+        fall->dropped[index] ? NULL : find_orphan(spec, fall->known, fall->ids, fall->dropped);
+    if (!orphan)
+        return;
+    fall->dropped[index] = true;
+    fall->queue[fall->count++] = index;
+    const uint32_t name = bhi_names_find(&fall->jobs->bad_ids, orphan);
+    const struct bhi_report_bad *bad = name == BHI_NO_NAME ? NULL : &fall->jobs->bads[name];
+    char origin[BHI_JOB_ID + 1] = "";
+    if (!bad)
+        bhi_refuse(&complaint, "it depends on \"%.255s\", which is no job", orphan);
+    else
+        bhi_refuse(&complaint, "it depends on \"%.255s\", %s", orphan,
+                   *bad->origin ? "which cannot run either" : "whose line is bad");
+    if (bad)
+        snprintf(origin, sizeof origin, "%s", *bad->origin ? bad->origin : bad->id);
+    tell(fall->jobs, spec->line, spec->id, origin, &complaint);
+}
+
+/* One that is dropped may leave others behind, before it in the file, too. */
+static bool drop_orphans(struct fall *fall) {
+    const bool good = begin_fall(fall);
+    for (size_t i = 0; good && i < fall->jobs->count; i++)
+        drop_orphan(fall, i);
+    for (size_t at = 0; good && at < fall->count; at++) {
+        const size_t fallen = fall->queue[at];
+        for (size_t e = fall->first[fallen]; e < fall->first[fallen + 1]; e++)
+            drop_orphan(fall, fall->edges[e]);
+    }
+    free(fall->queue);
+    free(fall->first);
+    free(fall->edges);
+    if (good)
+        drop(fall->jobs, fall->dropped);
+    return good;
+}
+
+int bhi_batch_jobs_drop_orphans(struct bhi_batch_jobs *jobs, struct bhi_queue *queue) {
+    struct known known = {0};
+    struct bhi_names ids;
+    bool *dropped = calloc(jobs->count + 1, sizeof *dropped);
+    bhi_names_init(&known.names);
+    bhi_names_init(&ids);
+    bool good = dropped && note_all(&known, queue), twice = false;
+    for (size_t i = 0; good && !twice && i < jobs->count; i++) {
+        twice = bhi_names_find(&ids, jobs->specs[i].id) != BHI_NO_NAME;
+        good = twice || bhi_names_add(&ids, jobs->specs[i].id) != BHI_NO_NAME;
+    }
+    struct fall fall = {.jobs = jobs, .known = &known, .ids = &ids, .dropped = dropped};
+    if (good && !twice) /* else the queue says so, with both lines */
+        good = drop_orphans(&fall);
+    bhi_names_fini(&known.names);
+    bhi_names_fini(&ids);
+    free(dropped);
+    return good ? BHI_EXIT_READY : out_of_memory();
+}
+
+int bhi_batch_jobs_drop_known(struct bhi_batch_jobs *jobs, struct bhi_queue *queue) {
+    struct known known = {0};
+    size_t kept = 0;
+    bhi_names_init(&known.names);
+    const bool good = note_all(&known, queue);
+    for (size_t i = 0; good && i < jobs->bads_count; i++) {
+        if (*jobs->bads[i].id && bhi_names_find(&known.names, jobs->bads[i].id) != BHI_NO_NAME)
+            free_bad(&jobs->bads[i]);
+        else
+            jobs->bads[kept++] = jobs->bads[i];
+    }
+    if (good)
+        jobs->bads_count = kept;
+    bhi_names_fini(&known.names);
+    return good ? BHI_EXIT_READY : out_of_memory();
+}
+
+void bhi_batch_jobs_free(struct bhi_batch_jobs *jobs) {
+    for (size_t i = 0; i < jobs->bads_count; i++)
+        free_bad(&jobs->bads[i]);
+    free(jobs->bads);
+    bhi_names_fini(&jobs->bad_ids);
+    for (size_t i = 0; i < jobs->count; i++)
+        bhi_job_spec_free(&jobs->specs[i]);
+    free(jobs->specs);
+    memset(jobs, 0, sizeof *jobs);
+}

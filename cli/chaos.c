@@ -1,0 +1,421 @@
+/* bulkhead chaos.
+ *
+ * The engine runs, the checker judges, the report tells; what passes between them is the history.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "chaos_report.h"
+#include "clock.h"
+#include "device_choice.h"
+#include "engine.h"
+#include "exit_status.h"
+#include "interrupt.h"
+#include "outfile.h"
+#include "page.h"
+#include "session.h"
+#include "values.h"
+
+enum { DEFAULT_STREAMS = 2, ALL_FAULTS = (1 << BHI_FAULT_KINDS) - 1, EXIT_UNKNOWN = 4 };
+
+static const uint64_t default_duration_ns = 60000000000u;
+static const uint64_t most_faults = 100000000;
+static const unsigned most_numbered = 100000; /* histories of the same seed in a folder */
+static const double default_rate = 20, least_rate = 0.001, most_rate = 10000;
+static const uint64_t plain_line_ns = 10000000000u; /* between lines where there is no terminal */
+
+struct chaos {
+    struct bhi_engine_options options;
+    const char *device, *history_path, *replay_path, *check_path, *html;
+    bool seeded, json, terminal, ran;
+    char selector[BHI_SELECTOR];
+    char default_name[48], default_path[80]; /* the second with a number, where it needs one */
+    struct bhi_history history, replayed;
+    pthread_mutex_t telling; /* what goes to stderr comes from several threads */
+    uint64_t told_ns;
+    bool shown;
+};
+
+/* -- arguments ----------------------------------------------------------------------------------
+ */
+
+static bool parse_rate(const char *text, double *out_rate, struct bhi_complaint *complaint) {
+    char *end;
+    const size_t digits = strspn(text, "0123456789.");
+    errno = 0;
+    *out_rate = strtod(text, &end);
+    if (!digits || end != text + digits || (*end && strcmp(end, "/s") != 0) || errno)
+        return bhi_refuse(complaint, "it is no rate; 20/s or 0.5 is one");
+    if (*out_rate < least_rate || *out_rate > most_rate)
+        return bhi_refuse(complaint, "it is not between %g and %g a second", least_rate, most_rate);
+    return true;
+}
+
+static bool parse_path(const char *value, const char **out_path, struct bhi_complaint *complaint) {
+    *out_path = value;
+    return *value ? true : bhi_refuse(complaint, "the file name is empty");
+}
+
+static bool parse_item(struct chaos *chaos, const struct bhi_arg *item,
+                       struct bhi_complaint *complaint) {
+    struct bhi_engine_options *options = &chaos->options;
+    const char *value = item->value;
+    uint64_t streams;
+    switch (item->option) {
+    case BHI_CHAOS_SEED:
+        chaos->seeded = true;
+        return bhi_parse_count(value, 0, UINT64_MAX, &options->seed, complaint);
+    case BHI_CHAOS_DURATION:
+        return bhi_parse_finite_duration(value, &options->duration_ns, complaint);
+    case BHI_CHAOS_COUNT:
+        return bhi_parse_count(value, 1, most_faults, &options->fault_count, complaint);
+    case BHI_CHAOS_STREAM_COUNT:
+        if (!bhi_parse_count(value, 1, BHI_ENGINE_STREAMS, &streams, complaint))
+            return false;
+        options->streams = (uint32_t)streams;
+        return true;
+    case BHI_CHAOS_FAULTS:
+        return bhi_fault_parse(value, &options->fault_set, complaint);
+    case BHI_CHAOS_RATE:
+        return parse_rate(value, &options->rate, complaint);
+    case BHI_CHAOS_HISTORY:
+        return parse_path(value, &chaos->history_path, complaint);
+    case BHI_CHAOS_REPLAY:
+        return parse_path(value, &chaos->replay_path, complaint);
+    case BHI_CHAOS_CHECK:
+        return parse_path(value, &chaos->check_path, complaint);
+    case BHI_CHAOS_HTML:
+        return parse_path(value, &chaos->html, complaint);
+    case BHI_CHAOS_DEVICE:
+        chaos->device = value;
+        return *value ? true : bhi_refuse(complaint, "the selector is empty");
+    default:
+        options->outside |= item->option == BHI_CHAOS_OUTSIDE;
+        options->verbose |= item->option == BHI_CHAOS_VERBOSE;
+        chaos->json |= item->option == BHI_CHAOS_JSON;
+        return true;
+    }
+}
+
+/* What a saved history says already cannot be said again. */
+static bool check_excluded(const struct chaos *chaos, const struct bhi_args *args,
+                           struct bhi_complaint *complaint) {
+    static const enum bhi_option_id of_a_run[] = {
+        BHI_CHAOS_SEED,    BHI_CHAOS_COUNT,   BHI_CHAOS_STREAM_COUNT, BHI_CHAOS_FAULTS,
+        BHI_CHAOS_RATE,    BHI_CHAOS_OUTSIDE, BHI_CHAOS_DURATION, /* from here on: also of a check
+                                                                   */
+        BHI_CHAOS_HISTORY, BHI_CHAOS_DEVICE,  BHI_CHAOS_REPLAY};
+    const char *source = chaos->check_path ? "check" : chaos->replay_path ? "replay" : NULL;
+    const size_t count = chaos->check_path ? sizeof of_a_run / sizeof of_a_run[0] : 7;
+    for (size_t i = 0; source && i < count; i++) {
+        if (bhi_args_has(args, of_a_run[i]))
+            return bhi_refuse(complaint, "--%s and --%s: one of them", source,
+                              bhi_options[of_a_run[i]].name);
+    }
+    if (chaos->options.fault_count && bhi_args_has(args, BHI_CHAOS_DURATION))
+        return bhi_refuse(complaint, "--count and --duration: one of them");
+    return true;
+}
+
+static bool parse(struct chaos *chaos, const struct bhi_args *args,
+                  struct bhi_complaint *complaint) {
+    chaos->options = (struct bhi_engine_options){.duration_ns = default_duration_ns,
+                                                 .streams = DEFAULT_STREAMS,
+                                                 .fault_set = ALL_FAULTS,
+                                                 .rate = default_rate};
+    for (size_t i = 0; i < args->item_count; i++) {
+        const struct bhi_arg *item = &args->items[i];
+        struct bhi_complaint inner;
+        if (!parse_item(chaos, item, &inner))
+            return bhi_refuse(complaint, "--%s %.200s: %.700s", bhi_options[item->option].name,
+                              item->value, inner.text);
+    }
+    return check_excluded(chaos, args, complaint);
+}
+
+/* -- what is shown meanwhile --------------------------------------------------------------------
+ */
+
+static void clear_line(struct chaos *chaos) {
+    if (chaos->shown)
+        fputs("\r\033[K", stderr);
+    chaos->shown = false;
+}
+
+static void on_say(void *user, const char *line) {
+    char clean[1024];
+    struct chaos *chaos = user;
+    pthread_mutex_lock(&chaos->telling);
+    clear_line(chaos);
+    fprintf(stderr, "bulkhead chaos: %s\n", bhi_text_clean(clean, sizeof clean, line));
+    pthread_mutex_unlock(&chaos->telling);
+}
+
+static void on_progress(void *user, uint64_t operations, uint64_t ready, uint64_t poisoned,
+                        uint64_t faults) {
+    struct chaos *chaos = user;
+    const uint64_t now_ns = bhi_clock_ns();
+    if (!chaos->terminal && now_ns - chaos->told_ns < plain_line_ns)
+        return;
+    chaos->told_ns = now_ns;
+    pthread_mutex_lock(&chaos->telling);
+    clear_line(chaos);
+    fprintf(stderr, "bulkhead chaos: %llu faults; %llu operations, %llu READY, %llu POISONED%s",
+            (unsigned long long)faults, (unsigned long long)operations, (unsigned long long)ready,
+            (unsigned long long)poisoned, chaos->terminal ? "" : "\n");
+    fflush(stderr);
+    chaos->shown = chaos->terminal;
+    pthread_mutex_unlock(&chaos->telling);
+}
+
+/* -- steps --------------------------------------------------------------------------------------
+ */
+
+static int refuse_file(const char *option, const char *path,
+                       const struct bhi_complaint *complaint) {
+    bhi_complain("chaos", "--%s %s: %s", option, path, complaint->text);
+    return BHI_EXIT_USAGE;
+}
+
+/* That a file can be written is found out before a run that may take hours. */
+static int check_history(const char *path) {
+    struct bhi_complaint complaint;
+    struct bhi_outfile file;
+    if (!path)
+        return BHI_EXIT_READY;
+    const bool good = bhi_outfile_open(path, 0, &file, &complaint);
+    bhi_outfile_abandon(&file);
+    return good ? BHI_EXIT_READY : refuse_file("history", path, &complaint);
+}
+
+static void name_default(struct chaos *chaos, unsigned number) {
+    char suffix[16] = "";
+    if (number > 1)
+        snprintf(suffix, sizeof suffix, "-%u", number);
+    snprintf(chaos->default_path, sizeof chaos->default_path, "%s%s.jsonl", chaos->default_name,
+             suffix);
+}
+
+/* What is not valid is saved without being asked to, under the first name that is free. */
+static int check_default(struct chaos *chaos) {
+    struct bhi_complaint complaint;
+    struct bhi_outfile file;
+    struct stat there;
+    if (chaos->history_path)
+        return BHI_EXIT_READY;
+    for (unsigned number = 1; number <= most_numbered; number++) {
+        name_default(chaos, number);
+        if (lstat(chaos->default_path, &there) != 0)
+            break;
+    }
+    const bool good = bhi_outfile_open(chaos->default_path, 0, &file, &complaint);
+    bhi_outfile_abandon(&file);
+    if (good)
+        return BHI_EXIT_READY;
+    bhi_complain("chaos", "the history %s: %s; --history FILE says where else it is to be",
+                 chaos->default_path, complaint.text);
+    return BHI_EXIT_USAGE;
+}
+
+static bool same_file(const char *one, const char *other) {
+    struct bhi_complaint ignored;
+    struct bhi_outfile a, b = BHI_OUTFILE_CLOSED;
+    const bool same = bhi_outfile_open(one, 0, &a, &ignored) &&
+                      bhi_outfile_open(other, 0, &b, &ignored) && bhi_outfile_same(&a, &b);
+    bhi_outfile_abandon(&a);
+    bhi_outfile_abandon(&b);
+    return same;
+}
+
+/* A page is written after the history, and would find that there. */
+static int check_html(const struct chaos *chaos, const char *history_path) {
+    struct bhi_complaint complaint;
+    if (!chaos->html || (bhi_page_check(chaos->html, &complaint) &&
+                         (!*history_path || !same_file(chaos->html, history_path) ||
+                          bhi_refuse(&complaint, "the history is to be there"))))
+        return BHI_EXIT_READY;
+    return refuse_file("html", chaos->html, &complaint);
+}
+
+static int load_replayed(struct chaos *chaos) {
+    struct bhi_complaint complaint;
+    const struct bhi_history_header *header = &chaos->replayed.header;
+    struct bhi_engine_options *options = &chaos->options;
+    if (!chaos->replay_path)
+        return BHI_EXIT_READY;
+    if (!bhi_history_load(chaos->replay_path, &chaos->replayed, &complaint) ||
+        !bhi_engine_can_replay(&chaos->replayed, &complaint))
+        return refuse_file("replay", chaos->replay_path, &complaint);
+    options->seed = header->seed;
+    options->duration_ns = header->duration_ns;
+    options->fault_count = header->faults_asked;
+    options->streams = header->streams;
+    options->fault_set = header->fault_set;
+    options->rate = header->rate;
+    options->outside = header->outside;
+    options->replay = &chaos->replayed;
+    return BHI_EXIT_READY;
+}
+
+static int choose_seed(struct chaos *chaos) {
+    uint32_t seed; /* short enough to be typed */
+    if (!chaos->seeded && !chaos->options.replay) {
+        if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+            seed = (uint32_t)bhi_clock_ns();
+        chaos->options.seed = seed;
+    }
+    snprintf(chaos->default_name, sizeof chaos->default_name, "chaos-%llu%s",
+             (unsigned long long)chaos->options.seed, chaos->options.replay ? "-replayed" : "");
+    name_default(chaos, 1);
+    return BHI_EXIT_READY;
+}
+
+static int choose_device(struct chaos *chaos) {
+    int exit_status = BHI_EXIT_READY;
+    if (!chaos->device)
+        return exit_status;
+    bh_context *context = bhi_session_open("chaos", false, NULL, &exit_status);
+    if (!context)
+        return exit_status;
+    exit_status = bhi_device_choose("chaos", context, chaos->device, chaos->selector);
+    bh_context_destroy(context);
+    chaos->options.device = chaos->selector;
+    return exit_status;
+}
+
+static int run_engine(struct chaos *chaos) {
+    struct bhi_complaint complaint;
+    chaos->options.progress = on_progress;
+    chaos->options.say = on_say;
+    chaos->options.user = chaos;
+    chaos->terminal = isatty(STDERR_FILENO) == 1;
+    chaos->told_ns = bhi_clock_ns();
+    const enum bhi_engine_result result =
+        bhi_engine_run(&chaos->options, &chaos->history, &complaint);
+    clear_line(chaos);
+    chaos->ran = result != BHI_ENGINE_ENVIRON;
+    if (result == BHI_ENGINE_INTERRUPTED)
+        bhi_complain("chaos", "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
+    if (chaos->ran)
+        return BHI_EXIT_READY;
+    bhi_complain("chaos", "%s", complaint.text);
+    return BHI_EXIT_ENVIRON;
+}
+
+/* Makes the file, so that no other run of the same seed takes the name meanwhile. What is there is
+ * evidence, too: it stays. */
+static bool take_default(struct chaos *chaos, struct bhi_complaint *complaint) {
+    int fd = -1;
+    for (unsigned number = 1; fd < 0 && number <= most_numbered; number++) {
+        name_default(chaos, number);
+        fd = open(chaos->default_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    if (fd < 0)
+        return bhi_refuse(complaint, "cannot be written: %s", strerror(errno));
+    close(fd);
+    return true;
+}
+
+static bool save_to(struct chaos *chaos, const char *path, struct bhi_complaint *complaint) {
+    if (chaos->history_path)
+        return bhi_history_save(&chaos->history, path, complaint);
+    if (!take_default(chaos, complaint))
+        return false;
+    if (bhi_history_save(&chaos->history, path, complaint))
+        return true;
+    unlink(path);
+    return false;
+}
+
+/* Where it was saved; NULL: it was not, and was not to be, or could not be. */
+static const char *save(struct chaos *chaos, bool failing, int *inout_exit) {
+    struct bhi_complaint complaint;
+    const char *path = chaos->history_path ? chaos->history_path : chaos->default_path;
+    if (chaos->check_path)
+        return failing ? chaos->check_path : NULL;
+    if (!chaos->history_path && !failing)
+        return NULL;
+    if (save_to(chaos, path, &complaint))
+        return path;
+    bhi_complain("chaos", "the history %s: %s", path, complaint.text);
+    if (*inout_exit == BHI_EXIT_READY)
+        *inout_exit = BHI_EXIT_ENVIRON;
+    return NULL;
+}
+
+static int judge(struct chaos *chaos) {
+    static const int exit_statuses[] = {[BHI_CHAOS_VALID] = BHI_EXIT_READY,
+                                        [BHI_CHAOS_INVALID] = BHI_EXIT_POISONED,
+                                        [BHI_CHAOS_UNKNOWN] = EXIT_UNKNOWN};
+    struct bhi_complaint complaint;
+    struct bhi_chaos_result *result = calloc(1, sizeof *result);
+    if (!result || !bhi_chaos_check(&chaos->history, result)) {
+        free(result);
+        bhi_complain("chaos", "out of memory");
+        return BHI_EXIT_ENVIRON;
+    }
+    /* What was cut short can be looked at all the same. */
+    int exit_status = chaos->ran && bhi_interrupt_signal() ? bhi_interrupt_exit_status()
+                                                           : exit_statuses[result->verdict];
+    const char *path = save(chaos, result->verdict != BHI_CHAOS_VALID, &exit_status);
+    if (chaos->html && !bhi_chaos_report_html(chaos->html, &chaos->history, result, &complaint)) {
+        bhi_complain("chaos", "--html %s: %s", chaos->html, complaint.text);
+        if (exit_status == BHI_EXIT_READY)
+            exit_status = BHI_EXIT_ENVIRON;
+    }
+    if (!chaos->json) {
+        bhi_chaos_report_text(stdout, &chaos->history, result, path);
+    } else if (!bhi_chaos_report_json(stdout, &chaos->history, result, path)) {
+        bhi_complain("chaos", "the report cannot be printed");
+        if (exit_status == BHI_EXIT_READY)
+            exit_status = BHI_EXIT_ENVIRON;
+    }
+    free(result);
+    return exit_status;
+}
+
+static int make_history(struct chaos *chaos) {
+    struct bhi_complaint complaint;
+    int exit_status;
+    if (chaos->check_path)
+        return bhi_history_load(chaos->check_path, &chaos->history, &complaint)
+                   ? BHI_EXIT_READY
+                   : refuse_file("check", chaos->check_path, &complaint);
+    (void)((exit_status = load_replayed(chaos)) != BHI_EXIT_READY ||
+           (exit_status = choose_seed(chaos)) != BHI_EXIT_READY ||
+           (exit_status = check_default(chaos)) != BHI_EXIT_READY ||
+           (exit_status = check_html(chaos, chaos->history_path ? "" : chaos->default_path)) !=
+               BHI_EXIT_READY ||
+           (exit_status = choose_device(chaos)) != BHI_EXIT_READY ||
+           (exit_status = run_engine(chaos)) != BHI_EXIT_READY);
+    return exit_status;
+}
+
+int bhi_chaos_main(const struct bhi_args *args) {
+    struct bhi_complaint complaint;
+    struct chaos chaos = {.telling = PTHREAD_MUTEX_INITIALIZER};
+    int exit_status;
+    if (!parse(&chaos, args, &complaint)) {
+        bhi_complain("chaos", "%s; see bulkhead chaos --help", complaint.text);
+        return BHI_EXIT_USAGE;
+    }
+    bhi_history_init(&chaos.history);
+    bhi_history_init(&chaos.replayed);
+    (void)((exit_status = check_history(chaos.history_path)) != BHI_EXIT_READY ||
+           (exit_status = check_html(&chaos, chaos.history_path ? chaos.history_path : "")) !=
+               BHI_EXIT_READY ||
+           (exit_status = make_history(&chaos)) != BHI_EXIT_READY ||
+           (exit_status = judge(&chaos)) != BHI_EXIT_READY);
+    bhi_history_free(&chaos.history);
+    bhi_history_free(&chaos.replayed);
+    return exit_status;
+}

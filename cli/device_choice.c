@@ -1,0 +1,60 @@
+#include "device_choice.h"
+
+#include <stdio.h>
+
+#include "clock.h"
+#include "device_list.h"
+#include "exit_status.h"
+#include "interrupt.h"
+#include "session.h"
+
+static const uint64_t slice_ns = 50000000;
+static const uint64_t start_limit_ns = 60000000000u; /* for a worker to be ready */
+
+/* Whether the library knows |device| as a selector: a stream of it gets a worker. */
+static bh_status try_selector(bh_context *context, const char *device, bh_detail *detail) {
+    bh_stream_options options;
+    bh_stream *stream = NULL;
+    const uint64_t end = bhi_clock_ns() + start_limit_ns;
+    bh_stream_options_init(&options);
+    options.device = device;
+    bh_status status = bh_stream_create(context, &options, &stream, detail);
+    if (status == BH_OK) {
+        do
+            status = bh_stream_wait_ready(stream, slice_ns, detail);
+        while (status == BH_TIMEOUT && !bhi_interrupt_signal() && bhi_clock_ns() < end);
+    }
+    bh_stream_release(stream);
+    return status;
+}
+
+int bhi_device_choose(const char *command, bh_context *context, const char *device,
+                      char out_selector[BHI_SELECTOR]) {
+    const bh_device_info *info;
+    struct bhi_device_list list;
+    struct bhi_complaint complaint;
+    bh_detail detail = {0};
+    out_selector[0] = 0;
+    if (!device)
+        return BHI_EXIT_READY;
+    bh_status status = try_selector(context, device, &detail);
+    if (bhi_interrupt_signal())
+        return bhi_interrupt_exit_status();
+    if (status == BH_OK) {
+        snprintf(out_selector, BHI_SELECTOR, "%s", device);
+        return BHI_EXIT_READY;
+    }
+    if (status != BH_NO_DEVICE && status != BH_INVALID_ARGUMENT)
+        return bhi_session_fail(command, "--device", status, &detail);
+    status = bhi_device_list_fetch(context, &list, &detail);
+    if (status != BH_OK)
+        return bhi_session_fail(command, "--device", status, &detail);
+    const bool found = bhi_device_list_find(&list, device, &info, &complaint);
+    if (found)
+        snprintf(out_selector, BHI_SELECTOR, "%s", info->selector);
+    bhi_device_list_free(&list);
+    if (found)
+        return BHI_EXIT_READY;
+    bhi_complain(command, "--device: %s; see bulkhead devices", complaint.text);
+    return BHI_EXIT_USAGE;
+}

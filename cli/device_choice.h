@@ -1,0 +1,15 @@
+/* --device of the commands that make streams of their own. */
+#ifndef BHI_CLI_DEVICE_CHOICE_H
+#define BHI_CLI_DEVICE_CHOICE_H
+
+#include <bulkhead/bulkhead.h>
+
+enum { BHI_SELECTOR = sizeof((bh_device_info *)0)->selector };
+
+/* |device| is a selector, or a part of the name of one device; NULL: the default one, and the
+ * selector is empty. Starts a worker to find out; blocks. Returns an exit status, having complained
+ * for |command| where it is not BHI_EXIT_READY. */
+int bhi_device_choose(const char *command, bh_context *context, const char *device,
+                      char out_selector[BHI_SELECTOR]);
+
+#endif

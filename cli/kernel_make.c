@@ -1,0 +1,110 @@
+/* Makes a kernel of what a file holds; the compiler runs in a worker, and a signal ends the wait.
+ */
+#include "kernel_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exit_status.h"
+#include "session.h"
+#include "task.h"
+#include "text.h"
+
+enum { LOG_SIZE = 33 << 10 };
+
+struct compile {
+    bh_context *context;
+    bh_glsl_source source;
+    const bh_kernel_options *options;
+    bh_kernel *kernel;
+    bh_status status;
+    bh_detail detail;
+    char log[LOG_SIZE];
+};
+
+static void run_compile(void *argument) {
+    struct compile *compile = argument;
+    compile->status = bh_kernel_create_glsl(compile->context, &compile->source, compile->options,
+                                            &compile->kernel, &compile->detail);
+}
+
+/* A line each, cleaned: a source can put anything there. */
+static void print_log(const char *log) {
+    char line[1024], clean[1024];
+    while (*log) {
+        size_t length = strcspn(log, "\n");
+        snprintf(line, sizeof line, "%.*s", length > 1000 ? 1000 : (int)length, log);
+        fprintf(stderr, "%s\n", bhi_text_clean(clean, sizeof clean, line));
+        log += length + (log[length] == '\n');
+    }
+}
+
+static int end_compile(const char *command, const char *path, struct compile *compile,
+                       bh_kernel **out_kernel) {
+    print_log(compile->log);
+    if (compile->status == BH_OK) {
+        *out_kernel = compile->kernel;
+        return BHI_EXIT_READY;
+    }
+    bh_detail *detail = &compile->detail;
+    if (compile->status == BH_COMPILE_FAILED && compile->log[0])
+        snprintf(detail->message, sizeof detail->message, "it does not compile");
+    const char *why = bhi_text_without_call(detail->message);
+    /* The library names the source, too. */
+    size_t named = strlen(compile->source.name);
+    if (!strncmp(why, compile->source.name, named) && !strncmp(why + named, ": ", 2))
+        why += named + 2;
+    memmove(detail->message, why, strlen(why) + 1);
+    return bhi_session_fail(command, path, compile->status, detail);
+}
+
+static int make_glsl(const char *command, const struct bhi_kernel_file *file, bh_context **context,
+                     const bh_kernel_options *options, bh_kernel **out_kernel) {
+    struct compile *compile = calloc(1, sizeof *compile);
+    int exit_status = BHI_EXIT_ENVIRON;
+    if (compile) {
+        compile->context = *context;
+        compile->options = options;
+        bh_glsl_source_init(&compile->source);
+        compile->source.text = file->code;
+        compile->source.length = file->size;
+        compile->source.name = strcmp(file->path, "-") ? file->path : "stdin";
+        compile->source.defines = file->source.defines;
+        compile->source.define_count = file->source.define_count;
+        compile->source.includes = file->source.includes;
+        compile->source.include_count = file->source.include_count;
+        compile->source.log = compile->log;
+        compile->source.log_size = sizeof compile->log;
+    }
+    if (!compile) {
+        bhi_complain(command, "out of memory");
+    } else if (bhi_task_run(command, context, run_compile, compile, &exit_status)) {
+        exit_status = end_compile(command, file->path, compile, out_kernel);
+    } else {
+        (void)bh_kernel_release(compile->kernel);
+    }
+    free(compile);
+    return exit_status;
+}
+
+int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file,
+                         bh_context **context, const bh_kernel_options *options,
+                         bh_kernel **out_kernel) {
+    if (bhi_kernel_file_is_glsl(file))
+        return make_glsl(command, file, context, options, out_kernel);
+    if (file->source.define_count || file->source.include_count) {
+        bhi_complain(command, "%s is SPIR-V: -D and -I are for GLSL (.comp, .glsl)", file->path);
+        return BHI_EXIT_USAGE;
+    }
+    bh_detail detail = {0};
+    bh_status status =
+        bh_kernel_create_spirv(*context, file->code, file->size, options, out_kernel, &detail);
+    if (status == BH_OK)
+        return BHI_EXIT_READY;
+    const size_t used = strlen(detail.message);
+    if (strstr(detail.message, "SPIR-V")) /* it is none, and perhaps was not meant to be */
+        snprintf(detail.message + used, sizeof detail.message - used,
+                 "; GLSL needs a name that ends in .comp or .glsl");
+    return bhi_session_fail(command, file->path, status, &detail);
+}

@@ -1,0 +1,10 @@
+/* How much memory this machine has to give. */
+#ifndef BHI_CLI_MEMORY_H
+#define BHI_CLI_MEMORY_H
+
+#include <stdint.h>
+
+/* What can be had without swapping, in bytes; UINT64_MAX: not known. */
+uint64_t bhi_memory_available(void);
+
+#endif

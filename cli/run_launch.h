@@ -1,0 +1,13 @@
+/* What the library is given of a request: for run and batch alike. */
+#ifndef BHI_CLI_RUN_LAUNCH_H
+#define BHI_CLI_RUN_LAUNCH_H
+
+#include "run_request.h"
+
+/* What a launch binds; the buffers are there. |out_bindings| has room for BHI_MAX_BINDINGS. */
+void bhi_run_request_bindings(const struct bhi_run_request *request, bh_binding *out_bindings);
+/* What the kernel is made with. */
+void bhi_run_request_kernel_options(const struct bhi_run_request *request,
+                                    bh_kernel_options *out_options);
+
+#endif

@@ -1,0 +1,281 @@
+#include "page.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "outfile.h"
+#include "quantity.h"
+#include "text.h"
+
+static const char begin[] = "<!DOCTYPE html>";
+/* No script at all, and nothing from elsewhere: were something to slip through the escaping, the
+ * browser would still refuse it. */
+static const char policy[] = "default-src 'none'; style-src 'unsafe-inline'";
+
+bool bhi_page_open(struct bhi_page *page, const char *title) {
+    *page = (struct bhi_page){0};
+    page->out = open_memstream(&page->text, &page->size);
+    if (!page->out)
+        return false;
+    fprintf(page->out,
+            "%s\n"
+            "<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n"
+            "<meta charset=\"utf-8\" />\n"
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\" />\n"
+            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\" />\n<title>",
+            begin, policy);
+    bhi_page_text(page, title);
+    fprintf(page->out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<header>\n<h1>",
+            bhi_page_style);
+    bhi_page_text(page, title);
+    fputs("</h1>\n", page->out);
+    return true;
+}
+
+/* What XML forbids although it is UTF-8: U+FFFE and U+FFFF. */
+static bool is_noncharacter(const char *at) {
+    return !memcmp(at, "\xEF\xBF", 2) && ((at[2] & 0xFE) == 0xBE);
+}
+
+void bhi_page_text(struct bhi_page *page, const char *text) {
+    char clean[4096];
+    bhi_text_clean(clean, sizeof clean, text);
+    for (const char *at = clean; *at; at++) {
+        switch (*at) {
+        case '&':
+            fputs("&amp;", page->out);
+            break;
+        case '<':
+            fputs("&lt;", page->out);
+            break;
+        case '>':
+            fputs("&gt;", page->out);
+            break;
+        case '"':
+            fputs("&quot;", page->out);
+            break;
+        case '\'':
+            fputs("&#39;", page->out);
+            break;
+        default:
+            if (*at == '\xEF' && is_noncharacter(at)) {
+                fputc('?', page->out);
+                at += 2;
+            } else {
+                fputc(*at, page->out);
+            }
+        }
+    }
+}
+
+static void end_section(struct bhi_page *page) {
+    fputs(page->in_section ? "</section>\n" : "</header>\n", page->out);
+}
+
+void bhi_page_abandon(struct bhi_page *page) {
+    if (page->out)
+        fclose(page->out);
+    free(page->text);
+    *page = (struct bhi_page){0};
+}
+
+/* Jobs, outputs and histories have names, too, and a typing mistake must not cost one. */
+static bool is_page_or_empty(int fd) {
+    char bytes[sizeof begin - 1];
+    ssize_t size = pread(fd, bytes, sizeof bytes, 0);
+    return size == 0 || (size == (ssize_t)sizeof bytes && !memcmp(bytes, begin, sizeof bytes));
+}
+
+bool bhi_page_check(const char *path, struct bhi_complaint *complaint) {
+    struct bhi_outfile file;
+    struct stat status;
+    if (!strcmp(path, "-"))
+        return bhi_refuse(complaint, "a page needs a file: standard output is for the summary");
+    if (stat(path, &status) == 0 && S_ISREG(status.st_mode)) {
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        bool good = fd >= 0 && is_page_or_empty(fd);
+        if (fd >= 0)
+            close(fd);
+        if (!good)
+            return bhi_refuse(complaint, "there is a file already, and it is no page: it stays");
+    }
+    bool good = bhi_outfile_open(path, 0, &file, complaint);
+    bhi_outfile_abandon(&file);
+    return good;
+}
+
+static bool write_file(const struct bhi_page *page, const char *path,
+                       struct bhi_complaint *complaint) {
+    struct bhi_outfile file;
+    if (!bhi_page_check(path, complaint) || !bhi_outfile_open(path, page->size, &file, complaint))
+        return false;
+    bool good = bhi_outfile_write(&file, page->text, page->size, NULL, 0, complaint) &&
+                bhi_outfile_seal(&file, complaint) && bhi_outfile_commit(&file, complaint);
+    bhi_outfile_abandon(&file);
+    return good;
+}
+
+bool bhi_page_write(struct bhi_page *page, const char *path, struct bhi_complaint *complaint) {
+    end_section(page);
+    fputs("</main>\n</body>\n</html>\n", page->out);
+    bool good = !ferror(page->out);
+    good = fclose(page->out) == 0 && good;
+    page->out = NULL;
+    if (good)
+        good = write_file(page, path, complaint);
+    else
+        bhi_refuse(complaint, "out of memory");
+    bhi_page_abandon(page);
+    return good;
+}
+
+/* -- parts --------------------------------------------------------------------------------------
+ */
+
+const char *bhi_page_class(enum bhi_page_tone tone) {
+    static const char *const classes[BHI_PAGE_TONES] = {"plain", "good", "bad", "lost",
+                                                        "input", "warn", "dim"};
+    return classes[tone];
+}
+
+void bhi_page_section(struct bhi_page *page, const char *heading) {
+    end_section(page);
+    page->in_section = true;
+    fputs("<section>\n<h2>", page->out);
+    bhi_page_text(page, heading);
+    fputs("</h2>\n", page->out);
+}
+
+void bhi_page_paragraph(struct bhi_page *page, const char *text) {
+    fputs("<p>", page->out);
+    bhi_page_text(page, text);
+    fputs("</p>\n", page->out);
+}
+
+void bhi_page_tiles(struct bhi_page *page) {
+    fputs("<ul class=\"tiles\">\n", page->out);
+}
+
+void bhi_page_tile(struct bhi_page *page, const char *name, const char *value,
+                   enum bhi_page_tone tone) {
+    fprintf(page->out, "<li class=\"%s\"><b>", bhi_page_class(tone));
+    bhi_page_text(page, value);
+    fputs("</b> <span>", page->out);
+    bhi_page_text(page, name);
+    fputs("</span></li>\n", page->out);
+}
+
+void bhi_page_tiles_end(struct bhi_page *page) {
+    fputs("</ul>\n", page->out);
+}
+
+void bhi_page_facts(struct bhi_page *page) {
+    fputs("<dl>\n", page->out);
+}
+
+void bhi_page_fact(struct bhi_page *page, const char *name, const char *value) {
+    fputs("<div><dt>", page->out);
+    bhi_page_text(page, name);
+    fputs("</dt><dd><bdi>", page->out);
+    bhi_page_text(page, value);
+    fputs("</bdi></dd></div>\n", page->out);
+}
+
+void bhi_page_facts_end(struct bhi_page *page) {
+    fputs("</dl>\n", page->out);
+}
+
+void bhi_page_table(struct bhi_page *page, const char *caption, const char *const *headings,
+                    size_t count, uint32_t right) {
+    fputs("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"", page->out);
+    bhi_page_text(page, caption);
+    fputs("\">\n<table>\n<caption>", page->out);
+    bhi_page_text(page, caption);
+    fputs("</caption>\n<thead><tr>", page->out);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(page->out, "<th scope=\"col\"%s>", right >> i & 1 ? " class=\"n\"" : "");
+        bhi_page_text(page, headings[i]);
+        fputs("</th>", page->out);
+    }
+    fputs("</tr></thead>\n<tbody>\n", page->out);
+    page->headings = headings;
+    page->columns = count;
+    page->right = right;
+}
+
+void bhi_page_row(struct bhi_page *page) {
+    fputs("<tr>", page->out);
+    page->column = 0;
+}
+
+/* |class|: the attribute with a blank before it, or empty. |labelled|: the heading comes along, as
+ * the cell's text does not speak for itself: on a narrow screen a row becomes a paragraph. */
+static void open_cell_of(struct bhi_page *page, const char *class, bool labelled) {
+    size_t column = page->column++;
+    fprintf(page->out, "<td%s", class);
+    if (labelled && column > 0 && column + 1 < page->columns) {
+        fputs(" data-h=\"", page->out);
+        bhi_page_text(page, page->headings[column]);
+        fputc('"', page->out);
+    }
+    fputc('>', page->out);
+}
+
+static void open_cell(struct bhi_page *page, bool labelled) {
+    open_cell_of(page, page->right >> page->column & 1 ? " class=\"n\"" : "", labelled);
+}
+
+void bhi_page_cell(struct bhi_page *page, const char *text) {
+    open_cell(page, true);
+    fputs("<bdi>", page->out);
+    bhi_page_text(page, text);
+    fputs("</bdi></td>", page->out);
+}
+
+void bhi_page_cell_id(struct bhi_page *page, const char *text) {
+    open_cell_of(page, " class=\"id\"", true);
+    fputs("<bdi>", page->out);
+    bhi_page_text(page, text);
+    fputs("</bdi></td>", page->out);
+}
+
+void bhi_page_cell_code(struct bhi_page *page, const char *text) {
+    page->column++;
+    fputs("<td class=\"code\">", page->out);
+    bhi_page_text(page, text);
+    fputs("</td>", page->out);
+}
+
+void bhi_page_cell_number(struct bhi_page *page, uint64_t number) {
+    char text[BHI_QUANTITY];
+    open_cell(page, true);
+    fprintf(page->out, "%s</td>", bhi_quantity_count(text, number));
+}
+
+void bhi_page_cell_badge(struct bhi_page *page, const char *text, enum bhi_page_tone tone) {
+    open_cell(page, false);
+    fprintf(page->out, "<span class=\"badge %s\">", bhi_page_class(tone));
+    bhi_page_text(page, text);
+    fputs("</span></td>", page->out);
+}
+
+void bhi_page_cell_bar(struct bhi_page *page, uint64_t part, uint64_t whole,
+                       enum bhi_page_tone tone) {
+    double percent = whole ? (double)part / (double)whole * 100 : 0;
+    open_cell(page, false);
+    if (part)
+        fprintf(page->out, "<span class=\"bar %s\" style=\"width:%.1f%%\"></span>",
+                bhi_page_class(tone), percent < 0.5 ? 0.5 : percent);
+    fputs("</td>", page->out);
+}
+
+void bhi_page_row_end(struct bhi_page *page) {
+    fputs("</tr>\n", page->out);
+}
+
+void bhi_page_table_end(struct bhi_page *page) {
+    fputs("</tbody>\n</table>\n</div>\n", page->out);
+}

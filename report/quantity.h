@@ -1,0 +1,22 @@
+/* Amounts as a person reads them. Each writes into |out| and returns it. */
+#ifndef BHI_REPORT_QUANTITY_H
+#define BHI_REPORT_QUANTITY_H
+
+#include <stdint.h>
+
+enum { BHI_QUANTITY = 40 }; /* bytes that any of them needs */
+
+/* "1,234,567" */
+const char *bhi_quantity_count(char out[BHI_QUANTITY], uint64_t count);
+/* "850 us", "12.3 ms", "4.56 s", "3 min 07 s", "2 h 05 min", "3 d 04 h" */
+const char *bhi_quantity_time(char out[BHI_QUANTITY], uint64_t ns);
+/* On an axis that ends at |end|: as above, or "5:07", "2:00:07" where it is a minute or more. */
+const char *bhi_quantity_tick(char out[BHI_QUANTITY], uint64_t ns, uint64_t end);
+/* "813 a second", "0.25 a second"; "-" where no time has passed. */
+const char *bhi_quantity_rate(char out[BHI_QUANTITY], uint64_t count, uint64_t ns);
+/* "12.3 MiB" */
+const char *bhi_quantity_bytes(char out[BHI_QUANTITY], uint64_t bytes);
+/* CLOCK_REALTIME as "2026-01-31 12:34:56 UTC"; "-" for 0. */
+const char *bhi_quantity_date(char out[BHI_QUANTITY], uint64_t ns);
+
+#endif

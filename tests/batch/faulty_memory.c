@@ -1,0 +1,94 @@
+#include "faulty_memory.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static atomic_long seen, wanted;
+static sqlite3_mem_methods inner; /* SQLite's own */
+
+static bool fails(void) {
+    const long number = atomic_fetch_add(&seen, 1) + 1;
+    if (number != atomic_load(&wanted))
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+/* A sanitizer's library refers to some of them, for the linker. */
+#pragma GCC visibility push(default)
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+char *__real_strdup(const char *text);
+char *__real_getcwd(char *buffer, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+char *__wrap_strdup(const char *text);
+char *__wrap_getcwd(char *buffer, size_t size);
+int __wrap_asprintf(char **out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#pragma GCC visibility pop
+
+void *__wrap_malloc(size_t size) {
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size) {
+    return fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *old, size_t size) {
+    return fails() ? NULL : __real_realloc(old, size);
+}
+
+char *__wrap_strdup(const char *text) {
+    return fails() ? NULL : __real_strdup(text);
+}
+
+char *__wrap_getcwd(char *buffer, size_t size) {
+    return fails() ? NULL : __real_getcwd(buffer, size);
+}
+
+int __wrap_asprintf(char **out, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    const int length = fails() ? -1 : vasprintf(out, format, list);
+    va_end(list);
+    return length;
+}
+
+static void *sqlite_malloc(int size) {
+    return fails() ? NULL : inner.xMalloc(size);
+}
+
+static void *sqlite_realloc(void *old, int size) {
+    return fails() ? NULL : inner.xRealloc(old, size);
+}
+
+void faulty_memory_set_up(void) {
+    sqlite3_mem_methods outer;
+    if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &inner) != SQLITE_OK)
+        abort();
+    outer = inner;
+    outer.xMalloc = sqlite_malloc;
+    outer.xRealloc = sqlite_realloc;
+    if (sqlite3_config(SQLITE_CONFIG_MALLOC, &outer) != SQLITE_OK)
+        abort();
+    json_set_alloc_funcs(__wrap_malloc, free);
+}
+
+void faulty_memory_fail(long at) {
+    atomic_store(&seen, 0);
+    atomic_store(&wanted, at);
+}
+
+long faulty_memory_seen(void) {
+    return atomic_load(&seen);
+}

@@ -1,0 +1,13 @@
+/* Memory that runs out: the chosen allocation of this program, of jansson or of SQLite fails. Link
+ * with --wrap of malloc, calloc, realloc, strdup, asprintf and getcwd. */
+#ifndef BULKHEAD_TEST_FAULTY_MEMORY_H
+#define BULKHEAD_TEST_FAULTY_MEMORY_H
+
+/* Before anything else uses SQLite. */
+void faulty_memory_set_up(void);
+/* The |at|th allocation from here on fails; 0: none. */
+void faulty_memory_fail(long at);
+/* How many there were since. */
+long faulty_memory_seen(void);
+
+#endif

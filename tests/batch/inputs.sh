@@ -1,0 +1,466 @@
+#!/usr/bin/env bash
+# bulkhead batch from outside: what is bad is told with its line, what fails fails for the right
+# reason and alone, what is left goes on.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+# shellcheck source=tests/batch/jobs.sh
+. "$(dirname "${BASH_SOURCE[0]}")/jobs.sh"
+
+state_of() { # ID
+    sqlite3 jobs.jsonl.state/batch.db "SELECT state FROM jobs WHERE id = '$1'"
+}
+
+expect_state() { # ID STATE
+    if [ "$(state_of "$1")" = "$2" ]; then passed=$((passed + 1)); else fail "$1 is $(state_of "$1"), not $2"; fi
+}
+
+expect_square() { # IN OUT
+    if "$NPY" check square "$1" "$2" > .check; then passed=$((passed + 1)); else fail "$(cat .check)"; fi
+    rm -f .check
+}
+
+expect_lines() { # so many lines on standard error
+    if [ "$(wc -l < .stderr)" -eq "$1" ]; then passed=$((passed + 1)); else fail "not $1 lines"; fi
+}
+
+"$NPY" make x.npy 'f32[1000]' ramp 0 1
+
+# -- what is bad -----------------------------------------------------------------------------------
+case_name="two bad lines, both told, nothing started"
+{ square good x.npy y.npy; echo '{"id":'; square b x.npy z.npy ',"dedline":"1s"'; } > jobs.jsonl
+cli batch jobs.jsonl
+expect_status 2
+expect_lines 3
+expect_stderr "jobs.jsonl:2: "
+expect_stderr "jobs.jsonl:3: "
+expect_stderr "deadline"
+expect_stderr "2 lines are bad: nothing was started; --keep-going runs the others"
+expect_untouched
+
+case_name="missing files are told with malformed lines"
+{ square a nowhere.npy a.npy; echo '{"id":'; square c later.npy c.npy ',"depends_on":["b"]'; } > more.jsonl
+cli batch more.jsonl
+expect_status 2
+expect_lines 3
+expect_stderr "more.jsonl:2: "
+expect_stderr "more.jsonl:1: input nowhere.npy: No such file or directory"
+expect_stderr "2 lines are bad"
+rm more.jsonl
+
+case_name="the same with --keep-going"
+cli batch jobs.jsonl --keep-going --json --html page.html
+expect_status 1
+expect_stderr "jobs.jsonl:2: "
+expect_stderr "jobs.jsonl:3: "
+expect_stderr "1 of 3 done, 2 failed"
+expect_json '.total == 3 and .done == 1 and .failed == 2 and (.failures | length) == 2'
+expect_json '.failures[0].id == null and .failures[0].line == 2 and .failures[0].code == null'
+expect_json '.failures[1].id == "b" and (.failures[1].message | contains("dedline"))'
+if grep -q dedline page.html; then passed=$((passed + 1)); else fail "not on the page"; fi
+rm -f page.html
+expect_state good "done"
+expect_square x.npy y.npy
+rm -rf jobs.jsonl.state y.npy
+
+case_name="a page that cannot be written in the end: the object knows"
+square a x.npy page.html > jobs.jsonl
+cli batch jobs.jsonl --json --html page.html
+expect_status 3
+expect_stderr "bulkhead batch: --html page.html: "
+expect_json '.exit_status == 3 and .done == 1'
+expect_square x.npy page.html
+rm -rf jobs.jsonl.state page.html
+
+case_name="what depends on a bad line goes with it"
+{ square a x.npy a.npy; square b x.npy b.npy ',"groups":[1]'; square c b.npy c.npy ',"depends_on":["b"]'
+  square d c.npy d.npy ',"depends_on":["c","a"]'; } > jobs.jsonl
+cli batch jobs.jsonl --keep-going --json
+expect_status 1
+expect_stderr 'jobs.jsonl:2: '
+expect_stderr 'jobs.jsonl:3: it depends on "b", whose line is bad'
+expect_stderr 'jobs.jsonl:4: it depends on "c", which cannot run either'
+expect_json '.total == 4 and .failed == 3 and ([.failures[].origin] == [null, "b", "b"])'
+expect_state a "done"
+rm -rf jobs.jsonl.state ./?.npy
+"$NPY" make x.npy 'f32[1000]' ramp 0 1
+
+case_name="ids given twice"
+{ square a x.npy a.npy; square a x.npy b.npy; } > jobs.jsonl
+cli batch jobs.jsonl
+expect_status 2
+expect_lines 1
+expect_stderr "jobs.jsonl:2"
+expect_stderr '"a"'
+if [ ! -e a.npy ]; then passed=$((passed + 1)); else fail "it ran"; fi
+rm -rf jobs.jsonl.state
+
+case_name="a cycle is named"
+{ square a c.npy a.npy ',"depends_on":["c"]'; square b a.npy b.npy ',"depends_on":["a"]'
+  square c b.npy c.npy ',"depends_on":["b"]'; } > jobs.jsonl
+cli batch jobs.jsonl
+expect_status 2
+expect_lines 1
+if grep -qE 'a -> . -> . -> a|b -> . -> . -> b|c -> . -> . -> c' .stderr; then
+    passed=$((passed + 1)); else fail "no cycle in it"; fi
+rm -rf jobs.jsonl.state
+
+case_name="a dependency that does not exist"
+square a x.npy a.npy ',"depends_on":["nobody"]' > jobs.jsonl
+cli batch jobs.jsonl
+expect_status 2
+expect_lines 1
+expect_stderr "nobody"
+rm -rf jobs.jsonl.state
+
+case_name="two that write one file"
+{ square a x.npy a.npy; square b x.npy ./a.npy; } > jobs.jsonl
+cli batch jobs.jsonl
+expect_status 2
+expect_lines 1
+expect_stderr "a.npy"
+rm -rf jobs.jsonl.state
+
+case_name="a file by two names, through links"
+mkdir -p d && ln -s d dl && cp x.npy d/l.npy && ln -s d/l.npy link.npy
+{ square a x.npy d/y.npy; square b x.npy dl/y.npy; } > jobs.jsonl
+cli batch jobs.jsonl
+expect_status 2
+expect_stderr '"b" writes d/y.npy, which "a" (line 1) writes, too'
+{ square a x.npy d/l.npy; square b x.npy link.npy; } > jobs.jsonl
+cli batch jobs.jsonl
+expect_status 2
+expect_stderr '"b" writes d/l.npy, which "a" (line 1) writes, too'
+{ square a x.npy d/z.npy; square b dl/../d/z.npy zz.npy ',"depends_on":["a"]'; } > jobs.jsonl
+cli batch jobs.jsonl
+expect_status 0
+expect_state b "done"
+rm -rf jobs.jsonl.state d dl link.npy zz.npy
+
+case_name="links that lead to a file that is not there yet"
+mkdir -p d/e && ln -s a.npy d/l.npy && ln -s "$PWD/d/l.npy" d/e/m.npy && ln -s ../l.npy d/e/n.npy
+ln -s nofolder/a.npy d/o.npy && ln -s p.npy d/p.npy
+for link in d/l.npy d/e/m.npy d/e/n.npy; do
+    { square a x.npy d/a.npy; square b "$link" b.npy; } > jobs.jsonl
+    cli batch jobs.jsonl
+    expect_status 2
+    expect_stderr '"b" reads d/a.npy, which "a" (line 1) writes'
+done
+for link in d/l.npy d/e/m.npy d/e/n.npy; do
+    { square a x.npy d/a.npy; square b x.npy "$link"; } > jobs.jsonl
+    cli batch jobs.jsonl
+    expect_status 2
+    expect_stderr '"b" writes d/a.npy, which "a" (line 1) writes, too'
+done
+{ square a x.npy d/a.npy; square b d/e/n.npy b.npy ',"depends_on":["a"]'
+  square c x.npy d/o.npy; square d x.npy d/p.npy; } > jobs.jsonl
+cli batch jobs.jsonl
+expect_status 1
+expect_state b "done"
+expect_state c failed
+expect_state d failed
+expect_stderr "it is a link that leads nowhere"
+rm -rf jobs.jsonl.state d b.npy
+
+case_name="missing files, all of them told"
+mkdir -p folder.npy other.npy
+{ square a nowhere.npy a.npy; square b x.npy nofolder/b.npy; square c folder.npy c.npy
+  square d x.npy other.npy
+  echo '{"id":"e","kernel":"none.spv","groups":[1],"in":{"0":"nowhere.npy"}}'; } > jobs.jsonl
+cli batch jobs.jsonl
+expect_status 2
+expect_stderr "jobs.jsonl:1: input nowhere.npy: No such file or directory"
+expect_stderr "jobs.jsonl:2: output nofolder/b.npy: its folder: No such file or directory"
+expect_stderr "jobs.jsonl:3: input folder.npy: not a regular file"
+expect_stderr "jobs.jsonl:4: output other.npy: there is something that is not a regular file"
+expect_stderr "jobs.jsonl:5: kernel none.spv: No such file or directory"
+expect_stderr "jobs.jsonl:5: input nowhere.npy: No such file or directory"
+expect_stderr "5 lines are bad"
+expect_untouched
+rm -rf folder.npy other.npy
+
+case_name="what the batch itself lives on is no output"
+mkdir -p own.jsonl.state
+printf '#version 450\nvoid main() {}\n' > own.comp
+ln -s . around
+{ square a x.npy own.jsonl; square b x.npy around/own.jsonl; square c x.npy own.jsonl.state/batch.db
+  echo '{"id":"d","kernel":"own.comp","groups":[1],"out":{"0":"./own.comp:u32[4]"}}'
+  square e x.npy "$PWD/own.comp"; } > own.lines
+mv own.lines own.jsonl
+cli batch own.jsonl
+expect_status 2
+expect_stderr "own.jsonl:1: output own.jsonl: the batch's jobs are read from it"
+expect_stderr "own.jsonl:2: output around/own.jsonl: the batch's jobs are read from it"
+expect_stderr "own.jsonl:3: output own.jsonl.state/batch.db: the batch's state is in that folder"
+expect_stderr "own.jsonl:4: kernel own.comp: a job writes it, and what jobs write is no kernel"
+expect_stderr "4 lines are bad"
+expect_untouched
+rm -rf own.* around
+
+case_name="a long chain from its end to its beginning, and that is bad"
+awk 'BEGIN { for (i = 1; i <= 60000; i++)
+    printf "{\"id\":\"%d\",\"kernel\":\"k.spv\",\"groups\":[1],\"depends_on\":[\"%d\"]}\n", i, i + 1 }' > jobs.jsonl
+cli batch jobs.jsonl --keep-going
+expect_status 1
+expect_stderr 'jobs.jsonl:60000: it depends on "60001", which is no job'
+expect_stderr 'jobs.jsonl:1: it depends on "2", which cannot run either'
+expect_stdout '60,000 jobs: 0 done, 60,000 failed'
+rm -rf jobs.jsonl.state
+
+case_name="an input that another job makes need not be there"
+{ square a x.npy a.npy; square b a.npy b.npy ',"depends_on":["a"]'; } > jobs.jsonl
+cli batch jobs.jsonl --json
+expect_status 0
+expect_json '.done == 2 and .total == 2 and .failed == 0'
+expect_square a.npy b.npy
+
+case_name="a second time is refused, with --resume there is nothing to do"
+cli batch jobs.jsonl
+expect_status 2
+expect_lines 1
+expect_stderr -- "--resume"
+rm x.npy # what is done needs no input any more
+cli batch jobs.jsonl --resume
+expect_status 0
+"$NPY" make x.npy 'f32[1000]' ramp 0 1
+rm -rf jobs.jsonl.state a.npy b.npy
+
+case_name="no file, an empty one, arguments"
+refuses "No such file or directory" batch nojobs.jsonl
+: > empty.jsonl
+refuses "there are no jobs in it" batch empty.jsonl
+refuses "need --state" batch -
+refuses "--retry-failed goes with --resume" batch empty.jsonl --retry-failed
+refuses "--streams 0" batch empty.jsonl --streams 0
+refuses "--deadline soon" batch empty.jsonl --deadline soon
+
+case_name="from standard input"
+square a x.npy a.npy > piped.jsonl
+INPUT=piped.jsonl cli batch - --state piped
+expect_status 0
+rm -rf piped a.npy
+
+# -- what fails ------------------------------------------------------------------------------------
+case_name="each for its own reason, and what depends on it with the origin"
+echo "nonsense" > bad.comp
+head -c 100 /dev/zero > bad.npy
+{ square good x.npy good.npy
+  echo "{\"id\":\"crash\",\"kernel\":\"$SHADERS/crash_shared.spv\",\"groups\":[4],\
+\"out\":{\"0\":\"crash.npy:u32[64]\"},\"trusted\":true,\"retries\":1}"
+  square after crash.npy after.npy ',"depends_on":["crash"]'
+  square later after.npy later.npy ',"depends_on":["after","good"]'
+  echo "{\"id\":\"hang\",\"kernel\":\"$SHADERS/hang.spv\",\"groups\":[64],\
+\"out\":{\"0\":\"hang.npy:u32[64]\"},\"deadline\":\"100ms\",\"retries\":0}"
+  echo '{"id":"glsl","kernel":"bad.comp","groups":[1],"out":{"0":"g.npy:u32[64]"}}'
+  square load bad.npy load.npy
+  echo "{\"id\":\"unbound\",\"kernel\":\"$SHADERS/square.spv\",\"groups\":[1],\
+\"out\":{\"1\":\"u.npy:f32[8]\"}}"; } > jobs.jsonl
+cli batch jobs.jsonl --json
+expect_status 1
+expect_json '.done == 1 and .failed == 5 and .quarantined == 2 and .total == 8'
+expect_json '[.failures[] | select(.id == "later")][0].origin == "crash"'
+expect_json '[.failures[] | select(.id == "after")][0].origin == "crash"'
+expect_state good "done"
+expect_state crash quarantined
+expect_state after failed
+expect_state later failed
+expect_state hang quarantined
+expect_state glsl failed
+expect_state load failed
+expect_state unbound failed
+expect_stderr "crash: quarantined, WORKER_SIGNAL"
+expect_stderr "hang: quarantined, DEADLINE"
+expect_stderr "glsl: failed, COMPILE_FAILED: kernel $PWD/bad.comp: it does not compile: error: #version"
+expect_json '.attempts == ([.failures[].attempts] | add) + .done and .refused > 0'
+expect_json '[.failures[] | select(.id == "glsl")][0].started == null'
+expect_stderr "load: failed, LOAD_FAILED"
+expect_stderr "unbound: failed, BINDING_MISMATCH"
+if [ "$(sqlite3 jobs.jsonl.state/batch.db "SELECT attempts, guilty FROM jobs WHERE id = 'crash'")" = "2|2" ]; then
+    passed=$((passed + 1)); else fail "crash was not tried twice"; fi
+for id in hang glsl load unbound; do
+    if [ "$(sqlite3 jobs.jsonl.state/batch.db "SELECT count(*) FROM attempt JOIN job ON number = job WHERE id = '$id'")" = 1 ]; then
+        passed=$((passed + 1)); else fail "$id was tried again"; fi
+done
+for file in crash after later hang g load u; do
+    if [ ! -e "$file.npy" ]; then passed=$((passed + 1)); else fail "$file.npy was made"; fi
+done
+
+case_name="--resume leaves failures alone, --retry-failed does not"
+cli batch jobs.jsonl --resume
+expect_status 1
+cp x.npy bad.npy
+cli batch jobs.jsonl --resume --retry-failed
+expect_status 1
+expect_state load "done"
+expect_state crash quarantined
+rm -rf jobs.jsonl.state
+
+case_name="a refused --retry-failed leaves failures as they are"
+{ square a x.npy a.npy; echo '{"id":"bad","kernel":"bad.comp","groups":[1],"out":{"0":"g.npy:u32[64]"}}'
+  square after g.npy h.npy ',"depends_on":["bad"]'; cp x.npy gone.npy; head -c 100 /dev/zero > gone.npy
+  square gone gone.npy i.npy; } > jobs.jsonl
+cli batch jobs.jsonl
+expect_status 1
+rm gone.npy
+cp jobs.jsonl good.jsonl
+cli batch jobs.jsonl --resume --retry-failed # an input is missing
+expect_status 2
+expect_stderr "jobs.jsonl:4: input gone.npy: No such file or directory"
+expect_state bad failed
+sed -i 's/a\.npy:/b.npy:/' jobs.jsonl # done, and not to be changed
+cp x.npy gone.npy
+cli batch jobs.jsonl --resume --retry-failed
+expect_status 2
+expect_stderr "only one that has failed may change"
+expect_state bad failed
+cp good.jsonl jobs.jsonl
+rm gone.npy
+case_name="what failed and stays so needs no inputs"
+cli batch jobs.jsonl --resume
+expect_status 1
+expect_state bad failed
+expect_state gone failed
+
+case_name="a line that failed is mended"
+cp x.npy gone.npy
+sed -i "s|^.*\"id\":\"bad\".*|$(square bad x.npy g.npy)|" jobs.jsonl
+cli batch jobs.jsonl --resume
+expect_status 2
+expect_stderr 'jobs.jsonl:2: the job "bad" has failed with another line: --retry-failed runs it'
+sed 's|"id":"bad"|"id":"bad","depends_on":["a"]|' jobs.jsonl > other.jsonl
+cli batch other.jsonl --state jobs.jsonl.state --resume --retry-failed
+expect_status 2
+expect_stderr 'cannot change'
+cli batch jobs.jsonl --resume --retry-failed
+expect_status 0
+for id in bad after gone; do expect_state "$id" "done"; done
+expect_square x.npy g.npy
+rm -rf jobs.jsonl.state good.jsonl other.jsonl gone.npy ./[aghi].npy
+
+case_name="an interruption cancels, --resume goes on"
+{ for i in 1 2 3 4; do echo "{\"id\":\"h$i\",\"kernel\":\"$SHADERS/hang.spv\",\"groups\":[64],\
+\"out\":{\"0\":\"h$i.npy:u32[64]\"},\"deadline\":\"none\"}"; done; square after x.npy after.npy; } > jobs.jsonl
+"$BULKHEAD" batch jobs.jsonl --streams 1 > .stdout 2> .stderr &
+pid=$!
+until [ "$(sqlite3 jobs.jsonl.state/batch.db "SELECT count(*) FROM attempt" 2> .sql)" -gt 0 ] 2> .sql; do
+    kill -0 "$pid" 2> .sql || break
+done
+kill -TERM "$pid" # a shell has its background jobs ignore SIGINT
+wait "$pid"
+status=$?
+rm -f .sql
+expect_status 143
+expect_stderr "cancelled by SIGTERM; --resume goes on"
+expect_state h1 cancelled
+sed -i 's/"none"/"50ms"/' jobs.jsonl # the text of a job in the batch must not change
+cli batch jobs.jsonl --resume
+expect_status 2
+sed -i 's/"50ms"/"none"/' jobs.jsonl
+rm -rf jobs.jsonl.state
+
+case_name="hardly any descriptors: each job gets its turn"
+mkdir -p few
+for i in $(seq 40); do square "f$i" x.npy "few/$i.npy"; done > jobs.jsonl
+(ulimit -n 64 && exec "$BULKHEAD" batch jobs.jsonl > .stdout 2> .stderr)
+status=$?
+expect_status 0
+rm -rf jobs.jsonl.state few
+
+# -- the state folder ------------------------------------------------------------------------------
+square a x.npy a.npy > jobs.jsonl
+case_name="in use by another process"
+echo "{\"id\":\"h\",\"kernel\":\"$SHADERS/hang.spv\",\"groups\":[64],\
+\"out\":{\"0\":\"h.npy:u32[64]\"},\"deadline\":\"none\"}" > hang.jsonl
+"$BULKHEAD" batch hang.jsonl --state jobs.jsonl.state > .stdout 2> .stderr &
+pid=$!
+until [ "$(sqlite3 jobs.jsonl.state/batch.db "SELECT count(*) FROM attempt" 2> .sql)" -gt 0 ] 2> .sql; do
+    kill -0 "$pid" 2> .sql || break
+done
+cli batch jobs.jsonl --resume
+expect_status 3
+expect_lines 1
+expect_stderr "$pid"
+kill -TERM "$pid"
+wait "$pid"
+status=$?
+expect_status 143
+rm -rf jobs.jsonl.state .sql
+
+case_name="of another version"
+cli batch jobs.jsonl
+expect_status 0
+sqlite3 jobs.jsonl.state/batch.db 'PRAGMA user_version = 99'
+cli batch jobs.jsonl --resume
+expect_status 3
+expect_lines 1
+expect_stderr "version"
+expect_stderr "jobs.jsonl.state"
+rm -rf jobs.jsonl.state
+
+case_name="that is no database"
+mkdir jobs.jsonl.state
+head -c 8192 /dev/urandom > jobs.jsonl.state/batch.db
+cli batch jobs.jsonl --resume
+expect_status 3
+expect_lines 1
+expect_stderr "batch.db"
+rm -rf jobs.jsonl.state
+
+case_name="that cannot be made"
+touch taken
+cli batch jobs.jsonl --state taken/state
+expect_status 3
+expect_lines 1
+expect_stderr "taken/state"
+rm -f a.npy
+
+# -- a disk that is full ---------------------------------------------------------------------------
+# A small tmpfs in a mount namespace of our own. The workers' sandbox needs user namespaces anyway.
+full_disk() { # SIZE COMMAND: in $folder/small
+    unshare --user --map-root-user --mount sh -c \
+        "mount -t tmpfs -o size=$1 none small && $2" 2>> .stderr
+}
+case_name="few descriptors: what is kept for later is given back, and nobody fails"
+mkdir -p many
+for i in $(seq 150); do
+    cp x.npy "many/$i.npy"
+    square "$i" "many/$i.npy" "many/$i.out.npy"
+done > jobs.jsonl
+(ulimit -n 128; cli batch jobs.jsonl; exit "$status")
+status=$?
+expect_status 0
+expect_stdout "150 jobs: 150 done, 0 failed"
+rm -rf many jobs.jsonl.state
+
+mkdir -p small
+case_name="the disk of the state is full"
+: > .stdout
+: > .stderr
+full_disk 64k true
+status=$?
+if [ "$status" -ne 0 ]; then
+    fail "there is no small disk to be had"
+    finish
+fi
+full_disk 192k "i=0; while [ \$i -lt 600 ]; do i=\$((i + 1))
+    echo '{\"id\":\"'\$i'\",\"kernel\":\"$SHADERS/square.spv\",\"groups\":[1],\"in\":{\"0\":\"x.npy\"},\"out\":{\"1\":\"o/'\$i'.npy:f32[1000]\"}}'
+    done > full.jsonl; mkdir -p o; '$BULKHEAD' batch full.jsonl --state small/state > .stdout"
+status=$?
+expect_status 3
+expect_stderr "full"
+rm -rf o full.jsonl
+
+case_name="the disk of the outputs is full for a while"
+square a x.npy small/a.npy > jobs.jsonl
+: > .stderr
+full_disk 64k "head -c 63000 /dev/zero > small/ballast
+    '$BULKHEAD' batch jobs.jsonl > .stdout &
+    pid=\$!
+    until grep -q 'No space left on device' .stderr; do kill -0 \$pid || break; done
+    rm small/ballast; wait \$pid"
+status=$?
+expect_status 0
+expect_stderr "waiting, to try again: "
+expect_stderr "No space left on device"
+expect_state a "done"
+rm -rf jobs.jsonl.state
+finish

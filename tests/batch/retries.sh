@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Who is blamed for what, with workers that fail where they are told to (bulkhead-worker-faulty).
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+# shellcheck source=tests/batch/jobs.sh
+. "$(dirname "${BASH_SOURCE[0]}")/jobs.sh"
+
+"$NPY" make x.npy 'f32[1000]' ramp 0 1
+mkdir out
+for i in $(seq 20); do
+    echo "{\"id\":\"j$i\",\"kernel\":\"$SHADERS/square.spv\",\"groups\":[16],\"in\":{\"0\":\"x.npy\"},\
+\"out\":{\"1\":\"out/$i.npy:f32[1000]\"}}"
+done > jobs.jsonl
+
+check_outputs() {
+    local i
+    for i in $(seq 20); do
+        [ -e "out/$i.npy" ] || continue
+        "$NPY" check square x.npy "out/$i.npy" > .check || fail "out/$i.npy is wrong"
+    done
+    rm -rf .check jobs.jsonl.state out/*
+}
+
+# The first worker fails in its third job; what it says about itself is a verdict of that job alone.
+while read -r action verdict; do
+    case_name="$action once, and tried again"
+    BULKHEAD_TEST_FAULTS="1:submitted:3=$action" cli batch jobs.jsonl --streams 1
+    expect_status 0
+    expect_sql "SELECT count(*) FROM jobs WHERE state = 'done'" 20
+    expect_sql "SELECT sum(guilty) FROM attempt" 1
+    expect_sql "SELECT status FROM attempt WHERE guilty" "$verdict"
+    check_outputs
+
+    case_name="$action once, with no retries: one is quarantined, its neighbours are not"
+    BULKHEAD_TEST_FAULTS="1:submitted:3=$action" cli batch jobs.jsonl --streams 1 --retry 0
+    expect_status 1
+    expect_sql "SELECT count(*) FROM jobs WHERE state = 'done'" 19
+    expect_sql "SELECT count(*) FROM jobs WHERE state = 'quarantined'" 1
+    check_outputs
+done << EOF_ACTIONS
+segv $(sed -n 's/^BH_STATUS(WORKER_SIGNAL, \([0-9]*\),.*/\1/p' "$STATUS_DEF")
+exit7 $(sed -n 's/^BH_STATUS(WORKER_EXIT, \([0-9]*\),.*/\1/p' "$STATUS_DEF")
+sigsys $(sed -n 's/^BH_STATUS(SECCOMP, \([0-9]*\),.*/\1/p' "$STATUS_DEF")
+EOF_ACTIONS
+
+case_name="workers that die before they say what they did: every job in the end"
+BULKHEAD_TEST_FAULTS="1:after_record:2=kill,2:before_record:4=abort,3:started:3=kill" \
+    cli batch jobs.jsonl
+expect_status 0
+expect_sql "SELECT count(*) FROM jobs WHERE state = 'done'" 20
+expect_sql "SELECT count(*) > 0 FROM attempt WHERE status != 0" 1
+check_outputs
+
+case_name="no worker at all: nothing is made"
+BULKHEAD_WORKER=$folder/none cli batch jobs.jsonl
+expect_status 3
+expect_untouched
+if [ ! -e jobs.jsonl.state ]; then passed=$((passed + 1)); else fail "there is a state"; fi
+
+if [ -n "${BULKHEAD_TEST_NIGHTLY:-}" ]; then
+    case_name="workers that never start: after a minute it is over, and everything waits"
+    BULKHEAD_TEST_FAULTS="*:connect:1=exit7" LIMIT=300 cli batch jobs.jsonl
+    expect_status 3
+    expect_stderr "UNAVAILABLE"
+    expect_stderr "--resume goes on"
+    expect_sql "SELECT count(*) FROM jobs WHERE state = 'waiting'" 20
+    cli batch jobs.jsonl --resume
+    expect_status 0
+    check_outputs
+
+    case_name="the same with many jobs, which are not all tried again and again"
+    mkdir many
+    for i in $(seq 3000); do
+        echo "{\"id\":\"m$i\",\"kernel\":\"$SHADERS/square.spv\",\"groups\":[16],\
+\"in\":{\"0\":\"x.npy\"},\"out\":{\"1\":\"many/$i.npy:f32[1000]\"}}"
+    done > jobs.jsonl
+    BULKHEAD_TEST_FAULTS="*:connect:1=exit7" LIMIT=300 cli batch jobs.jsonl
+    expect_status 3
+    expect_stderr "UNAVAILABLE"
+    expect_sql "SELECT count(*) FROM jobs WHERE state = 'waiting'" 3000
+    expect_sql "SELECT count(*) < 1000 FROM attempt" 1
+    rm -rf many jobs.jsonl.state
+fi
+finish

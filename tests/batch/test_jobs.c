@@ -1,0 +1,364 @@
+/* Lines of a JOBS.jsonl: what they may say, and what is said about those that may not. */
+#include "support.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "job_file.h"
+#include "job_request.h"
+
+#define REST ", \"kernel\": \"k.spv\", \"groups\": [1]}"
+
+static bool parse(const char *line, struct bhi_job_spec *spec, struct bhi_complaint *complaint) {
+    complaint->text[0] = '\0';
+    return bhi_job_parse(line, strlen(line), spec, complaint);
+}
+
+static void expect_refused(const char *line, const char *words) {
+    struct bhi_job_spec spec;
+    struct bhi_complaint complaint;
+    if (parse(line, &spec, &complaint))
+        fail_msg("accepted: %.200s", line);
+    if (!strstr(complaint.text, words))
+        fail_msg("%.200s: \"%s\" has no \"%s\"", line, complaint.text, words);
+    assert_null(spec.text);
+}
+
+static struct bhi_job_spec accept(const char *line) {
+    struct bhi_job_spec spec;
+    struct bhi_complaint complaint;
+    if (!parse(line, &spec, &complaint))
+        fail_msg("%.200s: %s", line, complaint.text);
+    return spec;
+}
+
+static const char everything[] =
+    "{\"id\": \"j1\", \"kernel\": \"kernels/k.comp\", \"groups\": [4, 1, 2], \"in\": {\"0\": "
+    "\"x.npy\", \"1.2\": \"m.safetensors:w\"}, \"out\": {\"1\": \"y.npy:u32[256]\"}, \"inout\": "
+    "{\"2\": \"z.npy\", \"3\": \"a.npy:b.npy\"}, \"push\": \"u32:256\", \"spec\": {\"0\": "
+    "\"f32:1.5\"}, \"D\": {\"N\": \"4\", \"FAST\": null}, \"I\": [\"common.glsl\", \"/inc\"], "
+    "\"entry\": \"other\", \"trusted\": true, \"deadline\": \"500ms\", \"retries\": 3, "
+    "\"priority\": -7, \"depends_on\": [\"j0\", \"z\"]}";
+
+static void test_every_key(void **state) {
+    (void)state;
+    static const char *const reads[] = {"x.npy", "m.safetensors", "z.npy", "a.npy"};
+    static const char *const writes[] = {"y.npy", "z.npy", "b.npy"};
+    struct bhi_job_spec spec = accept(everything);
+    assert_string_equal(spec.id, "j1");
+    assert_string_equal(spec.kernel, "kernels/k.comp");
+    assert_int_equal(spec.retries, 3);
+    assert_int_equal(spec.priority, -7);
+    assert_int_equal(spec.depends_count, 2);
+    assert_string_equal(spec.depends_on[0], "j0");
+    assert_string_equal(spec.depends_on[1], "z");
+    assert_int_equal(spec.read_count, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(spec.reads[i], reads[i]);
+    assert_int_equal(spec.write_count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(spec.writes[i], writes[i]);
+    bhi_job_spec_free(&spec);
+}
+
+static void test_what_is_left_out(void **state) {
+    (void)state;
+    struct bhi_job_spec spec = accept("{\"id\": \"a\"" REST);
+    assert_int_equal(spec.retries, -1);
+    assert_int_equal(spec.priority, 0);
+    assert_int_equal(spec.depends_count + spec.read_count + spec.write_count, 0);
+    assert_string_equal(spec.text, "{\"groups\":[1,1,1],\"id\":\"a\",\"kernel\":\"k.spv\"}");
+    bhi_job_spec_free(&spec);
+}
+
+static void test_the_request_is_that_of_run(void **state) {
+    (void)state;
+    char include[] = "/tmp/bulkhead-jobs-XXXXXX", line[512];
+    struct bhi_complaint complaint = {.text = ""};
+    struct bhi_job_request request;
+    assert_non_null(mkdtemp(include));
+    snprintf(line, sizeof line, "%s/common.glsl", include);
+    FILE *file = fopen(line, "we");
+    assert_non_null(file);
+    fputs("int one() { return 1; }\n", file);
+    assert_int_equal(fclose(file), 0);
+
+    struct bhi_job_spec spec = accept(everything);
+    char *found = strstr(spec.text, ",\"/inc\"");
+    assert_non_null(found);
+    memmove(found, found + 7, strlen(found + 7) + 1);
+    if (!bhi_job_request_parse(spec.text, include, true, &request, &complaint))
+        fail_msg("%s", complaint.text);
+    const struct bhi_run_request *run = &request.run;
+    snprintf(line, sizeof line, "%s/kernels/k.comp", include);
+    assert_string_equal(run->kernel_path, line);
+    assert_string_equal(run->kernel_name, "k");
+    assert_string_equal(run->entry, "other");
+    assert_int_equal(run->groups[0], 4);
+    assert_int_equal(run->groups[1], 1);
+    assert_int_equal(run->groups[2], 2);
+    assert_int_equal(run->binding_count, 5);
+    assert_int_equal(run->push.size, 4);
+    assert_int_equal(run->spec_count, 1);
+    assert_true(run->trusted);
+    assert_int_equal(run->deadline_ns, 500000000);
+    assert_int_equal(run->source.define_count, 2);
+    assert_int_equal(run->source.include_count, 1);
+    assert_string_equal(run->source.includes[0].name, "common.glsl");
+    const struct bhi_run_binding *tensor =
+        bhi_run_request_find(run, (struct bhi_slot){.set = 1, .binding = 2});
+    assert_non_null(tensor);
+    assert_string_equal(tensor->tensor, "w");
+    snprintf(line, sizeof line, "%s/m.safetensors", include);
+    assert_string_equal(tensor->in_path, line);
+    bhi_job_request_free(&request);
+
+    snprintf(line, sizeof line, "%s/common.glsl", include);
+    unlink(line);
+    assert_false(bhi_job_request_parse(spec.text, include, true, &request, &complaint));
+    assert_non_null(strstr(complaint.text, "\"I\" \"common.glsl\": No such file"));
+    assert_int_equal(request.error, ENOENT);
+    /* Who makes no kernel of it does not look. */
+    if (!bhi_job_request_parse(spec.text, include, false, &request, &complaint))
+        fail_msg("%s", complaint.text);
+    assert_int_equal(request.run.source.include_count, 0);
+    bhi_job_request_free(&request);
+    rmdir(include);
+    bhi_job_spec_free(&spec);
+}
+
+/* Two lines that mean the same have the same text, which is a line that means the same. */
+static void test_the_text_is_canonical(void **state) {
+    (void)state;
+    static const char *const same[][2] = {
+        {"{\"id\": \"a\"" REST, "{\"groups\":\"1,1\",\"kernel\":\"k.spv\" ,\t\"id\":\"\\u0061\"}"},
+        {"{\"id\": \"a\", \"in\": {}, \"D\": {}, \"I\": [], \"depends_on\": [], \"trusted\": "
+         "false" REST,
+         "{\"id\": \"a\"" REST},
+        {"{\"id\": \"a\", \"in\": {\"1\": \"x\", \"0\": \"y\"}" REST,
+         "{\"id\": \"a\", \"in\": {\"0\": \"y\", \"1\": \"x\"}" REST},
+    };
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        struct bhi_job_spec a = accept(same[i][0]), b = accept(same[i][1]), c = accept(a.text);
+        assert_string_equal(a.text, b.text);
+        assert_string_equal(a.text, c.text);
+        bhi_job_spec_free(&a);
+        bhi_job_spec_free(&b);
+        bhi_job_spec_free(&c);
+    }
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *words;
+    } cases[] = {
+        {"", "not JSON"},
+        {"# a comment", "not JSON"},
+        {"{\"id\": \"a\"", "not JSON"},
+        {"{\"id\": \"a\"" REST " x", "not JSON"},
+        {"{\"id\": \"a\", \"id\": \"b\"" REST, "duplicate"},
+        {"{\"id\": \"a\\u0000b\"" REST, "not JSON"},
+        {"{\"id\": \"a\xff\"" REST, "not JSON"},
+        {"[1]", "an object is wanted"},
+        {"{\"kernel\": \"k\", \"groups\": [1]}", "there is no \"id\""},
+        {"{\"id\": \"a\", \"groups\": [1]}", "there is no \"kernel\""},
+        {"{\"id\": \"a\", \"kernel\": \"k\"}", "there is no \"groups\""},
+        {"{\"id\": \"a\", \"depend_on\": []" REST,
+         "unknown key \"depend_on\": is it \"depends_on\"?"},
+        {"{\"id\": \"a\", \"dead-line\": \"1s\"" REST, "is it \"deadline\"?"},
+        {"{\"id\": \"a\", \"device\": \"0\"" REST, "unknown key \"device\"; the keys are id, "},
+        {"{\"id\": \"a\", \"repeat\": 2" REST, "unknown key \"repeat\"; the keys"},
+        {"{\"id\": 7" REST, "\"id\": it must be a string"},
+        {"{\"id\": \"\"" REST, "an id is empty"},
+        {"{\"id\": \"a\\nb\"" REST, "control character"},
+        {"{\"id\": \"a\\u007f\"" REST, "control character"},
+        {"{\"id\": \"a\\u009b\"" REST, "control character"},
+        {"{\"id\": \"a\", \"groups\": [1], \"kernel\": \"\"}",
+         "\"kernel\": the file name is empty"},
+        {"{\"id\": \"a\", \"groups\": [1], \"kernel\": \"-\"}",
+         "\"kernel\": a job has no standard"},
+        {"{\"id\": \"a\", \"kernel\": \"k\", \"groups\": []}", "\"groups\": it must be an array"},
+        {"{\"id\": \"a\", \"kernel\": \"k\", \"groups\": [1,1,1,1]}", "\"groups\": it must be"},
+        {"{\"id\": \"a\", \"kernel\": \"k\", \"groups\": [1.5]}", "\"groups\": it must be"},
+        {"{\"id\": \"a\", \"kernel\": \"k\", \"groups\": [0]}", "at least one group"},
+        {"{\"id\": \"a\", \"kernel\": \"k\", \"groups\": [-1]}", "\"groups\": '-1' is not"},
+        {"{\"id\": \"a\", \"kernel\": \"k\", \"groups\": [4294967296]}",
+         "\"groups\": '4294967296'"},
+        {"{\"id\": \"a\", \"in\": [\"x\"]" REST, "\"in\": it must be an object of strings"},
+        {"{\"id\": \"a\", \"in\": {\"0\": null}" REST, "\"in\": it must be an object of strings"},
+        {"{\"id\": \"a\", \"in\": {\"x\": \"x.npy\"}" REST, "\"in\" \"x\": 'x' is not a binding"},
+        {"{\"id\": \"a\", \"in\": {\"0=y\": \"x.npy\"}" REST, "\"in\" \"0=y\": there is a '='"},
+        {"{\"id\": \"a\", \"in\": {\"0\": \"\"}" REST, "\"in\" \"0\": the file name is empty"},
+        {"{\"id\": \"a\", \"in\": {\"0\": \"-\"}" REST, "\"in\": a job has no standard input"},
+        {"{\"id\": \"a\", \"out\": {\"0\": \"-:u32[1]\"}" REST, "\"out\": a job has no standard"},
+        {"{\"id\": \"a\", \"inout\": {\"0\": \"x:-\"}" REST, "\"inout\": a job has no standard"},
+        {"{\"id\": \"a\", \"in\": {\"0\": \"x\", \"0.0\": \"y\"}" REST,
+         "binding 0.0 is given twice"},
+        {"{\"id\": \"a\", \"in\": {\"0\": \"m.safetensors\"}" REST, "no tensor: write"},
+        {"{\"id\": \"a\", \"out\": {\"0\": \"y.npy\"}" REST, "\"out\" \"0\": no dtype and shape"},
+        {"{\"id\": \"a\", \"out\": {\"0\": \"y.npy:u33[1]\"}" REST, "'u33' is not a dtype"},
+        {"{\"id\": \"a\", \"out\": {\"0\": \"y:u8[1]\", \"1\": \"y:u8[1]\"}" REST, "two bindings"},
+        {"{\"id\": \"a\", \"push\": \"7\"" REST, "\"push\": '7' has no type"},
+        {"{\"id\": \"a\", \"push\": 7" REST, "\"push\": it must be a string"},
+        {"{\"id\": \"a\", \"spec\": {\"0\": \"7\"}" REST, "\"spec\" \"0\": '0=7' has no type"},
+        {"{\"id\": \"a\", \"spec\": {\"0\": \"u8:1\", \"00\": \"u8:1\"}" REST, "0 is given twice"},
+        {"{\"id\": \"a\", \"D\": {\"\": \"1\"}" REST, "\"D\" \"\": it has no name"},
+        {"{\"id\": \"a\", \"D\": {\"A=B\": null}" REST, "\"D\" \"A=B\": there is a '='"},
+        {"{\"id\": \"a\", \"D\": {\"A\": 1}" REST, "an object of strings and nulls"},
+        {"{\"id\": \"a\", \"I\": \"x\"" REST, "\"I\": it must be an array of strings"},
+        {"{\"id\": \"a\", \"I\": [\"\"]" REST, "\"I\": the file name is empty"},
+        {"{\"id\": \"a\", \"entry\": \"\"" REST, "\"entry\": the name is empty"},
+        {"{\"id\": \"a\", \"trusted\": 1" REST, "\"trusted\": it must be true or false"},
+        {"{\"id\": \"a\", \"trusted\": null" REST, "\"trusted\": it must be true or false"},
+        {"{\"id\": \"a\", \"deadline\": \"5x\"" REST, "\"deadline\": '5x': unknown unit"},
+        {"{\"id\": \"a\", \"deadline\": 500" REST, "\"deadline\": it must be a string"},
+        {"{\"id\": \"a\", \"retries\": -1" REST, "\"retries\": -1 is not from 0 to 1000"},
+        {"{\"id\": \"a\", \"retries\": 1001" REST, "\"retries\": 1001 is not"},
+        {"{\"id\": \"a\", \"retries\": 1.0" REST, "\"retries\": it must be a whole number"},
+        {"{\"id\": \"a\", \"priority\": 1000001" REST, "\"priority\": 1000001 is not"},
+        {"{\"id\": \"a\", \"depends_on\": \"b\"" REST, "\"depends_on\": it must be an array"},
+        {"{\"id\": \"a\", \"depends_on\": [\"a\"]" REST, "it depends on itself"},
+        {"{\"id\": \"a\", \"depends_on\": [\"b\", \"c\", \"b\"]" REST, "\"b\" is named twice"},
+        {"{\"id\": \"a\", \"depends_on\": [\"\"]" REST, "\"depends_on\": an id is empty"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        expect_refused(cases[i].line, cases[i].words);
+}
+
+static void test_bounds(void **state) {
+    (void)state;
+    char *line = malloc(BHI_JOB_TEXT + 64), id[BHI_JOB_ID + 2];
+    assert_non_null(line);
+    memset(id, 'x', sizeof id);
+    id[BHI_JOB_ID] = '\0';
+    snprintf(line, 1024, "{\"id\": \"%s\"" REST, id);
+    struct bhi_job_spec spec = accept(line);
+    bhi_job_spec_free(&spec);
+    id[BHI_JOB_ID] = 'x';
+    id[BHI_JOB_ID + 1] = '\0';
+    snprintf(line, 1024, "{\"id\": \"%s\"" REST, id);
+    expect_refused(line, "is longer than 255 bytes");
+
+    size_t used = (size_t)snprintf(line, 64, "{\"id\": \"a\", \"depends_on\": [");
+    for (int i = 0; i <= BHI_JOB_DEPENDENCIES; i++)
+        used += (size_t)snprintf(line + used, 64, "\"%d\",", i);
+    snprintf(line + used - 1, 64, "]" REST);
+    expect_refused(line, "more than 4096");
+    used -= 7;
+    snprintf(line + used - 1, 64, "]" REST);
+    spec = accept(line);
+    assert_int_equal(spec.depends_count, BHI_JOB_DEPENDENCIES);
+    bhi_job_spec_free(&spec);
+
+    memset(line, ' ', BHI_JOB_TEXT + 1);
+    memcpy(line, "{\"id\": \"a\"" REST, sizeof "{\"id\": \"a\"" REST - 1);
+    line[BHI_JOB_TEXT] = '\0';
+    spec = accept(line);
+    bhi_job_spec_free(&spec);
+    line[BHI_JOB_TEXT] = ' ';
+    line[BHI_JOB_TEXT + 1] = '\0';
+    expect_refused(line, "longer than 1048576 bytes");
+
+    /* A line that is short enough, but not as it is recorded: [1] becomes [1,1,1]. */
+    static const char begin[] = "{\"groups\":[1],\"id\":\"a\",\"kernel\":\"";
+    memset(line, 'k', BHI_JOB_TEXT);
+    memcpy(line, begin, sizeof begin - 1);
+    memcpy(line + BHI_JOB_TEXT - 6, "\"}", 3);
+    spec = accept(line);
+    struct bhi_job_spec same = accept(spec.text);
+    bhi_job_spec_free(&same);
+    bhi_job_spec_free(&spec);
+    memcpy(line + BHI_JOB_TEXT - 6, "kk\"}", 5);
+    expect_refused(line, "longer than 1048576 bytes");
+    free(line);
+}
+
+/* -- files --------------------------------------------------------------------------------------
+ */
+
+struct seen {
+    char text[4096];
+    size_t enough;
+};
+
+static bool see(void *user, size_t line, struct bhi_job_spec *spec, const char *id,
+                const struct bhi_complaint *complaint) {
+    (void)id;
+    struct seen *seen = user;
+    char *end = seen->text + strlen(seen->text);
+    if (spec) {
+        assert_int_equal(spec->line, line);
+        sprintf(end, "%zu:%s ", line, spec->id);
+        bhi_job_spec_free(spec);
+    } else {
+        sprintf(end, "%zu!%.30s ", line, complaint->text);
+    }
+    return line != seen->enough;
+}
+
+static void expect_file(const char *content, size_t size, size_t enough, const char *expected) {
+    char path[] = "/tmp/bulkhead-jobs-XXXXXX";
+    struct bhi_complaint complaint = {.text = ""};
+    struct seen seen = {.enough = enough};
+    int error, fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, content, size), size);
+    close(fd);
+    if (!bhi_job_file_read(path, see, &seen, &error, &complaint))
+        fail_msg("%s", complaint.text);
+    unlink(path);
+    assert_string_equal(seen.text, expected);
+}
+
+static void test_files(void **state) {
+    (void)state;
+    static const char jobs[] =
+        "{\"id\": \"a\"" REST "\r\n\n \t\r\nnonsense\n{\"id\": \"b\"" REST "\n{\"id\": \"c\"" REST;
+    expect_file(jobs, sizeof jobs - 1, 0, "1:a 4!not JSON: '[' or '{' expected  5:b 6:c ");
+    expect_file(jobs, sizeof jobs - 1, 4, "1:a 4!not JSON: '[' or '{' expected  ");
+    expect_file("", 0, 0, "");
+    expect_file("\n\n", 2, 0, "");
+    expect_file("\0\n", 2, 0, "1!not JSON: '[' or '{' expected  ");
+}
+
+static void test_a_line_too_long_is_one_bad_line(void **state) {
+    (void)state;
+    const size_t size = BHI_JOB_TEXT + 100;
+    char *content = malloc(size + 64);
+    assert_non_null(content);
+    memset(content, ' ', size);
+    strcpy(content + size, "\n{\"id\": \"b\"" REST "\n");
+    expect_file(content, size + strlen(content + size), 0, "1!longer than 1048576 bytes 2:b ");
+    memset(content, 'x', size);
+    expect_file(content, size + strlen(content + size), 0, "1!longer than 1048576 bytes 2:b ");
+    free(content);
+}
+
+static void test_files_that_cannot_be_read(void **state) {
+    (void)state;
+    struct bhi_complaint complaint;
+    struct seen seen = {.enough = 0};
+    int error;
+    assert_false(bhi_job_file_read("/nonexistent/jobs", see, &seen, &error, &complaint));
+    assert_string_equal(complaint.text, "/nonexistent/jobs: No such file or directory");
+    assert_int_equal(error, ENOENT);
+    assert_false(bhi_job_file_read("/", see, &seen, &error, &complaint));
+    assert_string_equal(complaint.text, "/: cannot be read: Is a directory");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_key),
+        cmocka_unit_test(test_what_is_left_out),
+        cmocka_unit_test(test_the_request_is_that_of_run),
+        cmocka_unit_test(test_the_text_is_canonical),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_a_line_too_long_is_one_bad_line),
+        cmocka_unit_test(test_files_that_cannot_be_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

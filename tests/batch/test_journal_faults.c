@@ -1,0 +1,496 @@
+/* The journal on a disk that fails, and in a process that is killed: at every operation that
+ * changes a file, one after the other. What was acknowledged is there afterwards; nothing is done
+ * twice; what cannot be recorded is said. */
+#include "journal_fixture.h"
+
+#include <sched.h>
+#include <semaphore.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "faulty_memory.h"
+#include "faulty_vfs.h"
+
+enum { JOBS = 5 };
+static const char jobs[] = "j0 j1:j0 j2 j3:j1,j2 j4";
+
+/* What the world outside of the queue has seen; survives the process. */
+struct world {
+    bool added;
+    bool sealed[JOBS];       /* it was acknowledged */
+    bool placed[JOBS];       /* the outputs are in place */
+    bool recorded[JOBS];     /* a flush after _ended has succeeded */
+    uint32_t runs[JOBS];     /* how often it ran to its end and was placed */
+    uint32_t answers, asked; /* of _sealed */
+    uint32_t refused;
+    bool finished;
+};
+
+static struct world *world;
+
+static size_t index_of(const struct bhi_job *job) {
+    return (size_t)(job->id[1] - '0');
+}
+
+struct seal {
+    size_t job;
+    int answer; /* 1: durable, -1: not */
+    sem_t answered;
+};
+
+static void answer(void *user, bool durable) {
+    struct seal *seal = user;
+    if (durable)
+        world->sealed[seal->job] = true;
+    world->answers++;
+    world->refused += !durable;
+    seal->answer = durable ? 1 : -1;
+    sem_post(&seal->answered);
+}
+
+/* What a runner does with a job. False: the queue is broken. */
+static bool run_job(struct bhi_queue *queue, struct bhi_job *job) {
+    struct seal seal = {.job = index_of(job)};
+    struct bhi_attempt done = {.next = BHI_JOB_DONE, .started = true};
+    if (!job->sealed) {
+        bhi_queue_started(queue, job, 0);
+        /* One is tried twice. */
+        if (seal.job == 2 && job->attempts == 0) {
+            end(queue, job, BHI_JOB_WAITING, BH_DEADLINE);
+            return true;
+        }
+        sem_init(&seal.answered, 0, 0);
+        world->asked++;
+        bhi_queue_sealed(queue, job, answer, &seal);
+        while (sem_wait(&seal.answered) != 0)
+            continue;
+        sem_destroy(&seal.answered);
+        if (seal.answer < 0)
+            return false;
+    }
+    world->runs[seal.job] += !world->placed[seal.job];
+    world->placed[seal.job] = true;
+    bhi_queue_ended(queue, job, &done, 0);
+    if (seal.job % 2 == 0 && bhi_queue_flush(queue))
+        world->recorded[seal.job] = true;
+    return true;
+}
+
+/* As far as it goes. */
+static void run_batch(const struct place *place, struct bhi_complaint *complaint) {
+    struct bhi_queue *queue;
+    struct bhi_job *job;
+    complaint->text[0] = '\0';
+    if (try_open(place, true, false, &queue, complaint) != BHI_QUEUE_OK)
+        return;
+    if (try_add(queue, jobs, complaint) == BHI_QUEUE_OK) {
+        world->added = true;
+        while ((job = bhi_queue_take(queue)) != NULL && run_job(queue, job))
+            continue;
+        if (bhi_queue_broken(queue, complaint))
+            assert_null(bhi_queue_take(queue));
+    }
+    const bool closed = bhi_queue_close(queue);
+    world->finished = closed && !complaint->text[0];
+}
+
+struct look {
+    struct bhi_queue *queue;
+    enum bhi_job_state states[JOBS];
+    size_t count;
+};
+
+static bool look_at(void *user, const struct bhi_job_record *record) {
+    struct look *look = user;
+    assert_true(record->number <= JOBS);
+    look->states[record->number - 1] = record->state;
+    look->count++;
+    return true;
+}
+
+/* Opens what was left behind on a disk that is well, compares it with the world, and goes on. */
+static void check_and_finish(const struct place *place) {
+    struct bhi_queue *queue = again(place);
+    struct look look = {.queue = queue};
+    struct bhi_job *job;
+    assert_true(bhi_queue_flush(queue));
+    assert_true(bhi_queue_each_job(queue, look_at, &look));
+    if (look.count != 0 || world->added)
+        assert_int_equal(look.count, JOBS);
+    if (look.count == 0)
+        add(queue, jobs);
+    for (size_t i = 0; i < look.count; i++) {
+        const bool done = look.states[i] == BHI_JOB_DONE;
+        if (world->recorded[i])
+            assert_true(done);
+        if (done)
+            assert_true(world->placed[i]);
+        assert_false(bhi_job_state_is_end(look.states[i]) && !done);
+    }
+    if (look.count && look.states[3] == BHI_JOB_DONE)
+        assert_true(look.states[1] == BHI_JOB_DONE && look.states[2] == BHI_JOB_DONE);
+    while ((job = bhi_queue_take(queue)) != NULL) {
+        const size_t i = index_of(job);
+        assert_true(!look.count || look.states[i] != BHI_JOB_DONE);
+        /* Acknowledged: it is never run again. */
+        if (world->sealed[i])
+            assert_true(job->sealed);
+        assert_true(job->sealed || job->interrupted || !look.count || job->attempts > 0);
+        assert_true(run_job(queue, job));
+    }
+    assert_true(bhi_queue_close(queue));
+    for (int i = 0; i < JOBS; i++) {
+        assert_true(world->placed[i]);
+        assert_int_equal(world->runs[i], 1);
+    }
+    expect_jobs(place, "j0 done; j1 done; j2 done; j3 done; j4 done; ");
+}
+
+static void clear_world(void) {
+    memset(world, 0, sizeof *world);
+    faulty = (struct faulty){.mode = FAULTY_OFF};
+}
+
+static void test_killed_at_every_step(void **state) {
+    (void)state;
+    long at = 1;
+    for (;; at++) {
+        struct place place;
+        int status;
+        clear_world();
+        make_place(&place);
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            struct bhi_complaint complaint;
+            faulty = (struct faulty){.mode = FAULTY_KILL, .at = at};
+            run_batch(&place, &complaint);
+            _exit(world->finished ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (WIFEXITED(status)) { /* there is no such step */
+            assert_int_equal(WEXITSTATUS(status), 0);
+            remove_place(&place);
+            break;
+        }
+        assert_int_equal(WTERMSIG(status), SIGKILL);
+        check_and_finish(&place);
+        remove_place(&place);
+    }
+    assert_in_range(at, 30, 1000);
+}
+
+/* Kills in a row, each a bit further on, in one state folder. */
+static void test_killed_again_and_again(void **state) {
+    (void)state;
+    struct place place;
+    uint64_t random = 19;
+    clear_world();
+    make_place(&place);
+    for (int kills = 0; kills < 12; kills++) {
+        int status;
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            struct bhi_complaint complaint;
+            faulty =
+                (struct faulty){.mode = FAULTY_KILL, .at = 1 + (long)random_below(&random, 12)};
+            run_batch(&place, &complaint);
+            _exit(0);
+        }
+        next_random(&random);
+        assert_int_equal(waitpid(child, &status, 0), child);
+    }
+    check_and_finish(&place);
+    remove_place(&place);
+}
+
+static void fail_at_every_step(enum faulty_mode mode, int code, const char *words) {
+    long at = 1;
+    bool hit = true;
+    for (; hit; at++) {
+        struct place place;
+        struct bhi_complaint complaint;
+        clear_world();
+        make_place(&place);
+        const int fds = count_fds();
+        faulty = (struct faulty){.mode = mode, .code = code, .at = at};
+        run_batch(&place, &complaint);
+        hit = faulty.hit;
+        faulty = (struct faulty){.mode = FAULTY_OFF};
+        /* It is said, or it was nothing that matters (a checkpoint is made again). */
+        if (!world->finished) {
+            if (!strstr(complaint.text, words) || !strstr(complaint.text, place.folder))
+                fail_msg("at %ld: \"%s\" has no \"%s\"", at, complaint.text, words);
+        }
+        assert_int_equal(world->answers, world->asked);
+        assert_true(world->refused <= 1);
+        assert_int_equal(count_fds(), fds);
+        check_and_finish(&place);
+        remove_place(&place);
+    }
+    assert_in_range(at, 30, 1000);
+}
+
+static void test_a_write_fails(void **state) {
+    (void)state;
+    fail_at_every_step(FAULTY_ONCE, SQLITE_IOERR_WRITE, "disk I/O error");
+}
+
+static void test_all_writes_fail(void **state) {
+    (void)state;
+    fail_at_every_step(FAULTY_FROM, SQLITE_IOERR_WRITE, "disk I/O error");
+}
+
+static void test_the_disk_is_full(void **state) {
+    (void)state;
+    fail_at_every_step(FAULTY_FROM, SQLITE_FULL, "the disk is full: make room, then go on");
+}
+
+/* A flush of the queue is one of the disk, each time: nothing is left to the kernel. */
+static void test_what_is_durable_was_synced(void **state) {
+    (void)state;
+    struct place place;
+    clear_world();
+    make_place(&place);
+    struct bhi_queue *queue = fresh(&place);
+    long syncs = faulty.syncs;
+    add(queue, jobs);
+    assert_true(faulty.syncs > syncs);
+    struct bhi_job *job;
+    while ((job = bhi_queue_take(queue)) != NULL) {
+        struct seal seal = {.job = index_of(job)};
+        bhi_queue_started(queue, job, 0);
+        sem_init(&seal.answered, 0, 0);
+        syncs = faulty.syncs;
+        bhi_queue_sealed(queue, job, answer, &seal);
+        while (sem_wait(&seal.answered) != 0)
+            continue;
+        assert_int_equal(seal.answer, 1);
+        assert_true(faulty.syncs > syncs);
+        sem_destroy(&seal.answered);
+        syncs = faulty.syncs;
+        end(queue, job, BHI_JOB_DONE, BH_OK);
+        assert_true(bhi_queue_flush(queue));
+        assert_true(faulty.syncs > syncs);
+    }
+    syncs = faulty.syncs;
+    assert_true(bhi_queue_flush(queue)); /* nothing to do */
+    assert_int_equal(faulty.syncs, syncs);
+    bhi_queue_close(queue);
+    remove_place(&place);
+}
+
+/* Any allocation: closer together at first, where most are ours. */
+static void test_memory_runs_out(void **state) {
+    (void)state;
+    long at = 1, seen;
+    for (;;) {
+        struct place place;
+        struct bhi_complaint complaint;
+        clear_world();
+        make_place(&place);
+        const int fds = count_fds();
+        faulty_memory_fail(at);
+        run_batch(&place, &complaint);
+        seen = faulty_memory_seen();
+        faulty_memory_fail(0);
+        /* SQLite can do without some of what it asks for; jansson takes what it has no memory for
+         * for nonsense. */
+        if (!world->finished && !strstr(complaint.text, "out of memory") &&
+            !strstr(complaint.text, "Cannot allocate memory") &&
+            !strstr(complaint.text, "not JSON"))
+            fail_msg("at %ld: \"%s\"", at, complaint.text);
+        assert_int_equal(world->answers, world->asked);
+        assert_int_equal(count_fds(), fds);
+        check_and_finish(&place);
+        remove_place(&place);
+        if (at > seen)
+            break;
+        at += 1 + at / 64;
+    }
+    assert_true(seen > 500);
+}
+
+/* Once a group is lost none after it is written, even where that would do: what is there is a
+ * beginning of what happened. */
+static void test_broken_is_broken(void **state) {
+    (void)state;
+    struct place place;
+    struct bhi_complaint complaint;
+    clear_world();
+    make_place(&place);
+    struct bhi_queue *queue = fresh(&place);
+    add(queue, jobs);
+    struct bhi_job *first = take(queue, "j0"), *second = take(queue, "j2");
+    bhi_queue_started(queue, first, 0);
+    bhi_queue_started(queue, second, 0);
+    assert_true(bhi_queue_flush(queue));
+    faulty = (struct faulty){.mode = FAULTY_ONCE, .code = SQLITE_FULL, .at = 1};
+    end(queue, first, BHI_JOB_DONE, BH_OK);
+    assert_false(bhi_queue_flush(queue));
+    assert_true(bhi_queue_broken(queue, &complaint));
+    assert_non_null(strstr(complaint.text, "the disk is full"));
+    take(queue, NULL);
+    struct bhi_queue_counts counts;
+    bhi_queue_counts(queue, &counts);
+    assert_int_equal(counts.takeable, 0);
+    struct seal seal = {.job = 2};
+    sem_init(&seal.answered, 0, 0);
+    bhi_queue_sealed(queue, second, answer, &seal);
+    while (sem_wait(&seal.answered) != 0)
+        continue;
+    assert_int_equal(seal.answer, -1);
+    sem_destroy(&seal.answered);
+    end(queue, second, BHI_JOB_DONE, BH_OK);
+    assert_false(bhi_queue_flush(queue));
+    assert_false(bhi_queue_close(queue));
+    faulty = (struct faulty){.mode = FAULTY_OFF};
+    expect_jobs(&place, "j0 running; j1 submitted; j2 running; j3 submitted; j4 waiting; ");
+    remove_place(&place);
+}
+
+/* -- real disks ---------------------------------------------------------------------------------
+ */
+
+static bool write_to(const char *path, const char *text) {
+    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    const bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0)
+        close(fd);
+    return good;
+}
+
+/* Mounts of our own; who is not root becomes it in a user namespace. */
+static bool own_mounts(void) {
+    char users[32], groups[32];
+    snprintf(users, sizeof users, "0 %u 1", (unsigned)geteuid());
+    snprintf(groups, sizeof groups, "0 %u 1", (unsigned)getegid());
+    return unshare(CLONE_NEWNS) == 0 ||
+           (unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_to("/proc/self/uid_map", users) &&
+            write_to("/proc/self/setgroups", "deny") && write_to("/proc/self/gid_map", groups));
+}
+
+/* In a child of its own: a file system of |size| at |folder|. Returns whether there can be one. */
+static bool mount_small(const char *folder, const char *size) {
+    char options[64];
+    snprintf(options, sizeof options, "size=%s,mode=700", size);
+    return own_mounts() && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("tmpfs", folder, "tmpfs", 0, options) == 0;
+}
+
+/* What a body answers where it may not mount: workers need namespaces, too, so that is a failure.
+ */
+enum { NO_MOUNT = 77 };
+
+static void in_child(int (*body)(const struct place *place), const struct place *place) {
+    int status;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(body(place));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static int fill_disk(const struct place *place) {
+    char words[512] = "", path[96];
+    struct bhi_complaint complaint;
+    static char block[1 << 16];
+    if (!mount_small(place->root, "1m"))
+        return NO_MOUNT;
+    struct bhi_queue *queue = fresh(place);
+    add(queue, "a b");
+    struct bhi_job *job = take(queue, "a");
+    bhi_queue_started(queue, job, 0);
+    if (!bhi_queue_flush(queue))
+        return 1;
+    /* Somebody else takes all there is. */
+    snprintf(path, sizeof path, "%s/big", place->root);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    for (size_t size = sizeof block; size > 0; size /= 2) {
+        while (write(fd, block, size) == (ssize_t)size)
+            continue;
+    }
+    close(fd);
+    for (int i = 0; i < 60; i++)
+        sprintf(words + strlen(words), "x%d ", i);
+    if (try_add(queue, words, &complaint) != BHI_QUEUE_ENVIRON ||
+        !strstr(complaint.text, "the disk is full"))
+        return 2;
+    bhi_queue_close(queue);
+    if (try_open(place, true, false, &queue, &complaint) == BHI_QUEUE_OK)
+        bhi_queue_close(queue);
+    else if (!strstr(complaint.text, "the disk is full"))
+        return 3;
+    /* There is room again. */
+    unlink(path);
+    queue = again(place);
+    struct bhi_queue_counts counts;
+    bhi_queue_counts(queue, &counts);
+    if (counts.total != 2)
+        return 4;
+    add(queue, words);
+    bhi_queue_close(queue);
+    return 0;
+}
+
+static int read_only_disk(const struct place *place) {
+    struct bhi_queue *queue;
+    struct bhi_complaint complaint;
+    if (!mount_small(place->root, "4m"))
+        return NO_MOUNT;
+    queue = fresh(place);
+    add(queue, "a");
+    bhi_queue_close(queue);
+    if (mount("none", place->root, NULL, MS_REMOUNT | MS_RDONLY, NULL) != 0)
+        return NO_MOUNT;
+    if (try_open(place, true, false, &queue, &complaint) != BHI_QUEUE_ENVIRON ||
+        !strstr(complaint.text, "Read-only file system"))
+        return 1;
+    struct place other = *place;
+    snprintf(other.folder, sizeof other.folder, "%s/new", place->root);
+    if (try_open(&other, true, false, &queue, &complaint) != BHI_QUEUE_ENVIRON ||
+        !strstr(complaint.text, "cannot be made: Read-only file system"))
+        return 2;
+    return 0;
+}
+
+static void test_a_full_disk(void **state) {
+    (void)state;
+    struct place place;
+    make_place(&place);
+    in_child(fill_disk, &place);
+    remove_place(&place);
+}
+
+static void test_a_read_only_disk(void **state) {
+    (void)state;
+    struct place place;
+    make_place(&place);
+    in_child(read_only_disk, &place);
+    remove_place(&place);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_killed_at_every_step),
+        cmocka_unit_test(test_killed_again_and_again),
+        cmocka_unit_test(test_a_write_fails),
+        cmocka_unit_test(test_all_writes_fail),
+        cmocka_unit_test(test_the_disk_is_full),
+        cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_what_is_durable_was_synced),
+        cmocka_unit_test(test_broken_is_broken),
+        cmocka_unit_test(test_a_full_disk),
+        cmocka_unit_test(test_a_read_only_disk),
+    };
+    faulty_memory_set_up();
+    faulty_set_up();
+    world = mmap(NULL, sizeof *world, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (world == MAP_FAILED)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,257 @@
+/* Going on with a batch: what changes when, and which lines may. */
+#include "journal_fixture.h"
+
+#include <string.h>
+
+static enum bhi_queue_result add_line(struct bhi_queue *queue, const char *text,
+                                      struct bhi_complaint *complaint) {
+    struct bhi_job_spec spec;
+    if (!bhi_job_parse(text, strlen(text), &spec, complaint))
+        fail_msg("%s", complaint->text);
+    spec.line = 7;
+    const enum bhi_queue_result result = bhi_queue_add(queue, &spec, 1, complaint);
+    bhi_job_spec_free(&spec);
+    return result;
+}
+
+static void test_refused_resume_changes_nothing(void **state) {
+    (void)state;
+    struct place place;
+    struct bhi_queue *queue;
+    struct bhi_complaint complaint;
+    make_place(&place);
+    queue = fresh(&place);
+    add(queue, "a b:a c d");
+    run_one(queue, "a", BHI_JOB_QUARANTINED, BH_DEADLINE);
+    run_one(queue, "c", BHI_JOB_CANCELLED, BH_CANCELLED);
+    bhi_queue_started(queue, take(queue, "d"), 0);
+    bhi_queue_close(queue);
+    const char *const before = "a quarantined 1 -; b failed 0 a; c cancelled 0 -; d running 0 -; ";
+    const char *const sql = "SELECT id, state, guilty, origin FROM jobs";
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(try_open(&place, true, true, &queue, &complaint), BHI_QUEUE_OK);
+        take(queue, NULL); /* nothing has been accepted yet */
+        if (i == 1)
+            assert_int_equal(add_line(queue,
+                                      "{\"id\": \"d\", \"kernel\": \"other\", \"groups\": [1]}",
+                                      &complaint),
+                             BHI_QUEUE_BAD_INPUT);
+        if (i == 2)
+            assert_int_equal(try_add(queue, "e:nobody", &complaint), BHI_QUEUE_BAD_INPUT);
+        take(queue, NULL);
+        bhi_queue_close(queue);
+        expect_sql(&place, sql, before);
+    }
+    queue = again(&place); /* which was not asked to try failures again */
+    take(queue, "c");
+    take(queue, "d");
+    take(queue, NULL);
+    bhi_queue_close(queue);
+    expect_sql(&place, sql, "a quarantined 1 -; b failed 0 a; c waiting 0 -; d waiting 0 -; ");
+    remove_place(&place);
+}
+
+static void expect_refused(struct bhi_queue *queue, const char *line, const char *words) {
+    struct bhi_complaint complaint;
+    assert_int_equal(add_line(queue, line, &complaint), BHI_QUEUE_BAD_INPUT);
+    if (!strstr(complaint.text, words))
+        fail_msg("%s", complaint.text);
+}
+
+static void test_a_failed_line_is_mended(void **state) {
+    (void)state;
+    struct place place;
+    struct bhi_queue *queue;
+    struct bhi_complaint complaint;
+    static const char mended[] = "{\"id\": \"b\", \"kernel\": \"k2\", \"groups\": [2], "
+                                 "\"priority\": 9, \"retries\": 5, \"out\": {\"0\": \"y:u32[1]\"}}";
+    static const char bends[] = "{\"id\": \"b\", \"kernel\": \"k\", \"groups\": [1], "
+                                "\"depends_on\": [\"a\"]}";
+    static const char done[] = "{\"id\": \"c\", \"kernel\": \"k2\", \"groups\": [1]}";
+    static const char writes[] = "{\"id\": \"w\", \"kernel\": \"k\", \"groups\": [1], "
+                                 "\"out\": {\"0\": \"y:u32[1]\"}}";
+    make_place(&place);
+    queue = fresh(&place);
+    add(queue, "a b c");
+    run_one(queue, "a", BHI_JOB_FAILED, BH_COMPILE_FAILED);
+    run_one(queue, "b", BHI_JOB_FAILED, BH_COMPILE_FAILED);
+    run_one(queue, "c", BHI_JOB_DONE, BH_OK);
+    bhi_queue_close(queue);
+
+    assert_int_equal(try_open(&place, true, false, &queue, &complaint), BHI_QUEUE_OK);
+    expect_refused(queue, mended, "--retry-failed");
+    bhi_queue_close(queue);
+
+    assert_int_equal(try_open(&place, true, true, &queue, &complaint), BHI_QUEUE_OK);
+    expect_refused(queue, bends, "\"depends_on\" cannot change");
+    expect_refused(queue, done, "only one that has failed may change");
+    expect_sql(&place, "SELECT id, line, priority, state FROM job JOIN progress ON job = number",
+               "a 1 0 4; b 2 0 4; c 3 0 3; ");
+    if (add_line(queue, mended, &complaint) != BHI_QUEUE_OK)
+        fail_msg("%s", complaint.text);
+    expect_sql(&place,
+               "SELECT id, line, job.priority, retries, state, tried FROM job JOIN progress ON "
+               "job = number",
+               "a 1 0 2 1 1; b 7 9 5 1 1; c 3 0 2 3 1; ");
+    expect_refused(queue, writes, "writes y, which \"b\" (line 7) writes, too");
+    struct bhi_job *job = take(queue, "b"); /* it goes first now */
+    assert_int_equal(job->retries, 5);
+    assert_int_equal(job->attempts, 1);
+    assert_non_null(strstr(job->text, "k2"));
+    /* It has begun: no line changes any more. */
+    expect_refused(queue, "{\"id\": \"a\", \"kernel\": \"k2\", \"groups\": [1]}",
+                   "only one that has failed may change");
+    bhi_queue_close(queue);
+
+    queue = again(&place);
+    assert_int_equal(add_line(queue, mended, &complaint), BHI_QUEUE_OK);
+    job = take(queue, "b");
+    assert_non_null(strstr(job->text, "k2"));
+    bhi_queue_close(queue);
+    remove_place(&place);
+}
+
+static void test_a_mended_line_meets_others(void **state) {
+    (void)state;
+    struct place place;
+    struct bhi_queue *queue;
+    struct bhi_complaint complaint;
+    static const char base[] = "{\"id\": \"%s\", \"kernel\": \"k\", \"groups\": [1], "
+                               "\"out\": {\"0\": \"%s:u32[1]\"}}";
+    char line[256];
+    make_place(&place);
+    queue = fresh(&place);
+    snprintf(line, sizeof line, base, "a", "x");
+    assert_int_equal(add_line(queue, line, &complaint), BHI_QUEUE_OK);
+    snprintf(line, sizeof line, base, "b", "y");
+    assert_int_equal(add_line(queue, line, &complaint), BHI_QUEUE_OK);
+    run_one(queue, "a", BHI_JOB_FAILED, BH_COMPILE_FAILED);
+    bhi_queue_close(queue);
+    assert_int_equal(try_open(&place, true, true, &queue, &complaint), BHI_QUEUE_OK);
+    snprintf(line, sizeof line, base, "a", "y");
+    expect_refused(queue, line, "writes y");
+    snprintf(line, sizeof line, base, "a", "z");
+    assert_int_equal(add_line(queue, line, &complaint), BHI_QUEUE_OK);
+    snprintf(line, sizeof line, base, "c", "x"); /* is free now */
+    assert_int_equal(add_line(queue, line, &complaint), BHI_QUEUE_OK);
+    bhi_queue_close(queue);
+    remove_place(&place);
+}
+
+/* An id is one job's, whether that is new, loaded, or gets another line. */
+static void test_an_id_is_given_once(void **state) {
+    (void)state;
+    struct place place;
+    struct bhi_queue *queue;
+    struct bhi_complaint complaint;
+    make_place(&place);
+    queue = fresh(&place);
+    add(queue, "a b:a");
+    run_one(queue, "a", BHI_JOB_FAILED, BH_COMPILE_FAILED);
+    bhi_queue_close(queue);
+    static const char *const lines[] = {"b:a a c a", "b:a a c b:a", "c a c"};
+    static const char *const words[] = {
+        "jobs.jsonl:4: the id \"a\" is given twice, first in line 2",
+        "jobs.jsonl:4: the id \"b\" is given twice, first in line 1",
+        "jobs.jsonl:3: the id \"c\" is given twice, first in line 1"};
+    for (int failed = 0; failed < 2; failed++) {
+        assert_int_equal(try_open(&place, true, failed, &queue, &complaint), BHI_QUEUE_OK);
+        for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+            assert_int_equal(try_add(queue, lines[i], &complaint), BHI_QUEUE_BAD_INPUT);
+            assert_string_equal(complaint.text, words[i]);
+        }
+        add(queue, "a b:a"); /* once a call is fine, in each */
+        add(queue, "b:a a");
+        bhi_queue_close(queue);
+    }
+    expect_sql(&place, "SELECT id FROM job", "a; b; ");
+    remove_place(&place);
+}
+
+/* One that found too little memory is given to a worker again: that is one attempt. */
+static void test_begun_twice_is_one_attempt(void **state) {
+    (void)state;
+    struct place place;
+    make_place(&place);
+    struct bhi_queue *queue = fresh(&place);
+    add(queue, "a");
+    struct bhi_job *job = take(queue, "a");
+    bhi_queue_started(queue, job, 0);
+    bhi_queue_started(queue, job, 1);
+    end(queue, job, BHI_JOB_DONE, BH_OK);
+    bhi_queue_close(queue);
+    expect_sql(&place, "SELECT attempt, started, attempts FROM attempt JOIN progress USING (job)",
+               "1 1 1; ");
+    remove_place(&place);
+}
+
+static void ignore(void *user, bool durable) {
+    (void)user;
+    assert_true(durable);
+}
+
+/* Whatever keeps it from its place: it must never run again. */
+static void test_sealed_is_given_back_sealed(void **state) {
+    (void)state;
+    static const char sql[] = "SELECT state, sealed, tried, attempts, (SELECT count(*) FROM "
+                              "attempt WHERE ended_ns > 0) FROM progress";
+    struct place place;
+    make_place(&place);
+    struct bhi_queue *queue = fresh(&place);
+    add(queue, "a b:a");
+    struct bhi_job *job = take(queue, "a");
+    bhi_queue_started(queue, job, 3);
+    bhi_queue_sealed(queue, job, ignore, NULL);
+    bhi_queue_close(queue);
+    for (int i = 0; i < 2; i++) {
+        queue = again(&place);
+        job = take(queue, "a");
+        assert_true(job->sealed);
+        end(queue, job, BHI_JOB_WAITING, BH_NO_MEMORY);
+        job = take(queue, "a");
+        assert_true(job->sealed);
+        end(queue, job, BHI_JOB_CANCELLED, BH_CANCELLED);
+        job = take(queue, "a");
+        assert_true(job->sealed);
+        assert_int_equal(job->attempts, 1);
+        if (i == 1) {
+            const struct bhi_attempt placed = {
+                .next = BHI_JOB_DONE, .started_ns = 7, .ended_ns = 7};
+            bhi_queue_ended(queue, job, &placed, 0);
+        }
+        bhi_queue_close(queue);
+        expect_sql(&place, sql, i ? "3 0 1 1 1; 1 0 0 0 1; " : "2 1 1 1 0; 0 0 0 0 0; ");
+    }
+    expect_sql(&place, "SELECT started, stream, started_ns > 7, ended_ns FROM attempt",
+               "1 3 1 7; ");
+    remove_place(&place);
+}
+
+/* One that ran out of memory after it had begun, and is refused before it begins again. */
+static void test_the_first_beginning_is_kept(void **state) {
+    (void)state;
+    const struct bhi_attempt refused = {.next = BHI_JOB_FAILED, .started_ns = 7, .ended_ns = 7};
+    struct place place;
+    make_place(&place);
+    struct bhi_queue *queue = fresh(&place);
+    add(queue, "a");
+    struct bhi_job *job = take(queue, "a");
+    bhi_queue_started(queue, job, 0);
+    bhi_queue_ended(queue, job, &refused, 0);
+    bhi_queue_close(queue);
+    expect_sql(&place, "SELECT started, started_ns > 7, ended_ns FROM attempt", "1 1 7; ");
+    remove_place(&place);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused_resume_changes_nothing),
+        cmocka_unit_test(test_a_failed_line_is_mended),
+        cmocka_unit_test(test_a_mended_line_meets_others),
+        cmocka_unit_test(test_an_id_is_given_once),
+        cmocka_unit_test(test_begun_twice_is_one_attempt),
+        cmocka_unit_test(test_sealed_is_given_back_sealed),
+        cmocka_unit_test(test_the_first_beginning_is_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,398 @@
+/* State folders that are refused: in use, of another version, damaged, no folders at all. */
+#include "journal_fixture.h"
+
+static void test_one_process_at_a_time(void **state) {
+    (void)state;
+    struct place place;
+    char words[64];
+    make_place(&place);
+    int ready[2], done[2];
+    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(done), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        char c;
+        struct bhi_queue *queue = fresh(&place);
+        add(queue, "a");
+        (void)!write(ready[1], "r", 1);
+        close(done[1]);
+        (void)!read(done[0], &c, 1);
+        _exit(0);
+    }
+    close(ready[1]); /* or a child that dies early would be waited for here */
+    char c;
+    assert_int_equal(read(ready[0], &c, 1), 1);
+    sprintf(words, "is in use by another process, pid %ld", (long)child);
+    expect_no_open(&place, true, BHI_QUEUE_ENVIRON, words);
+    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, words);
+    close(done[1]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    struct bhi_queue *queue = again(&place); /* however the other one ended */
+    take(queue, "a");
+    bhi_queue_close(queue);
+    close(ready[0]);
+    close(done[0]);
+    remove_place(&place);
+}
+
+static void test_other_versions(void **state) {
+    (void)state;
+    struct place place;
+    make_place(&place);
+    struct bhi_queue *queue = fresh(&place);
+    add(queue, "a");
+    bhi_queue_close(queue);
+    alter(&place, "PRAGMA user_version = 7");
+    expect_no_open(&place, true, BHI_QUEUE_ENVIRON,
+                   "was made by another version of bulkhead: it has format 7, this one reads 1");
+    alter(&place, "PRAGMA user_version = 1; PRAGMA application_id = 1");
+    expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "is another program's database");
+    alter(&place, "PRAGMA application_id = 1112042092");
+    bhi_queue_close(again(&place));
+    remove_place(&place);
+    make_place(&place);
+    assert_int_equal(mkdir(place.folder, 0700), 0);
+    alter(&place, "CREATE TABLE t (x)");
+    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "is another program's database");
+    remove_place(&place);
+}
+
+static void write_file(const char *path, const void *bytes, size_t size) {
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, size), size);
+    close(fd);
+}
+
+static void lock_of(const struct place *place, char path[96]) {
+    snprintf(path, 96, "%s/lock", place->folder);
+}
+
+/* What is in a folder that is not ours is not touched, and nothing is put into it. */
+static void test_a_refused_folder_is_as_it_was(void **state) {
+    (void)state;
+    struct place place;
+    struct stat status;
+    char lock[96];
+    make_place(&place);
+    lock_of(&place, lock);
+    assert_int_equal(mkdir(place.folder, 0700), 0);
+    alter(&place, "CREATE TABLE t (x)");
+    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "is another program's database");
+    assert_int_equal(stat(lock, &status), -1);
+    write_file(lock, "theirs", 6);
+    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "is another program's database");
+    assert_int_equal(stat(lock, &status), 0);
+    assert_int_equal(status.st_size, 6);
+    assert_int_equal(unlink(lock), 0);
+    write_file(place.database, "short", 5);
+    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "is no database");
+    assert_int_equal(stat(lock, &status), -1);
+    assert_int_equal(unlink(place.database), 0);
+
+    bhi_queue_close(fresh(&place));
+    assert_int_equal(unlink(lock), 0);
+    alter(&place, "PRAGMA user_version = 7");
+    expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "it has format 7, this one reads 1");
+    assert_int_equal(stat(lock, &status), -1);
+    remove_place(&place);
+}
+
+/* -- with a log ---------------------------------------------------------------------------------
+ */
+
+struct content {
+    char bytes[1 << 17];
+    ssize_t size; /* -1: there is none */
+};
+
+static void read_content(const struct place *place, const char *suffix, struct content *out) {
+    char path[112];
+    snprintf(path, sizeof path, "%s%s", place->database, suffix);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    out->size = fd >= 0 ? read(fd, out->bytes, sizeof out->bytes) : -1;
+    assert_true(out->size < (ssize_t)sizeof out->bytes);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void copy_content(const struct place *from, const struct place *to, const char *suffix) {
+    static struct content content;
+    char path[112];
+    read_content(from, suffix, &content);
+    assert_true(content.size > 0);
+    snprintf(path, sizeof path, "%s%s", to->database, suffix);
+    write_file(path, content.bytes, (size_t)content.size);
+}
+
+/* What a kill leaves of |from| once |sql| has been executed: file and log. */
+static void leave_log(const struct place *from, const char *sql, struct place *to) {
+    sqlite3 *db;
+    make_place(to);
+    assert_int_equal(mkdir(to->folder, 0700), 0);
+    assert_int_equal(sqlite3_open(from->database, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    copy_content(from, to, "");
+    copy_content(from, to, "-wal");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void expect_unchanged(const struct place *place, bool resume, enum bhi_queue_result expected,
+                             const char *words, const char *lock) {
+    static struct content database, log, now;
+    struct stat status;
+    char path[96];
+    lock_of(place, path);
+    if (lock)
+        write_file(path, lock, strlen(lock));
+    read_content(place, "", &database);
+    read_content(place, "-wal", &log);
+    for (int i = 0; i < 2; i++) {
+        expect_no_open(place, resume, expected, words);
+        read_content(place, "", &now);
+        assert_int_equal(now.size, database.size);
+        assert_memory_equal(now.bytes, database.bytes, (size_t)now.size);
+        read_content(place, "-wal", &now);
+        assert_int_equal(now.size, log.size);
+        assert_true(now.size < 0 || !memcmp(now.bytes, log.bytes, (size_t)now.size));
+        assert_int_equal(stat(path, &status), lock ? 0 : -1);
+    }
+    if (lock)
+        assert_int_equal(unlink(path), 0);
+}
+
+static void test_the_log_of_a_refused_folder_stays(void **state) {
+    (void)state;
+    struct place place, left;
+    make_place(&place);
+    struct bhi_queue *queue = fresh(&place);
+    add(queue, "a");
+    bhi_queue_close(queue);
+    leave_log(&place, "PRAGMA user_version = 7", &left); /* the file says 1 still */
+    expect_unchanged(&left, true, BHI_QUEUE_ENVIRON, "it has format 7, this one reads 1", NULL);
+    expect_unchanged(&left, true, BHI_QUEUE_ENVIRON, "it has format 7, this one reads 1", "77\n");
+    alter(&left, "PRAGMA user_version = 1"); /* nothing is lost */
+    bhi_queue_close(again(&left));
+    remove_place(&left);
+
+    alter(&place, "PRAGMA user_version = 1");
+    leave_log(&place, "UPDATE job SET line = 9", &left);
+    expect_unchanged(&left, false, BHI_QUEUE_BAD_INPUT, "has a batch of 1 job:", NULL);
+    bhi_queue_close(again(&left));
+    struct stat status;
+    char path[112];
+    snprintf(path, sizeof path, "%s-wal", left.database);
+    assert_int_equal(stat(path, &status), -1); /* one that is accepted is put in order */
+    expect_sql(&left, "SELECT line FROM job", "9; ");
+    remove_place(&left);
+    leave_log(&place, "UPDATE progress SET state = 9", &left);
+    expect_unchanged(&left, true, BHI_QUEUE_ENVIRON, "is damaged", NULL);
+    remove_place(&left);
+    remove_place(&place);
+}
+
+static void test_the_log_of_another_program_stays(void **state) {
+    (void)state;
+    static const char words[] = "is another program's database";
+    struct place place, left;
+    make_place(&place);
+    assert_int_equal(mkdir(place.folder, 0700), 0);
+    /* Its tables are in the log alone, then in the file, too. */
+    for (int i = 0; i < 2; i++) {
+        leave_log(&place,
+                  i ? "INSERT INTO t VALUES (1)" : "PRAGMA journal_mode = WAL; CREATE TABLE t (x)",
+                  &left);
+        expect_unchanged(&left, false, BHI_QUEUE_ENVIRON, words, NULL);
+        expect_unchanged(&left, true, BHI_QUEUE_ENVIRON, words, "theirs");
+        remove_place(&left);
+    }
+    remove_place(&place);
+}
+
+static void test_locks_that_are_none(void **state) {
+    (void)state;
+    struct place place;
+    struct stat status;
+    char lock[96];
+    make_place(&place);
+    lock_of(&place, lock);
+    assert_int_equal(mkdir(place.folder, 0700), 0);
+    write_file(lock, "theirs", 6);
+    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "/lock is another program's file");
+    assert_int_equal(stat(lock, &status), 0);
+    assert_int_equal(status.st_size, 6);
+    assert_int_equal(stat(place.database, &status), -1);
+    assert_int_equal(unlink(lock), 0);
+    assert_int_equal(mkfifo(lock, 0600), 0);
+    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "/lock is no regular file");
+    assert_int_equal(unlink(lock), 0);
+    write_file(lock, "4194304\n", 8); /* of one that is long gone */
+    bhi_queue_close(fresh(&place));
+    remove_place(&place);
+}
+
+/* -- what is in it ------------------------------------------------------------------------------
+ */
+
+static void test_what_is_no_database(void **state) {
+    (void)state;
+    struct place place;
+    char garbage[8192];
+    uint64_t random = 3;
+    struct stat status;
+    make_place(&place);
+    for (size_t i = 0; i < sizeof garbage; i++)
+        garbage[i] = (char)next_random(&random);
+    assert_int_equal(mkdir(place.folder, 0700), 0);
+    write_file(place.database, garbage, sizeof garbage);
+    expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "is no database");
+    write_file(place.database, "short", 5);
+    expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "is no database");
+    /* Nothing of it has been written over. */
+    assert_int_equal(stat(place.database, &status), 0);
+    assert_int_equal(status.st_size, 5);
+    assert_int_equal(unlink(place.database), 0);
+
+    struct bhi_queue *queue = fresh(&place);
+    add(queue, "a b c d e f g h");
+    bhi_queue_close(queue);
+    assert_int_equal(stat(place.database, &status), 0);
+    assert_true(status.st_size > 8192);
+    assert_int_equal(truncate(place.database, 8192), 0);
+    char lock[96];
+    lock_of(&place, lock);
+    assert_int_equal(unlink(lock), 0);
+    expect_unchanged(&place, true, BHI_QUEUE_ENVIRON, "is damaged", NULL);
+    assert_int_equal(truncate(place.database, 0), 0);
+    bhi_queue_close(fresh(&place));
+    remove_place(&place);
+}
+
+/* Any page overwritten: it is refused, or what is loaded makes sense. */
+static void test_damaged_pages(void **state) {
+    (void)state;
+    struct place place;
+    uint64_t random = 5;
+    int refused = 0;
+    make_place(&place);
+    struct bhi_queue *queue = fresh(&place);
+    add(queue, "a b:a c:a,b d e f");
+    run_one(queue, "a", BHI_JOB_FAILED, BH_DEADLINE);
+    bhi_queue_close(queue);
+    const int fd = open(place.database, O_RDONLY | O_CLOEXEC);
+    static unsigned char good[1 << 17], bad[1 << 17];
+    const ssize_t size = read(fd, good, sizeof good);
+    close(fd);
+    assert_in_range(size, 8192, sizeof good - 1);
+    for (int round = 0; round < 400; round++) {
+        struct bhi_complaint complaint;
+        memcpy(bad, good, (size_t)size);
+        for (uint64_t n = 1 + random_below(&random, 4); n > 0; n--)
+            bad[100 + random_below(&random, (uint64_t)size - 100)] =
+                (unsigned char)next_random(&random);
+        write_file(place.database, bad, (size_t)size);
+        const enum bhi_queue_result result = try_open(&place, true, round % 2, &queue, &complaint);
+        refused += result != BHI_QUEUE_OK;
+        if (result != BHI_QUEUE_OK) {
+            assert_int_equal(result, BHI_QUEUE_ENVIRON);
+            assert_non_null(strstr(complaint.text, "batch.db"));
+            continue;
+        }
+        struct bhi_job *job;
+        (void)bhi_queue_add(queue, NULL, 0, &complaint);
+        while ((job = bhi_queue_take(queue)) != NULL)
+            end(queue, job, BHI_JOB_DONE, BH_OK);
+        (void)bhi_queue_close(queue);
+    }
+    assert_true(refused > 20);
+    remove_place(&place);
+}
+
+static void test_rows_that_make_no_sense(void **state) {
+    (void)state;
+    static const char *const sql[] = {
+        "UPDATE progress SET state = 9 WHERE job = 2",
+        "UPDATE progress SET state = -1 WHERE job = 2",
+        "UPDATE progress SET origin = 77 WHERE job = 2",
+        "UPDATE job SET id = '' WHERE number = 1",
+        "DELETE FROM job WHERE number = 1",
+        "INSERT INTO dependency VALUES (1, 2)", /* a circle */
+        "INSERT INTO dependency VALUES (1, 77)",
+        "INSERT INTO dependency VALUES (0, 1)",
+        "INSERT INTO dependency VALUES (1, 1)",
+        "UPDATE batch SET id = '../../x'",
+        "UPDATE batch SET cwd = 'x'",
+        "DELETE FROM batch",
+    };
+    for (size_t i = 0; i < sizeof sql / sizeof sql[0]; i++) {
+        struct place place;
+        make_place(&place);
+        struct bhi_queue *queue = fresh(&place);
+        add(queue, "a b:a");
+        bhi_queue_close(queue);
+        alter(&place, sql[i]);
+        expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "is damaged");
+        remove_place(&place);
+    }
+}
+
+static void test_folders_that_are_none(void **state) {
+    (void)state;
+    struct place place;
+    make_place(&place);
+    write_file(place.folder, "", 0);
+    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "is no folder");
+    unlink(place.folder);
+    char folder[80];
+    strcpy(folder, place.folder);
+    strcat(place.folder, "/deep");
+    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "cannot be made: No such file or directory");
+    strcpy(place.folder, folder);
+    assert_int_equal(mkdir(place.folder, 0700), 0);
+    assert_int_equal(mkdir(place.database, 0700), 0);
+    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "batch.db cannot be opened: Is a directory");
+    struct stat status;
+    strcat(folder, "/lock");
+    assert_int_equal(stat(folder, &status), -1);
+    remove_place(&place);
+}
+
+/* Another program that writes to the database: it is waited for, not for ever. */
+static void test_a_database_that_is_held(void **state) {
+    (void)state;
+    struct place place;
+    sqlite3 *db;
+    make_place(&place);
+    struct bhi_queue *queue = fresh(&place);
+    add(queue, "a");
+    bhi_queue_close(queue);
+    assert_int_equal(sqlite3_open(place.database, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    struct bhi_complaint complaint;
+    assert_int_equal(try_open(&place, true, false, &queue, &complaint), BHI_QUEUE_OK);
+    assert_int_equal(bhi_queue_add(queue, NULL, 0, &complaint), BHI_QUEUE_ENVIRON);
+    assert_non_null(strstr(complaint.text, "batch.db is held by another program"));
+    bhi_queue_close(queue);
+    sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    sqlite3_close(db);
+    bhi_queue_close(again(&place));
+    remove_place(&place);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_process_at_a_time),
+        cmocka_unit_test(test_other_versions),
+        cmocka_unit_test(test_a_refused_folder_is_as_it_was),
+        cmocka_unit_test(test_the_log_of_a_refused_folder_stays),
+        cmocka_unit_test(test_the_log_of_another_program_stays),
+        cmocka_unit_test(test_locks_that_are_none),
+        cmocka_unit_test(test_what_is_no_database),
+        cmocka_unit_test(test_damaged_pages),
+        cmocka_unit_test(test_rows_that_make_no_sense),
+        cmocka_unit_test(test_folders_that_are_none),
+        cmocka_unit_test(test_a_database_that_is_held),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

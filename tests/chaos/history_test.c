@@ -1,0 +1,426 @@
+/* A history on disk: what is written is read again, and nothing else is read. */
+#include "cmocka_all.h"
+#include "history.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/chaos-history-XXXXXX";
+
+/* -- what is written is read again --------------------------------------------------------------
+ */
+
+static void header(struct bhi_history *history) {
+    struct bhi_history_header *h = &history->header;
+    strcpy(h->version, "0.1.0");
+    h->seed = UINT64_MAX; /* more than JSON's numbers are sure to hold */
+    h->duration_ns = 60000000000;
+    h->faults_asked = 7;
+    h->streams = 3;
+    h->fault_set = 1u << BHI_FAULT_KILL | 1u << BHI_FAULT_FULL;
+    h->rate = 12.5;
+    h->outside = true;
+    h->accelerator = true;
+    h->patience_ns = 30000000000;
+    h->recovery_ns = 5000000000;
+    strcpy(h->device, "lavapipe:0");
+    strcpy(h->driver, "Mesa \"x\" \xc3\xa9");
+}
+
+/* One of each kind, with a value of its own in each field. */
+static void records(struct bhi_history *history) {
+    struct bhi_record all[] = {
+        {.kind = BHI_RECORD_OP,
+         .at_ns = 1,
+         .op = 2,
+         .stream = 2,
+         .submit = {.event = 5,
+                    .bait = true,
+                    .input_count = 2,
+                    .inputs = {1, 9},
+                    .wait = 8,
+                    .reuses = 3,
+                    .deadline_ns = UINT64_MAX,
+                    .work = {4096, 4294967295u, 77, 31, 3}}},
+        {.kind = BHI_RECORD_REFUSED,
+         .at_ns = 3,
+         .op = 4,
+         .stream = 1,
+         .refused = {.status = BH_NO_MEMORY, .call = "bh_buffer_create"}},
+        {.kind = BHI_RECORD_END,
+         .at_ns = 4,
+         .op = 2,
+         .end = {.lost = true,
+                 .state = BH_EVENT_POISONED,
+                 .status = BH_WORKER_SIGNAL,
+                 .executed = BH_EXECUTED_UNKNOWN,
+                 .signal = 11,
+                 .worker_pid = 4711,
+                 .origin = 5,
+                 .hops = 6,
+                 .submitted_ns = 1,
+                 .started_ns = 2,
+                 .ended_ns = 3,
+                 .changed = true}},
+        {.kind = BHI_RECORD_RESULT,
+         .at_ns = 5,
+         .op = 2,
+         .result = {.status = BH_OK, .digest = {0, 1, 2, 0xfe, 0xff}}},
+        {.kind = BHI_RECORD_FAULT,
+         .at_ns = 6,
+         .op = 2,
+         .stream = 1,
+         .fault = {.number = 1,
+                   .kind = BHI_FAULT_ZYGOTE,
+                   .outside = true,
+                   .missed = true,
+                   .pid_count = 2,
+                   .pids = {12, 2147483647},
+                   .after_op = 2,
+                   .lasts_ns = 9}},
+        {.kind = BHI_RECORD_HEALED, .at_ns = 7, .healed = {.number = 1}},
+        {.kind = BHI_RECORD_SAMPLE,
+         .at_ns = 8,
+         .sample = {.descriptors = 20,
+                    .processes = 4,
+                    .files = 3,
+                    .rss_bytes = 123456789012,
+                    .idle = true}},
+        {.kind = BHI_RECORD_STALL, .at_ns = 9, .stall = {.lasted_ns = 250000000}},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        bhi_history_note(history, &all[i]);
+}
+
+static const char *path_of(const char *name) {
+    static char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void same(const struct bhi_history *a, const struct bhi_history *b) {
+    assert_memory_equal(&a->header, &b->header, sizeof a->header);
+    assert_int_equal(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++)
+        assert_memory_equal(&a->records[i], &b->records[i], sizeof *a->records);
+    assert_int_equal(a->complete, b->complete);
+    assert_int_equal(a->overflow, b->overflow);
+}
+
+static void round_trip(bool complete, bool overflow) {
+    struct bhi_history history, again;
+    struct bhi_complaint complaint;
+    bhi_history_init(&history);
+    header(&history);
+    records(&history);
+    history.complete = complete;
+    history.overflow = overflow;
+    assert_true(bhi_history_save(&history, path_of("trip"), &complaint));
+    if (!bhi_history_load(path_of("trip"), &again, &complaint))
+        fail_msg("%s", complaint.text);
+    same(&history, &again);
+    bhi_history_free(&again);
+    bhi_history_free(&history);
+}
+
+static void what_is_written_is_read(void **state) {
+    (void)state;
+    round_trip(true, false);
+    round_trip(false, false);
+    round_trip(false, true);
+    round_trip(true, true);
+}
+
+static void many_records(void **state) {
+    (void)state;
+    struct bhi_history history, again;
+    struct bhi_complaint complaint;
+    bhi_history_init(&history);
+    header(&history);
+    for (int i = 0; i < 2000; i++)
+        records(&history);
+    assert_int_equal(history.count, 16000);
+    assert_true(bhi_history_save(&history, path_of("many"), &complaint));
+    assert_true(bhi_history_load(path_of("many"), &again, &complaint));
+    same(&history, &again);
+    bhi_history_free(&again);
+    bhi_history_free(&history);
+    bhi_history_free(&history); /* harmless */
+}
+
+/* -- and nothing else ---------------------------------------------------------------------------
+ */
+
+/* The complaint about |text|, or "" where it is read. */
+static const char *complaint_about(const char *text, size_t size) {
+    static struct bhi_complaint complaint;
+    struct bhi_history history;
+    complaint.text[0] = 0;
+    FILE *file = size ? fmemopen((void *)(uintptr_t)text, size, "r") : fopen("/dev/null", "re");
+    assert_non_null(file);
+    bool good = bhi_history_read(file, &history, &complaint);
+    assert_int_equal(good, complaint.text[0] == 0);
+    assert_true(good || !history.records);
+    fclose(file);
+    bhi_history_free(&history);
+    return complaint.text;
+}
+
+/* The lines of a good history. */
+static char *good_lines(void) {
+    struct bhi_history history;
+    struct bhi_complaint complaint;
+    bhi_history_init(&history);
+    header(&history);
+    records(&history);
+    history.complete = true;
+    assert_true(bhi_history_save(&history, path_of("good"), &complaint));
+    bhi_history_free(&history);
+    FILE *file = fopen(path_of("good"), "re");
+    char *text = calloc(1, 65536);
+    assert_true(file && text && fread(text, 1, 65535, file) > 0);
+    fclose(file);
+    return text;
+}
+
+/* |text| with |from| (the |nth|, from 0) replaced; NULL: there are not so many. */
+static char *with(const char *text, const char *from, int nth, const char *to) {
+    const char *at = strstr(text, from);
+    for (; at && nth > 0; nth--)
+        at = strstr(at + strlen(from), from);
+    if (!at)
+        return NULL;
+    char *out = NULL;
+    assert_true(asprintf(&out, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from)) > 0);
+    return out;
+}
+
+static size_t line_of(const char *text, const char *at) {
+    size_t line = 1;
+    for (; text < at; text++)
+        line += *text == '\n';
+    return line;
+}
+
+/* |text| with the key that begins at |at| called otherwise, or with its value an object. */
+static char *broken_at(const char *text, const char *at, size_t key, bool rename) {
+    const char *value = at + key + 3;
+    const char *end = *value == '['   ? strchr(value, ']') + 1
+                      : *value == '"' ? strchr(value + 1, '"') + 1
+                                      : value + strcspn(value, ",}");
+    if (strstr(value, "Mesa \\\"") == value + 1) /* quotes in it */
+        end = strchr(value, '}');
+    char *out = NULL;
+    int size = rename ? asprintf(&out, "%.*sX%s", (int)(at - text) + 1, text, at + 2)
+                      : asprintf(&out, "%.*s{}%s", (int)(value - text), text, end);
+    assert_true(size > 0);
+    return out;
+}
+
+/* In each line each key is taken away, then given the wrong type: line and key are named. */
+static void each_key_is_needed(void **state) {
+    (void)state;
+    char *text = good_lines();
+    int seen = 0;
+    for (char *at = strchr(text, '"'); at; at = strchr(at, '"')) {
+        char *end = strchr(at + 1, '"');
+        size_t length = (size_t)(end - at - 1);
+        if (end[1] == ':' && end[-1] != '\\') {
+            char where[128];
+            snprintf(where, sizeof where, "line %zu: '%.*s'", line_of(text, at), (int)length,
+                     at + 1);
+            for (int rename = 0; rename < 2; rename++) {
+                char *broken = broken_at(text, at, length, rename);
+                const char *complaint = complaint_about(broken, strlen(broken));
+                if (!strstr(complaint, where))
+                    fail_msg("%s: '%s'", where, complaint);
+                free(broken);
+            }
+            seen++;
+        }
+        at = end + 1;
+    }
+    assert_int_equal(seen, 14 + 15 + 6 + 15 + 5 + 11 + 3 + 7 + 3 + 1);
+    free(text);
+}
+
+static void refused(const char *from, int nth, const char *to, const char *complaint) {
+    char *text = good_lines();
+    char *broken = with(text, from, nth, to);
+    if (!broken)
+        fail_msg("no %s", from);
+    const char *said = complaint_about(broken, strlen(broken));
+    if (!strstr(said, complaint))
+        fail_msg("%s to %s: '%s', not '%s'", from, to, said, complaint);
+    free(broken);
+    free(text);
+}
+
+static void what_is_refused(void **state) {
+    (void)state;
+    refused("\"bulkhead_chaos\":1", 0, "\"bulkhead_chaos\":2", "line 1: it is of another version");
+    refused("\"bulkhead_chaos\":1", 0, "\"x\":1", "no history of bulkhead chaos");
+    refused("\"seed\":", 0, "\"seed\":\"99999999999999999999\",\"x\":", "line 1: 'seed'");
+    refused("\"18446744073709551615\"", 0, "\"18446744073709551616\"", "line 1: 'seed'");
+    refused("\"18446744073709551615\"", 0, "\" 1\"", "line 1: 'seed'");
+    refused("\"18446744073709551615\"", 0, "\"1x\"", "line 1: 'seed'");
+    refused("\"18446744073709551615\"", 0, "\"-1\"", "line 1: 'seed'");
+    refused("\"18446744073709551615\"", 0, "-1", "line 1: 'seed'");
+    refused("\"18446744073709551615\"", 0, "1.5", "line 1: 'seed'");
+    refused("\"18446744073709551615\"", 0, "9223372036854775808",
+            "line 1: too big integer near '9223372036854775808': a number is at most "
+            "9223372036854775807, and a larger one a text of digits");
+    refused("\"streams\":3", 0, "\"streams\":0", "line 1: 'streams' must be a whole number from 1");
+    refused("\"streams\":3", 0, "\"streams\":17", "line 1: 'streams'");
+    refused("\"streams\":3", 0, "\"streams\":2", "line 2: 'stream' must be less than the 2");
+    refused("[\"kill\",\"full\"]", 0, "[\"kill\",\"kill\"]", "line 1: 'faults'");
+    refused("[\"kill\",\"full\"]", 0, "[\"kill,full\"]", "line 1: 'faults'");
+    refused("[\"kill\",\"full\"]", 0, "[\"burn\"]", "line 1: 'faults'");
+    refused("[\"kill\",\"full\"]", 0, "[1]", "line 1: 'faults'");
+    refused("\"rate\":12.5", 0, "\"rate\":-1", "line 1: 'rate'");
+    refused("\"rate\":12.5", 0, "\"rate\":1e999", "line 1: ");
+    refused("lavapipe:0", 0, "a\\u001bb", "line 1: 'device' must be without control characters");
+    refused("lavapipe:0", 0, "a\\u0000b", "line 1: ");
+    refused("lavapipe:0", 0, "lavapipe:0lavapipe:0lavapipe:0lavapipe:0lavapipe:0lavapipe:0abcd",
+            "line 1: 'device' must be a text of at most 63 bytes");
+    refused("\"op\":2", 0, "\"op\":0", "line 2: 'op'");
+    refused("\"inputs\":[1,9]", 0, "\"inputs\":[1,9,1,1,1]",
+            "line 2: 'inputs' must be an array of "
+            "at most 4");
+    refused("\"inputs\":[1,9]", 0, "\"inputs\":[0]", "line 2: 'inputs'");
+    refused("\"words\":4096", 0, "\"words\":16385", "line 2: 'words'");
+    refused("\"rounds\":3", 0, "\"rounds\":65", "line 2: 'rounds'");
+    refused("NO_MEMORY", 0, "NO_MEMORIES", "line 3: 'status' must be a status' name");
+    refused("\"poisoned\"", 0, "\"poison\"", "line 4: 'state' must be one of: pending, ready");
+    refused("\"signal\":11", 0, "\"signal\":65", "line 4: 'signal'");
+    refused("\"worker_pid\":4711", 0, "\"worker_pid\":2147483648", "line 4: 'worker_pid'");
+    refused("0001", 0, "000g", "line 5: 'digest' must be 32 hexadecimal digits");
+    refused("0001", 0, "00", "line 5: 'digest'");
+    refused("\"zygote\"", 0, "\"burn\"", "line 6: 'fault' must be one of: kill, segv");
+    refused("2147483647", 0, "2147483648", "line 6: 'pids'");
+    refused("\"kind\":\"healed\"", 0, "\"kind\":\"healing\"", "line 7: 'kind' is none of op");
+    refused("\"kind\":\"healed\"", 0, "\"kind\":1", "line 7: 'kind'");
+    refused("\"idle\":true", 0, "\"idle\":1", "line 8: 'idle' must be true or false");
+    refused("\"idle\":true", 0, "\"idle\":true,\"idle\":true", "line 8: duplicate");
+    refused("\"idle\":true", 0, "\"idle\":true,\"more\":1", "line 8: 'more' is not a key here");
+    refused("{\"kind\":\"stall\"", 0, "\n{\"kind\":\"stall\"", "line 9: ");
+    refused("{\"kind\":\"stall\"", 0, "[1]\n{\"kind\":\"stall\"", "line 9: not an object");
+    refused("{\"kind\":\"stall\"", 0, "{\"kind\":\"complete\"}\n{\"kind\":\"stall\"",
+            "line 10: the history is complete before it");
+    refused("{\"kind\":\"stall\"", 0, "{\"kind\":\"overflow\"}\n{\"kind\":\"stall\"",
+            "line 10: only 'complete' can follow 'overflow'");
+    refused("{\"kind\":\"complete\"}\n", 0, "{\"kind\":\"complete\"}\n{", "line 11: it is cut off");
+    refused("{\"kind\":\"complete\"}\n", 0, "{\"kind\":\"complete\"}", "line 10: it is cut off");
+    refused("{\"kind\":\"complete\"", 0, "{\"kind\":\"complete\",\"at_ns\":1",
+            "line 10: 'at_ns' is not a key here");
+    assert_non_null(strstr(complaint_about("", 0), "it is empty"));
+    assert_non_null(strstr(complaint_about("\n", 1), "line 1: "));
+    assert_non_null(strstr(complaint_about("\0\n", 2), "line 1: there is a NUL byte in it"));
+}
+
+static void a_line_too_long(void **state) {
+    (void)state;
+    size_t size = 1 << 20;
+    char *text = malloc(size);
+    assert_non_null(text);
+    memset(text, ' ', size);
+    assert_non_null(
+        strstr(complaint_about(text, size), "line 1: it has more than the 65536 bytes"));
+    text[size - 1] = '\n';
+    assert_non_null(
+        strstr(complaint_about(text, size), "line 1: it has more than the 65536 bytes"));
+    assert_non_null(strstr(complaint_about(text, 65536), "line 1: it has more than"));
+    assert_non_null(strstr(complaint_about(text, 65535), "line 1: it is cut off"));
+    text[65535] = '\n'; /* as much as there may be, and no object */
+    assert_null(strstr(complaint_about(text, 65536), "more than"));
+    free(text);
+}
+
+/* Cut anywhere it is refused, but between two lines, where it is an incomplete one. */
+static void cut_anywhere(void **state) {
+    (void)state;
+    char *text = good_lines();
+    for (size_t size = 1; size < strlen(text); size++)
+        assert_int_equal(complaint_about(text, size)[0] == 0, text[size - 1] == '\n');
+    free(text);
+}
+
+/* -- files --------------------------------------------------------------------------------------
+ */
+
+static void whole_or_not_at_all(void **state) {
+    (void)state;
+    struct bhi_history history, again;
+    struct bhi_complaint complaint;
+    bhi_history_init(&history);
+    header(&history);
+    records(&history);
+    assert_true(bhi_history_save(&history, path_of("keep"), &complaint));
+    /* A record that cannot be written: the old file stays. */
+    history.records[2].end.status = (bh_status)12345;
+    assert_false(bhi_history_save(&history, path_of("keep"), &complaint));
+    assert_non_null(strstr(complaint.text, "'status'"));
+    assert_true(bhi_history_load(path_of("keep"), &again, &complaint));
+    assert_int_equal(again.records[2].end.status, BH_WORKER_SIGNAL);
+    bhi_history_free(&again);
+    assert_false(bhi_history_save(&history, path_of("no/such"), &complaint));
+    history.records[2].end.status = BH_OK;
+    if (access("/dev/full", W_OK) == 0) {
+        assert_false(bhi_history_save(&history, "/dev/full", &complaint));
+        assert_non_null(strstr(complaint.text, "cannot be written"));
+    }
+    bhi_history_free(&history);
+    assert_false(bhi_history_load(path_of("nothing"), &again, &complaint));
+    assert_non_null(strstr(complaint.text, "cannot be opened"));
+    assert_false(bhi_history_load(folder, &again, &complaint));
+    assert_non_null(strstr(complaint.text, "cannot be read"));
+}
+
+/* -- names of faults ----------------------------------------------------------------------------
+ */
+
+static void names_of_faults(void **state) {
+    (void)state;
+    struct bhi_complaint complaint;
+    uint32_t set = 7;
+    for (unsigned kind = 0; kind < BHI_FAULT_KINDS; kind++) {
+        assert_true(bhi_fault_parse(bhi_fault_name((enum bhi_fault_kind)kind), &set, &complaint));
+        assert_int_equal(set, 1u << kind);
+    }
+    assert_string_equal(bhi_fault_name(BHI_FAULT_KINDS), "unknown");
+    assert_true(bhi_fault_parse("kill,segv,kill,full", &set, &complaint));
+    assert_int_equal(set, 1u << BHI_FAULT_KILL | 1u << BHI_FAULT_SEGV | 1u << BHI_FAULT_FULL);
+    static const char *const bad[] = {"",    ",",     "kill,",     ",kill",
+                                      "kil", "kills", "kill segv", "Kill"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        set = 7;
+        assert_false(bhi_fault_parse(bad[i], &set, &complaint));
+        assert_int_equal(set, 7);
+        assert_non_null(strstr(complaint.text, "is no fault"));
+    }
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    static const char *const names[] = {"trip", "many", "good", "keep"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        unlink(path_of(names[i]));
+    return rmdir(folder); /* nothing else was left */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read), cmocka_unit_test(many_records),
+        cmocka_unit_test(each_key_is_needed),      cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(a_line_too_long),         cmocka_unit_test(cut_anywhere),
+        cmocka_unit_test(whole_or_not_at_all),     cmocka_unit_test(names_of_faults),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

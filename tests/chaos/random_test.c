@@ -1,0 +1,471 @@
+/* The checker against a simulated supervisor: it accepts whatever that does, and no change of one
+ * thing in it that is a lie. */
+#include "check.h"
+#include "cmocka_all.h"
+#include "simulate.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEEDS = 40, NIGHTLY_SEEDS = 1000 };
+#if BHI_SANITIZED /* much slower, and what more seeds would show the other builds do */
+enum { LIE_SEEDS = 12 };
+#else
+enum { LIE_SEEDS = SEEDS };
+#endif
+
+static uint64_t random_state;
+
+static uint64_t below(uint64_t end) {
+    return sim_random(&random_state) % end;
+}
+
+static uint64_t seeds(uint64_t count) {
+    return getenv("BULKHEAD_TEST_NIGHTLY") ? NIGHTLY_SEEDS : count;
+}
+
+static const char *first_finding(const struct bhi_chaos_result *result) {
+    return result->finding_count ? result->findings[0].text : "nothing found";
+}
+
+static bool is_end(const struct bhi_history *history, const struct bhi_record *record) {
+    (void)history;
+    return record->kind == BHI_RECORD_END;
+}
+
+static bool is_lost_with(const struct bhi_history *history, const struct bhi_record *record) {
+    return is_end(history, record) && record->end.status == BH_WORKER_LOST && !record->end.hops;
+}
+
+/* Whose event it is got its poison from another. */
+static bool was_doomed(const struct bhi_history *history, uint64_t event) {
+    uint64_t op = 0;
+    for (size_t i = 0; i < history->count; i++)
+        if (history->records[i].kind == BHI_RECORD_OP && history->records[i].submit.event == event)
+            op = history->records[i].op;
+    for (size_t i = 0; i < history->count; i++)
+        if (is_end(history, &history->records[i]) && history->records[i].op == op)
+            return history->records[i].end.hops > 0;
+    return false;
+}
+
+static void whatever_it_does_is_valid(void **state) {
+    (void)state;
+    uint64_t faults[BHI_FAULT_KINDS] = {0}, hops = 0, lost = 0, by_doomed = 0;
+    for (uint64_t seed = 1; seed <= seeds(SEEDS); seed++) {
+        struct bhi_history history;
+        struct simulated tally;
+        struct bhi_chaos_result result;
+        simulate(seed, &history, &tally);
+        assert_true(bhi_chaos_check(&history, &result));
+        if (result.verdict != BHI_CHAOS_VALID)
+            fail_msg("seed %llu: %s", (unsigned long long)seed, first_finding(&result));
+        assert_int_equal(result.operations, tally.operations);
+        assert_int_equal(result.ready, tally.ready);
+        assert_int_equal(result.poisoned, tally.poisoned);
+        assert_int_equal(result.refused, tally.refused);
+        for (int kind = 0; kind < BHI_FAULT_KINDS; kind++)
+            faults[kind] += result.faults[kind];
+        for (size_t i = 0; i < history.count; i++) {
+            const struct bhi_record *record = &history.records[i];
+            hops += record->kind == BHI_RECORD_END && record->end.hops > 1;
+            lost += record->kind == BHI_RECORD_END && record->end.status == BH_WORKER_LOST;
+            by_doomed += is_lost_with(&history, record) && was_doomed(&history, record->end.origin);
+        }
+        bhi_history_free(&history);
+    }
+    for (int kind = 0; kind < BHI_FAULT_KINDS; kind++)
+        assert_true(faults[kind] > 0);
+    assert_true(hops > 0 && lost > 0 && by_doomed > 0);
+}
+
+/* -- one lie ------------------------------------------------------------------------------------
+ */
+
+/* A random record of which |fits| says so; NULL: there is none. */
+static struct bhi_record *any(struct bhi_history *history,
+                              bool (*fits)(const struct bhi_history *history,
+                                           const struct bhi_record *record)) {
+    size_t first = below(history->count);
+    for (size_t i = 0; i < history->count; i++) {
+        struct bhi_record *record = &history->records[(first + i) % history->count];
+        if (fits(history, record))
+            return record;
+    }
+    return NULL;
+}
+
+static const struct bhi_record *submit_of(const struct bhi_history *history, uint64_t op) {
+    for (size_t i = 0; i < history->count; i++)
+        if (history->records[i].kind == BHI_RECORD_OP && history->records[i].op == op)
+            return &history->records[i];
+    return NULL;
+}
+
+static bool is_op(const struct bhi_history *history, const struct bhi_record *record) {
+    (void)history;
+    return record->kind == BHI_RECORD_OP;
+}
+
+static bool is_ready(const struct bhi_history *history, const struct bhi_record *record) {
+    return is_end(history, record) && record->end.state == BH_EVENT_READY;
+}
+
+static bool is_result(const struct bhi_history *history, const struct bhi_record *record) {
+    (void)history;
+    return record->kind == BHI_RECORD_RESULT && record->result.status == BH_OK;
+}
+
+static bool is_inherited(const struct bhi_history *history, const struct bhi_record *record) {
+    return is_end(history, record) && record->end.hops > 0;
+}
+
+/* A bait was queued on its stream, or had been on its worker: that may take others along. */
+static bool was_near_bait(const struct bhi_history *history, const struct bhi_record *record) {
+    const uint32_t stream = submit_of(history, record->op)->stream;
+    for (size_t i = 0; i < history->count; i++) {
+        const struct bhi_record *end = &history->records[i];
+        const struct bhi_record *bait = is_end(history, end) ? submit_of(history, end->op) : NULL;
+        if (bait && bait->submit.bait && bait->stream == stream &&
+            bait->at_ns <= record->end.ended_ns + 1000000000 &&
+            (end->end.ended_ns >= record->end.started_ns ||
+             end->end.worker_pid == record->end.worker_pid))
+            return true;
+    }
+    return false;
+}
+
+/* Poison began with it, and it was on a worker that was ended for it alone. */
+static bool is_own(const struct bhi_history *history, const struct bhi_record *record) {
+    if (!is_end(history, record) || record->end.state != BH_EVENT_POISONED || record->end.hops ||
+        !record->end.worker_pid)
+        return false;
+    const struct bhi_record *submit = submit_of(history, record->op);
+    return !submit->submit.bait && record->end.status != BH_ZYGOTE_LOST &&
+           record->end.origin == submit->submit.event && !was_near_bait(history, record);
+}
+
+/* What |record| says of its worker a fault explains that has nothing to do with it. */
+static bool was_hit(const struct bhi_history *history, int32_t pid) {
+    for (size_t i = 0; i < history->count; i++) {
+        const struct bhi_record *record = &history->records[i];
+        if (record->kind != BHI_RECORD_FAULT || record->fault.missed)
+            continue;
+        for (uint32_t p = 0; p < record->fault.pid_count; p++)
+            if (record->fault.pids[p] == pid)
+                return true;
+    }
+    return false;
+}
+
+static bool is_ready_by_the_unhurt(const struct bhi_history *history,
+                                   const struct bhi_record *record) {
+    return is_ready(history, record) && !was_hit(history, record->end.worker_pid) &&
+           !was_near_bait(history, record);
+}
+
+static void forget(struct bhi_history *history, struct bhi_record *record) {
+    size_t at = (size_t)(record - history->records);
+    memmove(record, record + 1, (history->count - at - 1) * sizeof *record);
+    history->count--;
+}
+
+/* Each false: there is nothing to lie about. */
+static bool drop_an_end(struct bhi_history *history) {
+    struct bhi_record *record = any(history, is_end);
+    forget(history, record);
+    return true;
+}
+
+static bool drop_an_operation(struct bhi_history *history) {
+    forget(history, any(history, is_op));
+    return true;
+}
+
+static bool drop_a_result(struct bhi_history *history) {
+    forget(history, any(history, is_result));
+    return true;
+}
+
+static bool flip_a_bit(struct bhi_history *history) {
+    struct bhi_record *record = any(history, is_result);
+    record->result.digest[below(BHI_CHAOS_DIGEST)] ^= (uint8_t)(1u << below(8));
+    return true;
+}
+
+static bool poison_the_innocent(struct bhi_history *history) {
+    static const bh_status ways[] = {BH_WORKER_SIGNAL, BH_DEADLINE,  BH_PROTOCOL,
+                                     BH_WORKER_EXIT,   BH_CANCELLED, BH_CONTEXT_CLOSED};
+    struct bhi_record *record = any(history, is_ready_by_the_unhurt);
+    if (!record)
+        return false;
+    record->end.state = BH_EVENT_POISONED;
+    record->end.status = ways[below(6)];
+    record->end.signal = below(2) ? SIGKILL : 0;
+    record->end.executed = BH_EXECUTED_UNKNOWN;
+    for (size_t i = 0; i < history->count; i++) /* whoever read it back saw it, too */
+        if (history->records[i].kind == BHI_RECORD_RESULT && history->records[i].op == record->op)
+            history->records[i].result.status = record->end.status;
+    return true;
+}
+
+/* With the right bytes, as if the device had written them: that they cannot be is the lie. */
+static bool ready_although_poisoned(struct bhi_history *history) {
+    struct bhi_record *record = any(history, is_inherited);
+    if (!record)
+        return false;
+    const uint64_t op = record->op;
+    record->end.state = BH_EVENT_READY;
+    record->end.status = BH_OK;
+    record->end.hops = 0;
+    record->end.origin = submit_of(history, op)->submit.event;
+    record->end.executed = BH_EXECUTED_YES;
+    record->end.started_ns = record->end.ended_ns;
+    struct bhi_record result = {.kind = BHI_RECORD_RESULT, .at_ns = record->at_ns, .op = op};
+    bhi_history_note(history, &result);
+    return true;
+}
+
+/* A dead worker's event retired as READY: what it had not written is read. */
+static bool ready_although_dead(struct bhi_history *history) {
+    struct bhi_record *record = any(history, is_own);
+    if (!record)
+        return false;
+    record->end.state = BH_EVENT_READY;
+    record->end.status = BH_OK;
+    record->end.executed = BH_EXECUTED_YES;
+    struct bhi_record result = {
+        .kind = BHI_RECORD_RESULT, .at_ns = record->at_ns, .op = record->op};
+    bhi_history_note(history, &result);
+    return true;
+}
+
+static bool too_many_hops(struct bhi_history *history) {
+    struct bhi_record *record = any(history, is_inherited);
+    if (record)
+        record->end.hops += 1000;
+    return record != NULL;
+}
+
+/* Says that it began with one that is READY. */
+static bool blame_the_innocent(struct bhi_history *history, struct bhi_record *record) {
+    if (record)
+        record->end.origin = submit_of(history, any(history, is_ready)->op)->submit.event;
+    return record != NULL;
+}
+
+static bool another_origin(struct bhi_history *history) {
+    return blame_the_innocent(history, any(history, is_inherited));
+}
+
+static bool another_story(struct bhi_history *history) {
+    struct bhi_record *record = any(history, is_inherited);
+    if (record)
+        record->end.status = record->end.status == BH_SECCOMP ? BH_VULKAN : BH_SECCOMP;
+    return record != NULL;
+}
+
+static bool lost_with_the_innocent(struct bhi_history *history) {
+    return blame_the_innocent(history, any(history, is_lost_with));
+}
+
+static bool another_worker(struct bhi_history *history) {
+    struct bhi_record *record = any(history, is_own);
+    if (record)
+        record->end.worker_pid = 7;
+    return record != NULL;
+}
+
+/* The next fault from |*at| on that hit the worker of |pid|; NULL: there is none. */
+static struct bhi_record *next_hit(struct bhi_history *history, int32_t pid, size_t *at) {
+    while (*at < history->count) {
+        struct bhi_record *fault = &history->records[(*at)++];
+        for (uint32_t p = 0; fault->kind == BHI_RECORD_FAULT && p < fault->fault.pid_count; p++)
+            if (fault->fault.pids[p] == pid)
+                return fault;
+    }
+    return NULL;
+}
+
+static bool no_such_fault(struct bhi_history *history) {
+    const struct bhi_record *record = any(history, is_own);
+    size_t at = 0;
+    for (struct bhi_record *fault;
+         record && (fault = next_hit(history, record->end.worker_pid, &at));)
+        fault->fault.missed = true;
+    return record != NULL;
+}
+
+static bool another_fault(struct bhi_history *history) {
+    const struct bhi_record *record = any(history, is_own);
+    size_t at = 0;
+    for (struct bhi_record *fault;
+         record && (fault = next_hit(history, record->end.worker_pid, &at));)
+        /* Neither ends a worker so. */
+        fault->fault.kind = record->end.status == BH_DEADLINE ? BHI_FAULT_KILL : BHI_FAULT_SLOW;
+    return record != NULL;
+}
+
+static bool changed_its_mind(struct bhi_history *history) {
+    any(history, is_end)->end.changed = true;
+    return true;
+}
+
+static bool ended_twice(struct bhi_history *history) {
+    const struct bhi_record record = *any(history, is_end);
+    bhi_history_note(history, &record);
+    return true;
+}
+
+static bool was_given_up_on(struct bhi_history *history) {
+    any(history, is_end)->end.lost = true;
+    return true;
+}
+
+static bool was_never_run(struct bhi_history *history) {
+    struct bhi_record *record = any(history, is_ready);
+    if (below(2))
+        record->end.started_ns = 0;
+    else
+        record->end.executed = BH_EXECUTED_NO;
+    return true;
+}
+
+static bool read_something_else(struct bhi_history *history) {
+    for (int tries = 0; tries < 100; tries++) {
+        const struct bhi_record *end = any(history, is_ready);
+        struct bhi_record *submit =
+            (struct bhi_record *)(uintptr_t)submit_of(history, end->op); /* it is our history */
+        const struct bhi_record *other = any(history, is_ready);
+        if (!submit->submit.input_count || other->op == submit->submit.inputs[0])
+            continue;
+        submit->submit.inputs[0] = other->op;
+        return true;
+    }
+    return false;
+}
+
+static bool lost_a_stream(struct bhi_history *history) {
+    const uint32_t stream = (uint32_t)below(history->header.streams);
+    uint64_t from_ns = 0;
+    for (size_t i = 0; i < history->count; i++)
+        if (history->records[i].kind == BHI_RECORD_FAULT && !history->records[i].fault.missed &&
+            history->records[i].stream == stream &&
+            !history->records[i].op) /* a bait may not run */
+            from_ns = history->records[i].at_ns;
+    if (!from_ns)
+        return false;
+    for (size_t i = 0; i < history->count; i++) {
+        struct bhi_record *record = &history->records[i];
+        if (!is_ready(history, record) || record->end.started_ns < from_ns ||
+            submit_of(history, record->op)->stream != stream)
+            continue;
+        record->end.state = BH_EVENT_POISONED; /* with an excuse */
+        record->end.status = BH_UNAVAILABLE;
+        record->end.executed = BH_EXECUTED_NO;
+        record->end.worker_pid = 0;
+    }
+    return true;
+}
+
+static bool leaks_descriptors(struct bhi_history *history) {
+    uint32_t more = 0;
+    for (size_t i = 0; i < history->count; i++)
+        if (history->records[i].kind == BHI_RECORD_SAMPLE)
+            history->records[i].sample.descriptors += 15 * more++;
+    return true;
+}
+
+static bool refused_for_nothing(struct bhi_history *history) {
+    struct bhi_record record = {.kind = BHI_RECORD_REFUSED, .at_ns = 20000000, .op = 100000};
+    record.refused.status = BH_NO_MEMORY;
+    strcpy(record.refused.call, "bh_buffer_create");
+    bhi_history_note(history, &record);
+    return true;
+}
+
+static const struct lie {
+    const char *name;
+    bool (*tell)(struct bhi_history *history);
+    enum bhi_anomaly anomaly; /* what it is, whatever else is found */
+} lies[] = {
+    {"drop an end", drop_an_end, BHI_ANOMALY_LOST},
+    {"drop an operation", drop_an_operation, BHI_ANOMALY_UNKNOWN},
+    {"drop a result", drop_a_result, BHI_ANOMALY_UNKNOWN},
+    {"flip a bit", flip_a_bit, BHI_ANOMALY_FALSE_SUCCESS},
+    {"poison the innocent", poison_the_innocent, BHI_ANOMALY_COLLATERAL},
+    {"ready although poisoned", ready_although_poisoned, BHI_ANOMALY_FALSE_SUCCESS},
+    {"ready although dead", ready_although_dead, BHI_ANOMALY_FALSE_SUCCESS},
+    {"too many hops", too_many_hops, BHI_ANOMALY_COLLATERAL},
+    {"another origin", another_origin, BHI_ANOMALY_COLLATERAL},
+    {"another story", another_story, BHI_ANOMALY_COLLATERAL},
+    {"lost with the innocent", lost_with_the_innocent, BHI_ANOMALY_COLLATERAL},
+    {"another worker", another_worker, BHI_ANOMALY_COLLATERAL},
+    {"no such fault", no_such_fault, BHI_ANOMALY_COLLATERAL},
+    {"another fault", another_fault, BHI_ANOMALY_COLLATERAL},
+    {"changed its mind", changed_its_mind, BHI_ANOMALY_CHANGED},
+    {"ended twice", ended_twice, BHI_ANOMALY_CHANGED},
+    {"was given up on", was_given_up_on, BHI_ANOMALY_LOST},
+    {"was never run", was_never_run, BHI_ANOMALY_FALSE_SUCCESS},
+    {"read something else", read_something_else, BHI_ANOMALIES},
+    {"lost a stream", lost_a_stream, BHI_ANOMALY_RECOVERY},
+    {"leaks descriptors", leaks_descriptors, BHI_ANOMALY_LEAK},
+    {"refused for nothing", refused_for_nothing, BHI_ANOMALY_COLLATERAL},
+};
+
+static void no_lie_is_valid(void **state) {
+    (void)state;
+    for (size_t l = 0; l < sizeof lies / sizeof *lies; l++) {
+        uint64_t told = 0;
+        for (uint64_t seed = 1; seed <= seeds(LIE_SEEDS); seed++) {
+            struct bhi_history history;
+            struct simulated tally;
+            struct bhi_chaos_result result;
+            random_state = seed * 1000 + l;
+            simulate(seed, &history, &tally);
+            bool lied = lies[l].tell(&history);
+            assert_true(bhi_chaos_check(&history, &result));
+            bool found = lies[l].anomaly == BHI_ANOMALIES ? result.verdict != BHI_CHAOS_VALID
+                                                          : result.by_anomaly[lies[l].anomaly] > 0;
+            if (lied && (!found || result.verdict == BHI_CHAOS_VALID))
+                fail_msg("%s, seed %llu: %s (%s)", lies[l].name, (unsigned long long)seed,
+                         bhi_chaos_verdict_name(result.verdict), first_finding(&result));
+            told += lied;
+            bhi_history_free(&history);
+        }
+        if (told < seeds(LIE_SEEDS) / 4)
+            fail_msg("%s: told only %llu times", lies[l].name, (unsigned long long)told);
+    }
+}
+
+/* The same on disk. */
+static void it_can_be_saved(void **state) {
+    (void)state;
+    struct bhi_history history, again;
+    struct simulated tally;
+    struct bhi_complaint complaint;
+    struct bhi_chaos_result before, after;
+    char path[] = "/tmp/chaos-random-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    simulate(5, &history, &tally);
+    assert_true(bhi_chaos_check(&history, &before));
+    assert_true(bhi_history_save(&history, path, &complaint));
+    if (!bhi_history_load(path, &again, &complaint))
+        fail_msg("%s", complaint.text);
+    assert_true(bhi_chaos_check(&again, &after));
+    assert_memory_equal(&before, &after, sizeof before);
+    bhi_history_free(&again);
+    bhi_history_free(&history);
+    remove(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whatever_it_does_is_valid),
+        cmocka_unit_test(no_lie_is_valid),
+        cmocka_unit_test(it_can_be_saved),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

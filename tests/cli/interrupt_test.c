@@ -1,0 +1,78 @@
+/* Signals as a terminal, a shell's process group and timeout(1) deliver them. */
+#include "support.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "interrupt.h"
+
+/* A child does what |child| does, then tells what it has heard; or dies by it. */
+static int end_of(void (*child)(void)) {
+    int status;
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        signal(SIGINT, SIG_DFL); /* a background job of a script ignores it */
+        signal(SIGTERM, SIG_DFL);
+        bhi_interrupt_watch();
+        child();
+        _exit(bhi_interrupt_signal() ? bhi_interrupt_exit_status() : 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+/* Both are pending when the first is delivered. */
+static void two_at_once(void) {
+    sigset_t both;
+    sigemptyset(&both);
+    sigaddset(&both, SIGINT);
+    sigaddset(&both, SIGTERM);
+    sigprocmask(SIG_BLOCK, &both, NULL);
+    raise(SIGINT);
+    raise(SIGTERM);
+    sigprocmask(SIG_UNBLOCK, &both, NULL);
+}
+
+static void one_after_the_other(void) {
+    raise(SIGTERM);
+    raise(SIGTERM);
+    raise(SIGTERM);
+}
+
+static void one_much_later(void) {
+    const struct timespec time = {.tv_nsec = 510000000};
+    raise(SIGTERM);
+    nanosleep(&time, NULL); /* what is under test is that time */
+    raise(SIGINT);
+    raise(SIGTERM);
+}
+
+static void test_a_second_one_at_once_is_the_first(void **state) {
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        const int status = end_of(two_at_once);
+        assert_true(WIFEXITED(status));
+        assert_true(WEXITSTATUS(status) == 130 || WEXITSTATUS(status) == 143);
+    }
+    const int status = end_of(one_after_the_other);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 143);
+}
+
+static void test_a_later_one_kills(void **state) {
+    (void)state;
+    const int status = end_of(one_much_later);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGINT);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_second_one_at_once_is_the_first),
+        cmocka_unit_test(test_a_later_one_kills),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

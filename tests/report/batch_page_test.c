@@ -1,0 +1,170 @@
+/* What is said of a batch to a browser. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch_sample.h"
+#include "html.h"
+
+static struct bhi_complaint complaint;
+
+static void assert_path(const char *expression, const char *expected) {
+    char *text = html_path("page.html", expression);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void page_says_it_all(void **state) {
+    (void)state;
+    assert_true(bhi_report_html("page.html", &mixed, &run, &complaint));
+    html_check("page.html");
+    assert_path("string(/h:html/h:head/h:title)", "Batch jobs.jsonl");
+    /* Tiles: jobs, done, failed, quarantined, waiting, attempts, those of this run, took, rate. */
+    assert_int_equal(html_count("page.html", "//h:li[@class][h:b]"), 9);
+    assert_path("string(//h:li[h:span=\"failed\"]/h:b)", "2");
+    /* Two streams and a row of what was refused before it had one; each attempt is a bar. */
+    assert_int_equal(html_count("page.html", "//h:div[starts-with(@class,\"row\")]"), 3);
+    assert_int_equal(html_count("page.html", "//s:svg[@role=\"img\"]/s:rect"), 5);
+    assert_path("string(//s:svg[@role=\"img\"][1]/@aria-label)", "stream 0, 1 READY");
+    assert_path("string(//s:svg[@role=\"img\"]/s:rect[@class=\"good\"]/s:title)",
+                "prepare, attempt 1: READY, from 0 us, took 1.00 s");
+    /* Failures: the one that began it comes first. */
+    assert_int_equal(html_count("page.html", "//h:table[starts-with(h:caption,\"Jobs that\")]/"
+                                             "h:tbody/h:tr"),
+                     3);
+    assert_path("string(//h:table[starts-with(h:caption,\"Jobs that\")]/h:tbody/h:tr[1]/h:td[1])",
+                "bad");
+    assert_path("string(//h:table[starts-with(h:caption,\"Jobs that\")]/h:tbody/h:tr[2]/h:td[8])",
+                "<script>alert(1)</script>\"'&??[31m?]]>");
+    /* An id has room, wherever it stands. */
+    assert_int_equal(html_count("page.html", "//h:table[starts-with(h:caption,\"Jobs that\")]/"
+                                             "h:tbody/h:tr/h:td[7][@class=\"id\"]"
+                                             "[@data-h=\"Origin\"]"),
+                     3);
+    assert_int_equal(html_count("page.html", "//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr"), 5);
+    assert_int_equal(remove("page.html"), 0);
+}
+
+static void page_of_nothing(void **state) {
+    (void)state;
+    struct bhi_queue empty = {.job_count = 0};
+    assert_true(bhi_report_html("page.html", &empty, &run, &complaint));
+    html_check("page.html");
+    assert_int_equal(html_count("page.html", "//h:table"), 0);
+    assert_int_equal(remove("page.html"), 0);
+}
+
+static void page_of_one_job(void **state) {
+    (void)state;
+    struct bhi_queue one = mixed;
+    one.job_count = one.attempt_count = 1;
+    assert_true(bhi_report_html("page.html", &one, &run, &complaint));
+    html_check("page.html");
+    assert_int_equal(html_count("page.html", "//s:svg[@role=\"img\"]/s:rect"), 1);
+    assert_int_equal(remove("page.html"), 0);
+}
+
+/* Every state and every status, known or not. */
+static void page_of_every_status(void **state) {
+    (void)state;
+    enum { COUNT = 80 };
+    struct bhi_job_record jobs[COUNT];
+    struct bhi_attempt_record attempts[COUNT];
+    for (unsigned i = 0; i < COUNT; i++) {
+        jobs[i] = (struct bhi_job_record){.number = i + 1,
+                                          .id = "x",
+                                          .line = i + 1,
+                                          .state = (enum bhi_job_state)(i % BHI_JOB_STATES),
+                                          .status = (bh_status)i,
+                                          .origin = "",
+                                          .message = ""};
+        attempts[i] = (struct bhi_attempt_record){.job = i + 1,
+                                                  .id = "x",
+                                                  .attempt = 1,
+                                                  .started = true,
+                                                  .stream = i * 1000,
+                                                  .started_ns = 1,
+                                                  .ended_ns = i,
+                                                  .verdict = {.status = (bh_status)i}};
+    }
+    struct bhi_queue queue = {jobs, COUNT, attempts, COUNT, false};
+    assert_true(bhi_report_html("page.html", &queue, &run, &complaint));
+    html_check("page.html");
+    assert_int_equal(remove("page.html"), 0);
+}
+
+static void page_of_many_is_small(void **state) {
+    (void)state;
+    enum { COUNT = 100000 };
+    static const char long_message[] =
+        "a message of the usual length: the worker was killed by a signal while it ran the kernel "
+        "with the name of some forty characters, and its dependents were poisoned";
+    struct bhi_job_record *jobs = calloc(COUNT, sizeof *jobs);
+    struct bhi_attempt_record *attempts = calloc(COUNT, sizeof *attempts);
+    assert_non_null(jobs);
+    assert_non_null(attempts);
+    for (size_t i = 0; i < COUNT; i++) {
+        bool bad = i % 3 == 0;
+        uint64_t begin = UINT64_C(1790000000000000000) + i * 500000;
+        jobs[i] = (struct bhi_job_record){.number = i + 1,
+                                          .id = "simulation-2026-11-22-of-something",
+                                          .line = i + 1,
+                                          .state = bad ? BHI_JOB_FAILED : BHI_JOB_DONE,
+                                          .attempts = 1,
+                                          .started_ns = begin,
+                                          .ended_ns = begin + 900000,
+                                          .origin = "",
+                                          .status = bad ? BH_WORKER_SIGNAL : BH_OK,
+                                          .message = bad ? long_message : ""};
+        attempts[i] =
+            (struct bhi_attempt_record){.job = i + 1,
+                                        .id = jobs[i].id,
+                                        .attempt = 1,
+                                        .started = true,
+                                        .stream = i % 4,
+                                        .started_ns = begin,
+                                        .ended_ns = begin + 900000,
+                                        .guilty = bad,
+                                        .verdict = {.status = bad ? BH_WORKER_SIGNAL : BH_OK}};
+    }
+    struct bhi_queue queue = {jobs, COUNT, attempts, COUNT, false};
+    assert_true(bhi_report_html("page.html", &queue, &run, &complaint));
+    html_check("page.html");
+    size_t size;
+    char *text = html_read("page.html", &size);
+    assert_true(size < 3000000);
+    assert_non_null(strstr(text, "And 32,334 more, which --json lists."));
+    assert_non_null(strstr(text, "The first 5,000 of 100,000"));
+    free(text);
+    assert_int_equal(html_count("page.html", "//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr"),
+                     5000);
+    assert_int_equal(remove("page.html"), 0);
+    free(jobs);
+    free(attempts);
+}
+
+static void unreadable_leaves_nothing(void **state) {
+    (void)state;
+    struct bhi_queue queue = mixed;
+    queue.unreadable = true;
+    assert_false(bhi_report_html("page.html", &queue, &run, &complaint));
+    assert_string_equal(complaint.text, "the state in jobs.jsonl.state cannot be read");
+    assert_int_equal(html_count_files(), 0);
+    assert_false(bhi_report_html("nowhere/page.html", &mixed, &run, &complaint));
+    assert_non_null(strstr(complaint.text, "No such file"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(page_says_it_all),      cmocka_unit_test(page_of_nothing),
+        cmocka_unit_test(page_of_one_job),       cmocka_unit_test(page_of_every_status),
+        cmocka_unit_test(page_of_many_is_small), cmocka_unit_test(unreadable_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, html_enter_folder, html_leave_folder);
+}

@@ -1,0 +1,256 @@
+/* What is said of a batch: to a person and to a program. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "batch_sample.h"
+#include "documented.h"
+#include "report_tally.h"
+
+/* -- for a person -------------------------------------------------------------------------------
+ */
+
+static char *table_of_run(struct bhi_queue *queue, const struct bhi_report_run *what) {
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    assert_true(bhi_report_table(stream, queue, what));
+    assert_int_equal(fclose(stream), 0);
+    return text;
+}
+
+static char *table_of(struct bhi_queue *queue) {
+    return table_of_run(queue, &run);
+}
+
+static void table_says_it_all(void **state) {
+    (void)state;
+    static const char expected[] =
+        "5 jobs: 1 done, 2 failed, 1 quarantined, 1 waiting\n"
+        "8 attempts in 4.00 s on 2 streams (2.00 a second)\n"
+        "\n"
+        "  JOB                       LINE  STATE        VERDICT        TRIES  ORIGIN\n"
+        "  bad                          3  quarantined  WORKER_SIGNAL      3  -\n"
+        "    the worker was killed by SIGSEGV while it ran crash_shared\n"
+        "  <script>alert(1)</scrip\xE2\x80\xA6     4  failed       LOAD_FAILED        1  -\n"
+        "    <script>alert(1)</script>\"'&??[31m?]]>\n"
+        "  after                        2  failed       -                  0  bad\n"
+        "    never ran: it depends on bad, which failed\n"
+        "\n"
+        "Not finished: --resume goes on with jobs.jsonl.state\n";
+    char *text = table_of(&mixed);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void table_of_nothing(void **state) {
+    (void)state;
+    struct bhi_queue empty = {.job_count = 0};
+    char *text = table_of(&empty);
+    assert_string_equal(text, "0 jobs: 0 done, 0 failed\n"
+                              "8 attempts in 4.00 s on 2 streams (2.00 a second)\n");
+    free(text);
+}
+
+static void table_shows_the_first_fifty(void **state) {
+    (void)state;
+    enum { COUNT = 1234 };
+    struct bhi_job_record *jobs = calloc(COUNT, sizeof *jobs);
+    static char messages[COUNT][16];
+    assert_non_null(jobs);
+    for (size_t i = 0; i < COUNT; i++)
+        snprintf(messages[i], sizeof messages[i], "reason %zu", i);
+    for (size_t i = 0; i < COUNT; i++)
+        jobs[i] =
+            (struct bhi_job_record){.number = i + 1,
+                                    .id = "x",
+                                    .line = i + 1,
+                                    .state = BHI_JOB_FAILED,
+                                    .origin = i + 1 == COUNT ? "" : "root",
+                                    .status = BH_PENDING,
+                                    .message = i + 1 == COUNT ? "the root of it" : messages[i]};
+    struct bhi_queue queue = {.jobs = jobs, .job_count = COUNT};
+    char *text = table_of(&queue);
+    assert_non_null(strstr(text, "  and 1,184 more\n  --json lists all\n"));
+    assert_non_null(strstr(text, "the root of it")); /* before its 1,233 consequences */
+    free(text);
+    free(jobs);
+}
+
+/* A mistake that was made sixty times must not hide another. */
+static void table_folds_what_says_the_same(void **state) {
+    (void)state;
+    enum { COUNT = 61 };
+    struct bhi_job_record jobs[COUNT];
+    char ids[COUNT][8];
+    for (size_t i = 0; i < COUNT; i++) {
+        snprintf(ids[i], sizeof ids[i], "j%zu", i);
+        jobs[i] = (struct bhi_job_record){.number = i + 1,
+                                          .id = ids[i],
+                                          .line = i + 1,
+                                          .state = BHI_JOB_FAILED,
+                                          .origin = "",
+                                          .status = BH_BINDING_MISMATCH,
+                                          .message = i + 1 == COUNT ? "another" : "the same"};
+    }
+    struct bhi_queue queue = {.jobs = jobs, .job_count = COUNT};
+    char *text = table_of(&queue);
+    size_t same = 0;
+    for (const char *at = text; (at = strstr(at, "the same")); at++)
+        same++;
+    assert_int_equal(same, 5);
+    assert_non_null(strstr(text, "another\n  and 55 more like j0\n  --json lists all\n"));
+    free(text);
+}
+
+static void unreadable_is_said(void **state) {
+    (void)state;
+    struct bhi_queue queue = mixed;
+    queue.unreadable = true;
+    FILE *null = fopen("/dev/null", "w");
+    assert_non_null(null);
+    assert_false(bhi_report_table(null, &queue, &run));
+    fclose(null);
+    assert_false(bhi_report_json(&queue, &run));
+}
+
+/* -- for a program ------------------------------------------------------------------------------
+ */
+
+static json_t *json_of_run(struct bhi_queue *queue, const struct bhi_report_run *what) {
+    json_error_t error;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    fflush(stdout);
+    int kept = dup(STDOUT_FILENO);
+    assert_true(kept >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
+    bool good = bhi_report_json(queue, what);
+    fflush(stdout);
+    assert_true(dup2(kept, STDOUT_FILENO) >= 0);
+    close(kept);
+    assert_true(good);
+    rewind(file);
+    json_t *value = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+    if (!value)
+        fail_msg("%d:%d: %s", error.line, error.column, error.text);
+    fclose(file);
+    return value;
+}
+
+static json_t *json_of(struct bhi_queue *queue) {
+    return json_of_run(queue, &run);
+}
+
+static void json_says_it_all(void **state) {
+    (void)state;
+    json_t *object = json_of(&mixed);
+    assert_text(object, "batch", "0123456789abcdef");
+    assert_text(object, "jobs", "jobs.jsonl");
+    assert_text(object, "state", "jobs.jsonl.state");
+    assert_true(json_is_null(json_object_get(object, "device")));
+    assert_int_equal(integer(object, "streams"), 2);
+    assert_int_equal(integer(object, "exit_status"), 1);
+    assert_int_equal(integer(object, "total"), 5);
+    assert_int_equal(integer(object, "done"), 1);
+    assert_int_equal(integer(object, "failed"), 2);
+    assert_int_equal(integer(object, "quarantined"), 1);
+    assert_int_equal(integer(object, "cancelled"), 0);
+    assert_int_equal(integer(object, "waiting"), 1);
+    assert_int_equal(integer(object, "submitted"), 0);
+    assert_int_equal(integer(object, "running"), 0);
+    assert_int_equal(integer(object, "attempts"), 4); /* the refused is none */
+    assert_int_equal(integer(object, "refused"), 1);
+    assert_int_equal(integer(object, "guilty"), 2);
+    assert_int_equal(integer(object, "cut_off"), 1);
+    assert_int_equal(integer(object, "ran"), 8);
+    assert_true(json_real_value(json_object_get(object, "rate")) == 2.0);
+    assert_true(json_real_value(json_object_get(object, "elapsed_ms")) == 4000.0);
+    documented("## A batch", object, "verdicts");
+    json_t *verdicts = json_object_get(object, "verdicts");
+    assert_int_equal(json_object_size(verdicts), 3);
+    assert_int_equal(integer(verdicts, "READY"), 1);
+    assert_int_equal(integer(verdicts, "WORKER_SIGNAL"), 2);
+    assert_int_equal(integer(verdicts, "LOAD_FAILED"), 1);
+
+    json_t *failures = json_object_get(object, "failures");
+    assert_int_equal(json_array_size(failures), 3);
+    json_t *after = json_array_get(failures, 0);
+    assert_text(after, "id", "after");
+    assert_text(after, "origin", "bad");
+    assert_true(json_is_null(json_object_get(after, "code")));
+    assert_text(after, "message", "never ran: it depends on bad, which failed");
+    json_t *bad = json_array_get(failures, 1);
+    assert_text(bad, "state", "quarantined");
+    assert_text(bad, "code", "WORKER_SIGNAL");
+    assert_int_equal(integer(bad, "attempts"), 3);
+    assert_int_equal(integer(bad, "guilty"), 3);
+    assert_int_equal(integer(bad, "line"), 3);
+    assert_true(json_is_null(json_object_get(bad, "origin")));
+    assert_text(json_array_get(failures, 2), "id", "<script>alert(1)</script>\"'&??[31m?]]>");
+    json_decref(object);
+}
+
+static const struct bhi_report_bad bads[] = {
+    {.line = 2, .id = "", .origin = "", .message = "no object"},
+    {.line = 3, .id = "b", .origin = "", .message = "\"dedline\" is no key"},
+    {.line = 4, .id = "c", .origin = "b", .message = "it depends on \"b\", whose line is bad"}};
+
+static void bad_lines_are_failures(void **state) {
+    (void)state;
+    struct bhi_tally tally;
+    struct bhi_report_run with = run;
+    struct bhi_queue empty = {.job_count = 0};
+    with.bad = bads;
+    with.bad_count = 3;
+    char *text = table_of_run(&empty, &with);
+    assert_non_null(strstr(text, "3 jobs: 0 done, 3 failed"));
+    assert_non_null(strstr(text, "line 2"));
+    assert_non_null(strstr(text, "\"dedline\" is no key"));
+    assert_true(strstr(text, "dedline") < strstr(text, "whose line is bad"));
+    free(text);
+    json_t *object = json_of_run(&mixed, &with);
+    assert_int_equal(integer(object, "total"), 8);
+    assert_int_equal(integer(object, "failed"), 5);
+    json_t *failures = json_object_get(object, "failures");
+    assert_int_equal(json_array_size(failures), 6);
+    assert_true(json_is_null(json_object_get(json_array_get(failures, 0), "id")));
+    assert_int_equal(integer(json_array_get(failures, 0), "line"), 2);
+    assert_text(json_array_get(failures, 2), "id", "c");
+    assert_text(json_array_get(failures, 2), "origin", "b");
+    assert_text(json_array_get(failures, 2), "message", "it depends on \"b\", whose line is bad");
+    json_decref(object);
+    assert_true(bhi_tally_read(&empty, &with, &tally));
+    assert_int_equal(tally.counts.of[BHI_JOB_FAILED], 3);
+}
+
+static void json_of_nothing(void **state) {
+    (void)state;
+    struct bhi_queue empty = {.job_count = 0};
+    json_t *object = json_of(&empty);
+    assert_int_equal(integer(object, "total"), 0);
+    assert_int_equal(json_array_size(json_object_get(object, "failures")), 0);
+    json_decref(object);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table_says_it_all),
+        cmocka_unit_test(table_of_nothing),
+        cmocka_unit_test(table_shows_the_first_fifty),
+        cmocka_unit_test(table_folds_what_says_the_same),
+        cmocka_unit_test(unreadable_is_said),
+        cmocka_unit_test(json_says_it_all),
+        cmocka_unit_test(json_of_nothing),
+        cmocka_unit_test(bad_lines_are_failures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

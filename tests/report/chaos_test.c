@@ -1,0 +1,212 @@
+/* What is said of a chaos run: to a person and to a program. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chaos_sample.h"
+#include "documented.h"
+#include "report_facts.h"
+
+/* -- for a person -------------------------------------------------------------------------------
+ */
+
+static char *text_of(const struct bhi_chaos_result *result, const char *path) {
+    char *text = NULL;
+    size_t size;
+    struct bhi_history history = sample();
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    bhi_chaos_report_text(stream, &history, result, path);
+    assert_int_equal(fclose(stream), 0);
+    return text;
+}
+
+static json_t *json_of(const struct bhi_chaos_result *result, const char *path) {
+    char *text = NULL;
+    size_t size;
+    json_error_t error;
+    struct bhi_history history = sample();
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    assert_true(bhi_chaos_report_json(stream, &history, result, path));
+    assert_int_equal(fclose(stream), 0);
+    assert_ptr_equal(strchr(text, '\n'), text + size - 1); /* one line */
+    json_t *value = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    if (!value)
+        fail_msg("%d:%d: %s", error.line, error.column, error.text);
+    free(text);
+    return value;
+}
+
+static void text_of_a_valid_run(void **state) {
+    (void)state;
+    struct bhi_chaos_result result = good();
+    char *text = text_of(&result, NULL);
+    static const char head[] = "valid: every promise was kept\n"
+                               "  run         seed 18446744073709551615, 2 streams, 2.50 s\n"
+                               "  device      llvmpipe?[31m\n"
+                               "  operations  12,345: 12,000 ready, 345 poisoned, 0 lost\n"
+                               "  faults      300: 298 kill, 2 slow; 3 more hit nothing\n"
+                               "  rate        60,000 a second in 5.00 ms; 320 at 20 a second "
+                               "were asked for\n"
+                               "  waiting     0 us until faults could come, 2.50 s for the end\n"
+                               "  recovery    300: p50 900 us, p99 2.00 ms, at most 2.50 s\n"
+                               "                   800 us to 1.60 ms           296  "
+                               "########################################\n"
+                               "                  1.60 ms to 3.20 ms             0\n"
+                               "                  3.20 ms to 6.40 ms             3  #\n";
+    static const char tail[] = "              13 min 59 s and longer             1  #\n"
+                               "  memory      10.0 MiB at first, 11.0 MiB at last\n"
+                               "  descriptors 40 at first, 41 at last\n";
+    if (strncmp(text, head, strlen(head)) != 0)
+        assert_string_equal(text, head);
+    assert_non_null(strstr(text, tail));
+    free(text);
+}
+
+static void text_of_an_invalid_run(void **state) {
+    (void)state;
+    struct bhi_chaos_result result = bad();
+    char *text = text_of(&result, "chaos-1.jsonl");
+    assert_non_null(strstr(text, "invalid: a promise was broken 100 times\n"));
+    assert_non_null(strstr(text, ", 1 lost\n"));
+    assert_non_null(strstr(text, "  lost                   2     4  operation 2 has no end\n"));
+    assert_non_null(strstr(text, "  false success          1     3  operation 1 is READY, but "
+                                 "<b>its</b> output ? is wrong\n"));
+    assert_non_null(strstr(text, "  and 98 more\n"));
+    assert_non_null(strstr(text, "bulkhead chaos --replay chaos-1.jsonl\n"));
+    free(text);
+}
+
+static void text_of_a_run_of_nothing(void **state) {
+    (void)state;
+    struct bhi_chaos_result result = {.verdict = BHI_CHAOS_UNKNOWN, .finding_count = 1};
+    result.by_anomaly[BHI_ANOMALY_UNKNOWN] = 1;
+    result.findings[0] = (struct bhi_finding){.anomaly = BHI_ANOMALY_UNKNOWN,
+                                              .record = BHI_FINDING_NO_RECORD,
+                                              .text = "no fault was injected"};
+    char *text = text_of(&result, "chaos-1.jsonl");
+    assert_non_null(strstr(text, "unknown: nothing can be said of this run\n"));
+    assert_non_null(strstr(text, "  unknown          -     -  no fault was injected\n"));
+    assert_non_null(strstr(text, "none was measured"));
+    assert_null(strstr(text, "--replay")); /* there is nothing to be done again */
+    free(text);
+    result.cut_short = true;
+    result.refused = 1;
+    text = text_of(&result, NULL);
+    assert_non_null(strstr(text, "unknown: nothing can be said of this run: it was cut short\n"));
+    assert_non_null(strstr(text, ", 1 call refused\n"));
+    free(text);
+    json_t *object = json_of(&result, NULL);
+    json_t *finding = json_array_get(json_object_get(object, "findings"), 0);
+    assert_true(json_is_null(json_object_get(finding, "line")));
+    json_decref(object);
+}
+
+/* -- for a program ------------------------------------------------------------------------------
+ */
+
+/* Whose 40 s began at 2 s, and which took 50 s in all. */
+static void pace_of_a_run(void **state) {
+    (void)state;
+    struct bhi_record noted[] = {{.kind = BHI_RECORD_SAMPLE, .at_ns = 1000 * MS},
+                                 {.kind = BHI_RECORD_SAMPLE, .at_ns = 2000 * MS},
+                                 {.kind = BHI_RECORD_FAULT, .at_ns = 3000 * MS},
+                                 {.kind = BHI_RECORD_SAMPLE, .at_ns = 50000 * MS}};
+    struct bhi_history history = {
+        .header = {.rate = 0.5, .duration_ns = 40000 * MS}, .records = noted, .count = 4};
+    struct bhi_chaos_result result = {.faults = {[BHI_FAULT_KILL] = 10}};
+    struct bhi_facts_pace pace = bhi_facts_pace(&history, &result);
+    assert_int_equal(pace.asked, 20);
+    assert_int_equal(pace.begin_ns, 2000 * MS);
+    assert_int_equal(pace.faults_ns, 40000 * MS);
+    assert_int_equal(pace.settle_ns, 8000 * MS);
+    assert_true(pace.rate == 0.25);
+    noted[2].at_ns = 45000 * MS; /* a rest was longer than the time */
+    assert_int_equal(bhi_facts_pace(&history, &result).faults_ns, 43000 * MS);
+    history.header.duration_ns = UINT64_MAX;
+    history.header.rate = 10000;
+    pace = bhi_facts_pace(&history, &result);
+    assert_int_equal(pace.faults_ns, 48000 * MS);
+    assert_int_equal(pace.settle_ns, 0);
+    history.count = 0;
+    pace = bhi_facts_pace(&history, &result);
+    assert_int_equal(pace.faults_ns + pace.begin_ns + pace.settle_ns, 0);
+}
+
+static void json_of_an_invalid_run(void **state) {
+    (void)state;
+    struct bhi_chaos_result result = bad();
+    json_t *object = json_of(&result, "chaos-1.jsonl");
+    assert_text(object, "verdict", "invalid");
+    assert_text(object, "seed", "18446744073709551615");
+    assert_text(object, "device", "llvmpipe?[31m");
+    assert_text(object, "history", "chaos-1.jsonl");
+    assert_int_equal(integer(object, "operations"), 12345);
+    assert_int_equal(integer(object, "ready"), 12000);
+    assert_int_equal(integer(object, "poisoned"), 345);
+    assert_int_equal(integer(object, "lost"), 1);
+    assert_int_equal(integer(object, "injected"), 300);
+    assert_int_equal(integer(object, "missed"), 3);
+    assert_true(json_real_value(json_object_get(object, "elapsed_ms")) == 2500.0);
+    documented("## A chaos run", object, "faults,anomalies");
+    json_t *pace = json_object_get(object, "pace");
+    assert_int_equal(integer(pace, "asked"), 320);
+    assert_true(json_real_value(json_object_get(pace, "faults_ms")) == 5);
+    assert_true(json_real_value(json_object_get(pace, "settle_ms")) == 2495);
+    assert_true(json_real_value(json_object_get(pace, "rate")) == 60000);
+    json_t *faults = json_object_get(object, "faults");
+    assert_int_equal(json_object_size(faults), BHI_FAULT_KINDS);
+    assert_int_equal(integer(faults, "kill"), 298);
+    assert_int_equal(integer(faults, "zygote"), 0);
+    json_t *anomalies = json_object_get(object, "anomalies");
+    assert_int_equal(json_object_size(anomalies), BHI_ANOMALIES);
+    assert_int_equal(integer(anomalies, "false_success"), 99);
+    json_t *findings = json_object_get(object, "findings");
+    assert_int_equal(json_array_size(findings), 2);
+    assert_text(json_array_get(findings, 1), "anomaly", "false_success");
+    assert_int_equal(integer(json_array_get(findings, 1), "line"), 3);
+    json_t *recovery = json_object_get(object, "recovery");
+    assert_int_equal(integer(recovery, "count"), 300);
+    assert_true(json_real_value(json_object_get(recovery, "p99_ms")) == 2.0);
+    json_t *histogram = json_object_get(recovery, "histogram");
+    json_int_t sum = 0;
+    for (size_t i = 0; i < json_array_size(histogram); i++)
+        sum += integer(json_array_get(histogram, i), "count");
+    assert_int_equal(sum, 300);
+    assert_true(json_real_value(json_object_get(json_array_get(histogram, 0), "from_ms")) == 0.8);
+    json_t *last = json_array_get(histogram, json_array_size(histogram) - 1);
+    assert_true(json_is_null(json_object_get(last, "to_ms")));
+    json_t *leaks = json_object_get(object, "leaks");
+    assert_int_equal(integer(leaks, "found"), 0);
+    assert_int_equal(integer(leaks, "rss_first"), 10 << 20);
+    assert_int_equal(integer(leaks, "descriptors_last"), 41);
+    json_decref(object);
+}
+
+static void json_of_a_run_of_nothing(void **state) {
+    (void)state;
+    struct bhi_chaos_result result = {.verdict = BHI_CHAOS_UNKNOWN};
+    json_t *object = json_of(&result, NULL);
+    assert_text(object, "verdict", "unknown");
+    assert_true(json_is_null(json_object_get(object, "history")));
+    json_t *recovery = json_object_get(object, "recovery");
+    assert_true(json_is_null(json_object_get(recovery, "p50_ms")));
+    assert_int_equal(json_array_size(json_object_get(recovery, "histogram")), 0);
+    json_decref(object);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_of_a_valid_run),      cmocka_unit_test(text_of_an_invalid_run),
+        cmocka_unit_test(text_of_a_run_of_nothing), cmocka_unit_test(pace_of_a_run),
+        cmocka_unit_test(json_of_an_invalid_run),   cmocka_unit_test(json_of_a_run_of_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+/* Tables for a terminal, and amounts as a person reads them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "columns.h"
+#include "quantity.h"
+
+#define EURO  "\xE2\x82\xAC" /* one column */
+#define HAN   "\xE6\xBC\xA2" /* two */
+#define DOTS  "\xE2\x80\xA6"
+#define ACUTE "e\xCC\x81" /* a letter and a combining accent: one */
+
+static const struct bhi_column columns[] = {
+    {.name = "A", .most = 6}, {.name = "N", .right = true}, {.name = "TEXT"}};
+
+static char *table(const char *const (*rows)[3], size_t count, int width) {
+    char *text = NULL;
+    size_t size;
+    struct bhi_columns columns_table;
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    bhi_columns_init(&columns_table, columns, 3);
+    for (size_t i = 0; i < count; i++)
+        bhi_columns_row(&columns_table, rows[i], BHI_TONE_BAD);
+    assert_true(bhi_columns_print(&columns_table, stream, 2, width));
+    bhi_columns_free(&columns_table);
+    assert_int_equal(fclose(stream), 0);
+    return text;
+}
+
+static void columns_are_aligned(void **state) {
+    (void)state;
+    static const char *const rows[][3] = {{"ab", "1", "short"},
+                                          {HAN HAN, "12", "\x1b[31mred"},
+                                          {EURO ACUTE, "123", ""},
+                                          {HAN HAN HAN HAN, "4", "cut"},
+                                          {"abcdefgh", "5", "cut"}};
+    char *text = table(rows, 5, 80);
+    assert_string_equal(text, "  A         N  TEXT\n"
+                              "  ab        1  short\n"
+                              "  " HAN HAN "     12  ?[31mred\n"
+                              "  " EURO ACUTE "      123\n"
+                              "  " HAN HAN DOTS "     4  cut\n"
+                              "  abcde" DOTS "    5  cut\n");
+    free(text);
+}
+
+static void last_column_is_wrapped(void **state) {
+    (void)state;
+    static const char *const rows[][3] = {
+        {"a", "1", "one two three four five six seven eight nine ten eleven twelve thirteen"}};
+    char *text = table(rows, 1, 34);
+    assert_string_equal(text, "  A  N  TEXT\n"
+                              "  a  1  one two three four five\n"
+                              "        six seven eight nine ten\n"
+                              "        eleven twelve thirteen\n");
+    free(text);
+}
+
+static void long_text_is_whole(void **state) {
+    (void)state;
+    char word[400];
+    memset(word, 'x', sizeof word - 1);
+    word[sizeof word - 1] = 0;
+    const char *const rows[][3] = {{"a", "1", word}};
+    char *text = table(rows, 1, 38);
+    size_t found = 0;
+    for (const char *at = text; (at = strchr(at, 'x')); at++)
+        found++;
+    assert_int_equal(found, sizeof word - 1);
+    assert_null(strstr(text, DOTS));
+    free(text);
+}
+
+/* Without room beside the others the last column has lines of its own. */
+static void narrow_terminal(void **state) {
+    (void)state;
+    static const char *const rows[][3] = {{"abcdef", "123456789", "one two three four five six"}};
+    char *text = table(rows, 1, 30);
+    assert_string_equal(text, "  A               N\n"
+                              "  abcdef  123456789\n"
+                              "    one two three four five\n"
+                              "    six\n");
+    free(text);
+    free(table(rows, 1, 1));
+}
+
+static void amounts(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t ns;
+        const char *text;
+    } times[] = {{0, "0 us"},
+                 {1500, "2 us"},
+                 {999499, "999 us"},
+                 {999500, "1.00 ms"},
+                 {12345678, "12.3 ms"},
+                 {999400000, "999 ms"},
+                 {999500000, "1.00 s"},
+                 {59949999999u, "59.9 s"},
+                 {59950000000u, "1 min 00 s"},
+                 {3599000000000u, "59 min 59 s"},
+                 {3600000000000u, "1 h 00 min"},
+                 {90000000000000u, "1 d 01 h"},
+                 {UINT64_MAX, "213503 d 23 h"}};
+    static const struct {
+        uint64_t count;
+        const char *text;
+    } counts[] = {{0, "0"},
+                  {999, "999"},
+                  {1000, "1,000"},
+                  {1234567, "1,234,567"},
+                  {UINT64_MAX, "18,446,744,073,709,551,615"}};
+    char out[BHI_QUANTITY];
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        assert_string_equal(bhi_quantity_time(out, times[i].ns), times[i].text);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        assert_string_equal(bhi_quantity_count(out, counts[i].count), counts[i].text);
+    assert_string_equal(bhi_quantity_rate(out, 8, 4000000000u), "2.00 a second");
+    assert_string_equal(bhi_quantity_rate(out, 10000, 1000000000u), "10,000 a second");
+    assert_string_equal(bhi_quantity_rate(out, UINT64_MAX, 1), "1.84e+28 a second");
+    assert_string_equal(bhi_quantity_rate(out, 8, 0), "-");
+    assert_string_equal(bhi_quantity_bytes(out, 1023), "1023 bytes");
+    assert_string_equal(bhi_quantity_bytes(out, 10 << 20), "10.0 MiB");
+    assert_string_equal(bhi_quantity_bytes(out, UINT64_MAX), "16.0 EiB");
+    assert_string_equal(bhi_quantity_date(out, 0), "-");
+    assert_string_equal(bhi_quantity_date(out, 1000000000000000000u), "2001-09-09 01:46:40 UTC");
+    assert_string_equal(bhi_quantity_tick(out, 0, 5), "0");
+    assert_string_equal(bhi_quantity_tick(out, 7000000000u, 61000000000u), "0:07");
+    assert_string_equal(bhi_quantity_tick(out, 7207000000000u, 7207000000000u), "2:00:07");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_are_aligned),
+        cmocka_unit_test(last_column_is_wrapped),
+        cmocka_unit_test(long_text_is_whole),
+        cmocka_unit_test(narrow_terminal),
+        cmocka_unit_test(amounts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,24 @@
+/* Looks at pages with xmllint, which is not ours. To be included after cmocka.h. */
+#ifndef TEST_REPORT_HTML_H
+#define TEST_REPORT_HTML_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A folder of the test's own, and back out of it: group fixtures. The latter fails where a file
+ * was left behind. */
+int html_enter_folder(void **state);
+int html_leave_folder(void **state);
+/* How many files are in it, hidden ones too. */
+unsigned html_count_files(void);
+
+/* The file's content, NUL-terminated; owned by the caller. Fails the test where there is none. */
+char *html_read(const char *path, size_t *out_size);
+/* It is well-formed, needs nothing from elsewhere, and has no script; the test fails otherwise. */
+void html_check(const char *path);
+/* What an XPath expression gives: a number or a string; owned by the caller. Elements are named
+ * with the prefix h:, those of drawings s:. */
+char *html_path(const char *path, const char *expression);
+long html_count(const char *path, const char *expression);
+
+#endif
