@@ -91,9 +91,23 @@ static int open_socket(struct bhi_channel *channel, void *context) {
     return error;
 }
 
+/* libzmq closes its descriptor in a thread of its own, which TSan does not see. What was done with
+ * that descriptor here (epoll_ctl) would seem to be done with the next one of that number, of
+ * whatever thread it is. */
+static void forget_fd(int fd) {
+#ifdef __SANITIZE_THREAD__
+    extern void __sanitizer_syscall_pre_impl_close(long); /* its name for: this is closed now */
+    __sanitizer_syscall_pre_impl_close(fd);
+#else
+    (void)fd;
+#endif
+}
+
 void bhi_channel_close(struct bhi_channel *channel) {
     if (!channel)
         return;
+    if (channel->fd >= 0)
+        forget_fd(channel->fd);
     if (channel->socket)
         zmq_close(channel->socket);
     while (channel->context && zmq_ctx_term(channel->context) && zmq_errno() == EINTR)

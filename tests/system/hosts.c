@@ -195,6 +195,23 @@ static void two_contexts_in_one_process(void) {
     bh_context_destroy(b);
 }
 
+/* What one context's worker had open, another context opens next: the numbers of descriptors are
+ * the process's. Nothing but the number goes from |a|'s reactor to |b|'s; TSan has to be told which
+ * of them libzmq has closed (channel.c). */
+static void descriptors_go_from_context_to_context(void) {
+    bh_context *a = fx_context(NULL), *b = fx_context(NULL);
+    bh_stream *sb = fx_stream(b, "b", FX_SECONDS);
+    for (int i = 0; i < 40; i++) {
+        bh_stream *sa = fx_stream(a, "a", FX_SECONDS);
+        fx_ready(sa);
+        bh_stream_release(sa);
+        fx_expect_healthy(b, sb);
+    }
+    bh_stream_release(sb);
+    bh_context_destroy(a);
+    bh_context_destroy(b);
+}
+
 static void spares_take_over(void) {
     bh_context_options options = fx_options();
     options.spares = 1;
@@ -387,6 +404,7 @@ int main(int argc, char **argv) {
         BHT_TEST(nothing_of_the_host_is_touched),
         BHT_TEST(a_context_is_destroyed_in_mid_job),
         BHT_TEST(two_contexts_in_one_process),
+        BHT_TEST(descriptors_go_from_context_to_context),
         BHT_TEST(spares_take_over),
         BHT_TEST(a_host_without_standard_streams),
         BHT_TEST(a_log_function_that_calls_back),
