@@ -115,15 +115,17 @@ static void check_left(const char *what, size_t before, size_t after) {
 static struct {
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t over;
-    bool is_over;
+    pthread_cond_t waits, over;
+    bool is_waiting, is_over;
     uint64_t limit_ns;
-} watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .waits = PTHREAD_COND_INITIALIZER};
 
 static void *watch_test(void *unused) {
     struct timespec end = {.tv_sec = (time_t)(watch.limit_ns / 1000000000u),
                            .tv_nsec = (long)(watch.limit_ns % 1000000000u)};
     pthread_mutex_lock(&watch.lock);
+    watch.is_waiting = true;
+    pthread_cond_signal(&watch.waits);
     int error = 0;
     while (!watch.is_over && error != ETIMEDOUT) {
         error = pthread_cond_timedwait(&watch.over, &watch.lock, &end);
@@ -153,6 +155,13 @@ static void start_watch(unsigned seconds) {
         BHT_FAIL("pthread_create failed");
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    /* A thread that begins allocates, under ASan with a lock held that a test's first fork() would
+     * hand to its child for ever. */
+    pthread_mutex_lock(&watch.lock);
+    while (!watch.is_waiting) {
+        pthread_cond_wait(&watch.waits, &watch.lock);
+    }
+    pthread_mutex_unlock(&watch.lock);
 }
 
 static void stop_watch(void) {
