@@ -70,22 +70,29 @@ static bool check_dependencies(const struct bhi_job_spec *spec, struct bhi_compl
     return good;
 }
 
+/* Texts of an array, into what is the spec's. */
+static bool take_texts(char ***out_texts, size_t *out_count, const json_t *array,
+                       struct bhi_complaint *complaint) {
+    const size_t count = json_array_size(array);
+    if (!(*out_texts = calloc(count + 1, sizeof **out_texts)))
+        return bhi_refuse(complaint, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        char *text = strdup(json_string_value(json_array_get(array, i)));
+        if (!text)
+            return bhi_refuse(complaint, "out of memory");
+        (*out_texts)[(*out_count)++] = text;
+    }
+    return true;
+}
+
 static bool take_dependencies(struct bhi_job_spec *spec, const json_t *object,
                               struct bhi_complaint *complaint) {
     const json_t *names = json_object_get(object, "depends_on");
     const size_t count = json_array_size(names);
     if (count > BHI_JOB_DEPENDENCIES)
         return bhi_refuse(complaint, "\"depends_on\": more than %d", BHI_JOB_DEPENDENCIES);
-    spec->depends_on = calloc(count + 1, sizeof *spec->depends_on);
-    if (!spec->depends_on)
-        return bhi_refuse(complaint, "out of memory");
-    for (size_t i = 0; i < count; i++) {
-        char *name = strdup(json_string_value(json_array_get(names, i)));
-        if (!name)
-            return bhi_refuse(complaint, "out of memory");
-        spec->depends_on[spec->depends_count++] = name;
-    }
-    return check_dependencies(spec, complaint);
+    return take_texts(&spec->depends_on, &spec->depends_count, names, complaint) &&
+           check_dependencies(spec, complaint);
 }
 
 static bool take_paths(struct bhi_job_spec *spec, struct bhi_run_request *run,
@@ -140,6 +147,8 @@ static bool take_all(struct bhi_job_spec *spec, json_t *object, struct bhi_run_r
            take_number(object, "priority", -BHI_JOB_PRIORITY, BHI_JOB_PRIORITY, &spec->priority,
                        complaint) &&
            take_dependencies(spec, object, complaint) && take_paths(spec, run, complaint) &&
+           take_texts(&spec->includes, &spec->include_count, json_object_get(object, "I"),
+                      complaint) &&
            write_text(spec, object, run->groups, complaint);
 }
 
@@ -176,5 +185,6 @@ void bhi_job_spec_free(struct bhi_job_spec *spec) {
     free_all(spec->depends_on, spec->depends_count);
     free_all(spec->reads, spec->read_count);
     free_all(spec->writes, spec->write_count);
+    free_all(spec->includes, spec->include_count);
     *spec = (struct bhi_job_spec){0};
 }

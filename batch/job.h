@@ -54,7 +54,8 @@ struct bhi_job_spec {
     size_t depends_count;
     char **reads, **writes; /* owned, each too: paths of inputs (kernel and -I not among them) and
                                outputs as written in the line */
-    size_t read_count, write_count;
+    char **includes;        /* owned, each too: of -I, as written */
+    size_t read_count, write_count, include_count;
     char *kernel;     /* owned: path as written */
     size_t line;      /* in the file, from 1 */
     int32_t priority; /* higher first; default 0 */

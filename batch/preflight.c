@@ -17,8 +17,10 @@ enum {
     TAKEN = -3,
     OWN_JOBS = -4,
     OWN_STATE = -5,
-    WRITTEN = -6
-}; /* others: an errno */
+    STATE_ITSELF = -6,
+    SOURCE = -7
+}; /* others: an errno, that of its folder with this: */
+#define OF_FOLDER 0x10000
 
 /* A file or folder, whatever it is called. */
 struct place {
@@ -38,8 +40,11 @@ struct preflight {
     const char *folder;
     struct bhi_paths paths;   /* for spelling */
     struct bhi_names written; /* by jobs of the batch */
+    struct bhi_names sources; /* kernels of all jobs, those that are skipped, too, and what they
+                                 include */
     struct found inputs, outputs;
     struct place jobs, state; /* the batch's own */
+    char *state_name;         /* of |state| where it is not there yet; normalized, owned */
     bhi_preflight_visitor visit;
     void *user;
     bool good;
@@ -56,7 +61,7 @@ static bool is_at(const struct place *place, const struct stat *status) {
     return place->known && place->device == status->st_dev && place->inode == status->st_ino;
 }
 
-static int look_at_input(const struct preflight *flight, const char *path) {
+static int look_at_input(struct preflight *flight, const char *path) {
     struct stat status;
     (void)flight;
     if (stat(path, &status) != 0)
@@ -66,31 +71,6 @@ static int look_at_input(const struct preflight *flight, const char *path) {
     return access(path, R_OK) == 0 ? FINE : errno;
 }
 
-static int look_at_output(const struct preflight *flight, const char *path) {
-    struct stat status;
-    if (stat(path, &status) == 0) {
-        if (!S_ISREG(status.st_mode))
-            return TAKEN;
-        if (is_at(&flight->jobs, &status))
-            return OWN_JOBS;
-    }
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    if (!folder)
-        return ENOMEM;
-    int result = FINE;
-    if (stat(folder, &status) != 0)
-        result = errno;
-    else if (!S_ISDIR(status.st_mode))
-        result = NO_FOLDER;
-    else if (is_at(&flight->state, &status))
-        result = OWN_STATE;
-    else if (access(folder, W_OK | X_OK) != 0)
-        result = errno;
-    free(folder);
-    return result;
-}
-
 static char *whole_path(const struct preflight *flight, const char *path) {
     char *whole;
     if (*path == '/')
@@ -98,9 +78,57 @@ static char *whole_path(const struct preflight *flight, const char *path) {
     return asprintf(&whole, "%s/%s", flight->folder, path) < 0 ? NULL : whole;
 }
 
+static int look_at_folder(const struct preflight *flight, const char *path) {
+    struct stat status;
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    if (!folder)
+        return ENOMEM;
+    int result = FINE;
+    if (stat(folder, &status) != 0)
+        result = OF_FOLDER | errno;
+    else if (!S_ISDIR(status.st_mode))
+        result = NO_FOLDER;
+    else if (is_at(&flight->state, &status))
+        result = OWN_STATE;
+    else if (access(folder, W_OK | X_OK) != 0)
+        result = OF_FOLDER | errno;
+    free(folder);
+    return result;
+}
+
+/* Where a link leads, its file is replaced: there is what counts. */
+static int look_behind_links(struct preflight *flight, const char *path) {
+    char *normal = bhi_paths_normalize(&flight->paths, path);
+    char *real = normal ? whole_path(flight, normal) : NULL;
+    int result = real ? FINE : ENOMEM;
+    if (real && bhi_names_find(&flight->sources, normal) != BHI_NO_NAME)
+        result = SOURCE;
+    else if (real && flight->state_name && !strcmp(normal, flight->state_name))
+        result = STATE_ITSELF;
+    else if (real)
+        result = look_at_folder(flight, real);
+    free(normal);
+    free(real);
+    return result;
+}
+
+static int look_at_output(struct preflight *flight, const char *path) {
+    struct stat status;
+    const int error = stat(path, &status) == 0 ? 0 : errno;
+    if (!error && !S_ISREG(status.st_mode))
+        return TAKEN;
+    if (!error && is_at(&flight->jobs, &status))
+        return OWN_JOBS;
+    int result = look_at_folder(flight, path);
+    if (result == FINE && error && error != ENOENT)
+        result = error;
+    return result == FINE ? look_behind_links(flight, path) : result;
+}
+
 /* Looks, or remembers what was seen. */
 static int look(struct preflight *flight, struct found *found, const char *path,
-                int (*look_at)(const struct preflight *, const char *)) {
+                int (*look_at)(struct preflight *, const char *)) {
     uint32_t name = bhi_names_find(&found->names, path);
     if (name != BHI_NO_NAME)
         return found->results[name];
@@ -126,38 +154,40 @@ static int look(struct preflight *flight, struct found *found, const char *path,
 static void tell(struct preflight *flight, size_t index, const char *what, const char *path,
                  int result) {
     struct bhi_complaint complaint;
-    const char *why = result == NO_FILE     ? "not a regular file"
-                      : result == NO_FOLDER ? "its folder is none"
-                      : result == TAKEN     ? "there is something that is not a regular file"
-                      : result == OWN_JOBS  ? "the batch's jobs are read from it"
-                      : result == OWN_STATE ? "the batch's state is in that folder"
-                      : result == WRITTEN   ? "a job writes it, and what jobs write is no kernel"
-                                            : strerror(result);
+    const char *why = result == NO_FILE        ? "not a regular file"
+                      : result == NO_FOLDER    ? "its folder is none"
+                      : result == TAKEN        ? "there is something that is not a regular file"
+                      : result == OWN_JOBS     ? "the batch's jobs are read from it"
+                      : result == OWN_STATE    ? "the batch's state is in that folder"
+                      : result == STATE_ITSELF ? "the batch's state is going to be there"
+                      : result == SOURCE       ? "a job of the batch has its kernel from it"
+                                               : strerror(result & ~OF_FOLDER);
     flight->good = false;
     bhi_refuse(&complaint, "%s %.600s: %s%s", what, path,
-               result > 0 && !strcmp(what, "output") ? "its folder: " : "", why);
+               result > 0 && (result & OF_FOLDER) ? "its folder: " : "", why);
     flight->visit(flight->user, index, &complaint);
 }
 
-/* What is |written| by a job need not be there yet, or (FINE is not it) may not be written. */
-static void check_input(struct preflight *flight, size_t index, const char *what, const char *path,
-                        int written) {
+/* What a job writes need not be there yet. */
+static void check_input(struct preflight *flight, size_t index, const char *path) {
     char *normal = bhi_paths_normalize(&flight->paths, path);
     int result = ENOMEM;
     if (normal)
         result = bhi_names_find(&flight->written, normal) != BHI_NO_NAME
-                     ? written
+                     ? FINE
                      : look(flight, &flight->inputs, path, look_at_input);
     if (result != FINE)
-        tell(flight, index, what, path, result);
+        tell(flight, index, "input", path, result);
     free(normal);
 }
 
 static void check(struct preflight *flight, size_t index) {
     const struct bhi_job_spec *spec = &flight->specs[index];
-    check_input(flight, index, "kernel", spec->kernel, WRITTEN);
+    const int kernel = look(flight, &flight->inputs, spec->kernel, look_at_input);
+    if (kernel != FINE)
+        tell(flight, index, "kernel", spec->kernel, kernel);
     for (size_t i = 0; i < spec->read_count; i++)
-        check_input(flight, index, "input", spec->reads[i], FINE);
+        check_input(flight, index, spec->reads[i]);
     for (size_t i = 0; i < spec->write_count; i++) {
         const int result = look(flight, &flight->outputs, spec->writes[i], look_at_output);
         if (result != FINE)
@@ -193,6 +223,32 @@ static bool note_written(struct preflight *flight, size_t count) {
     return true;
 }
 
+static bool note_source(struct preflight *flight, const char *path) {
+    char *normal = bhi_paths_normalize(&flight->paths, path);
+    const bool noted = normal && (bhi_names_find(&flight->sources, normal) != BHI_NO_NAME ||
+                                  bhi_names_add(&flight->sources, normal) != BHI_NO_NAME);
+    free(normal);
+    return noted;
+}
+
+static bool note_sources(struct preflight *flight, size_t count) {
+    bool noted = true;
+    for (size_t i = 0; noted && i < count; i++) {
+        const struct bhi_job_spec *spec = &flight->specs[i];
+        noted = note_source(flight, spec->kernel);
+        for (size_t k = 0; noted && k < spec->include_count; k++)
+            noted = note_source(flight, spec->includes[k]);
+    }
+    return noted;
+}
+
+static bool note_state(struct preflight *flight, const char *state) {
+    if (!state || flight->state.known)
+        return true;
+    flight->state_name = bhi_paths_normalize(&flight->paths, state);
+    return flight->state_name != NULL;
+}
+
 bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *skipped,
                    const char *folder, const struct bhi_preflight_own *own,
                    bhi_preflight_visitor visit, void *user) {
@@ -205,9 +261,11 @@ bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *s
                                .good = true};
     struct bhi_complaint complaint;
     bhi_names_init(&flight.written);
+    bhi_names_init(&flight.sources);
     bhi_names_init(&flight.inputs.names);
     bhi_names_init(&flight.outputs.names);
-    if (bhi_paths_init(&flight.paths, folder) && note_written(&flight, count)) {
+    if (bhi_paths_init(&flight.paths, folder) && note_written(&flight, count) &&
+        note_sources(&flight, count) && note_state(&flight, own->state)) {
         for (size_t i = 0; i < count; i++) {
             if (!skipped || !skipped[i])
                 check(&flight, i);
@@ -219,6 +277,8 @@ bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *s
     }
     bhi_paths_fini(&flight.paths);
     bhi_names_fini(&flight.written);
+    bhi_names_fini(&flight.sources);
+    free(flight.state_name);
     bhi_names_fini(&flight.inputs.names);
     bhi_names_fini(&flight.outputs.names);
     free(flight.inputs.results);
