@@ -24,6 +24,10 @@ static bh_status_class classify(const bh_verdict *verdict) {
      * is bad is as true the next time. A loader that was lost is not the job's fault. */
     if (verdict->status == BH_LOAD_FAILED)
         return BH_CLASS_INPUT;
+    /* Larger than a file may be here (ulimit -f counts memory that is shared, too), and it stays.
+     */
+    if (verdict->status == BH_SYSTEM && verdict->sys_errno == EFBIG)
+        return BH_CLASS_INPUT;
     /* The file was not opened in time: a mount that does not answer now. */
     if (verdict->status == BH_TIMEOUT)
         return BH_CLASS_ENVIRON;

@@ -31,6 +31,7 @@ void bhi_interrupt_watch(void) {
     sigemptyset(&action.sa_mask);
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL); /* ulimit -f: what cannot be written says so */
     action.sa_handler = handle;
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
         sigaddset(&action.sa_mask, signals[i]);

@@ -196,6 +196,28 @@ cli batch jobs.jsonl --memory-limit 64M
 if [ "$status" -ne 2 ] && [ "$status" -ne 3 ]; then passed=$((passed + 1)); else fail "refused"; fi
 rm -rf jobs.jsonl.state a.npy
 
+# -- how large a file may be ------------------------------------------------------------------------
+case_name="ulimit -f ends what is larger, and nothing else"
+"$NPY" make big.npy 'f32[1000000]' ramp 0 1
+{ square a x.npy a.npy; square big big.npy big.out.npy; square after big.out.npy c.npy ',"depends_on":["big"]'
+  square b x.npy b.npy; } > jobs.jsonl
+(ulimit -f 2000; cli batch jobs.jsonl; exit "$status")
+status=$?
+expect_status 1
+expect_stderr "big.npy: 4000000 bytes: File too large"
+expect_stdout "4 jobs: 2 done, 2 failed"
+rm -rf jobs.jsonl.state a.npy b.npy
+(ulimit -f 8; cli batch jobs.jsonl; exit "$status")
+status=$?
+expect_status 3
+expect_stderr "batch.db: "
+expect_stderr "File too large"
+cli batch jobs.jsonl --resume
+expect_status 0
+expect_stdout "4 jobs: 4 done, 0 failed"
+rm -rf jobs.jsonl.state ./*.npy
+"$NPY" make x.npy 'f32[1000]' ramp 0 1
+
 # -- the disk of the state -------------------------------------------------------------------------
 # A small tmpfs in a mount namespace of our own; where that is not to be had, the case is left out.
 full_disk() { # SIZE COMMAND: in $folder/small

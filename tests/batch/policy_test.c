@@ -137,6 +137,9 @@ static void what_is_scarce_is_waited_for(void **state) {
     const struct bhi_policy_case given = {.verdict = &full, .alone = true};
     assert_true(bhi_policy(&given).environ_); /* somebody may clean up */
     assert_false(bhi_policy(&given).hopeless);
+    full.sys_errno = EFBIG; /* ulimit -f does not change any more */
+    assert_int_equal(bhi_policy(&given).next, BHI_JOB_FAILED);
+    assert_false(bhi_policy(&given).environ_);
 }
 
 static void pauses_double_up_to_a_bound(void **state) {
