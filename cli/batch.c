@@ -326,7 +326,10 @@ static int run_jobs(struct batch *batch) {
     case BHI_RUNNER_ENVIRON:
         break;
     }
-    bhi_complain("batch", "%s; see bulkhead doctor; --resume goes on", complaint.text);
+    /* Where the state's disk is full that is said already. */
+    bhi_complain("batch", "%s%s", complaint.text,
+                 strstr(complaint.text, "--resume") ? ""
+                                                    : "; see bulkhead doctor; --resume goes on");
     return BHI_EXIT_ENVIRON;
 }
 

@@ -242,6 +242,7 @@ if full_disk 64k true; then
     status=$?
     expect_status 3
     expect_stderr "small/state/batch.db: the disk is full: make room, then go on"
+    if grep -q -e '--resume.*--resume' .stderr; then fail "it is told twice"; else passed=$((passed + 1)); fi
     rm -rf o
 else
     echo "no mount namespace: the full disk is left out"
