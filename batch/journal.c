@@ -14,6 +14,7 @@ enum { LINGER_NS = 10000000 };
 
 static void free_note(struct bhi_note *note) {
     free(note->attempt);
+    free((char *)note->outputs);
     free(note);
 }
 
@@ -172,14 +173,14 @@ static struct bhi_note *copy_note(const struct bhi_note *note) {
         return NULL;
     *copy = *note;
     copy->next = NULL;
-    if (!note->attempt)
-        return copy;
-    copy->attempt = malloc(sizeof *copy->attempt);
-    if (!copy->attempt) {
-        free(copy);
+    copy->attempt = note->attempt ? malloc(sizeof *copy->attempt) : NULL;
+    copy->outputs = note->outputs ? strdup(note->outputs) : NULL;
+    if (!copy->attempt != !note->attempt || !copy->outputs != !note->outputs) {
+        free_note(copy);
         return NULL;
     }
-    *copy->attempt = *note->attempt;
+    if (note->attempt)
+        *copy->attempt = *note->attempt;
     return copy;
 }
 

@@ -26,7 +26,7 @@ bool bhi_journal_batch_make(struct bhi_journal_batch *out_batch, struct bhi_comp
 
 enum bhi_note_kind {
     BHI_NOTE_STARTED, /* attempt, stream, times.started_ns */
-    BHI_NOTE_SEALED,  /* then, user */
+    BHI_NOTE_SEALED,  /* outputs, then, user */
     BHI_NOTE_ENDED,   /* state, counters; the attempt where there is one */
     BHI_NOTE_STATE,   /* state, origin: it follows from another job */
 };
@@ -41,6 +41,7 @@ struct bhi_note {
     uint32_t attempts, guilty, victim, stream;
     uint64_t time_ns;            /* CLOCK_REALTIME, of the note */
     struct bhi_attempt *attempt; /* owned; ENDED */
+    const char *outputs;         /* owned; SEALED */
     void (*then)(void *user, bool durable);
     void *user;
 };
@@ -65,7 +66,7 @@ void bhi_journal_accept(struct bhi_journal *journal);
 enum bhi_queue_result bhi_journal_add(struct bhi_journal *journal, const struct bhi_graph *graph,
                                       const struct bhi_queue_options *resumed,
                                       struct bhi_complaint *complaint);
-/* Takes a copy of |note|, and its attempt and message. Cannot fail: a journal that is broken
+/* Takes a copy of |note|, its attempt and its outputs. Cannot fail: a journal that is broken
  * answers |then| with false. Does not block. */
 void bhi_journal_note(struct bhi_journal *journal, const struct bhi_note *note);
 bool bhi_journal_flush(struct bhi_journal *journal);

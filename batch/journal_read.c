@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "marks.h"
+
 static const char *text_of(sqlite3_stmt *row, int column) {
     const char *text = (const char *)sqlite3_column_text(row, column);
     return text ? text : "";
@@ -27,6 +29,20 @@ static void take_up(struct bhi_node *node, const struct bhi_queue_options *optio
         node->again = true;
     }
     job->interrupted = !bhi_job_state_is_end(node->state);
+}
+
+/* What the outputs of a sealed job are recognised by: as much of it as it has outputs. */
+static int load_outputs(struct bhi_job *job, const char *outputs) {
+    struct bhi_complaint ignored;
+    struct bhi_job_spec spec;
+    if (!bhi_job_parse(job->text, strlen(job->text), &spec, &ignored))
+        return SQLITE_CORRUPT;
+    const bool good = bhi_marks_check(outputs, spec.write_count);
+    bhi_job_spec_free(&spec);
+    if (!good)
+        return SQLITE_CORRUPT;
+    job->outputs = strdup(outputs);
+    return job->outputs ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 /* The columns of the next job. SQLITE_CORRUPT: they make no sense. */
@@ -52,7 +68,7 @@ static int load_job(struct bhi_graph *graph, sqlite3_stmt *row, int64_t jobs) {
     node->origin = origin ? (uint32_t)(origin - 1) : BHI_NO_NODE;
     /* In the database a sealed one is RUNNING until it has ended: a kill finds it again. */
     node->state = job->sealed ? BHI_JOB_WAITING : (enum bhi_job_state)state;
-    return SQLITE_OK;
+    return job->sealed ? load_outputs(job, text_of(row, 13)) : SQLITE_OK;
 }
 
 static int load_dependency(struct bhi_graph *graph, sqlite3_stmt *row, int64_t jobs) {
@@ -85,7 +101,7 @@ enum bhi_queue_result bhi_journal_load(struct bhi_journal *journal,
     int rc = load_rows(
         journal,
         "SELECT number, id, text, line, priority, retries, state, sealed, attempts, guilty, "
-        "victim, tried, origin FROM job LEFT JOIN progress ON progress.job = number "
+        "victim, tried, origin, outputs FROM job LEFT JOIN progress ON progress.job = number "
         "ORDER BY number",
         graph, jobs, load_job);
     if (rc == SQLITE_OK && graph->count != jobs)

@@ -7,7 +7,7 @@
 
 enum {
     BHI_JOURNAL_APPLICATION = 0x42486a6c, /* PRAGMA application_id: "BHjl" */
-    BHI_JOURNAL_VERSION = 1,              /* PRAGMA user_version; another one is refused */
+    BHI_JOURNAL_VERSION = 2,              /* PRAGMA user_version; another one is refused */
 };
 
 /* Times are CLOCK_REALTIME in nanoseconds, 0: not yet. Numbers of states are bhi_job_state's, of
@@ -38,6 +38,7 @@ static const char bhi_journal_schema[] =
     "    job INTEGER PRIMARY KEY,\n"
     "    state INTEGER NOT NULL,\n"
     "    sealed INTEGER NOT NULL,\n"   /* its outputs are complete under their temporary names */
+    "    outputs TEXT NOT NULL,\n"     /* while it is sealed: what they are recognised by */
     "    tried INTEGER NOT NULL,\n"    /* rows in attempt */
     "    attempts INTEGER NOT NULL,\n" /* of them that were started */
     "    guilty INTEGER NOT NULL,\n"

@@ -12,14 +12,14 @@ static const char *const statements[BHI_SQL_COUNT] = {
     [BHI_SQL_JOB] = "INSERT INTO job (number, id, line, priority, retries, submitted_ns, text) "
                     "VALUES (?, ?, ?, ?, ?, ?, ?)",
     [BHI_SQL_DEPENDENCY] = "INSERT INTO dependency (job, needs) VALUES (?, ?)",
-    [BHI_SQL_PROGRESS] = "INSERT INTO progress VALUES (?, ?, 0, 0, 0, 0, 0, 0, NULL, 0, 0)",
+    [BHI_SQL_PROGRESS] = "INSERT INTO progress VALUES (?, ?, 0, '', 0, 0, 0, 0, 0, NULL, 0, 0)",
     [BHI_SQL_STARTED] = "INSERT INTO attempt (job, attempt, started, stream, started_ns, ended_ns) "
                         "VALUES (?, ?, 1, ?, ?, 0) ON CONFLICT DO UPDATE SET "
                         "stream = excluded.stream, started_ns = excluded.started_ns",
     [BHI_SQL_RUNNING] =
         "UPDATE progress SET state = 2, tried = ?2, attempts = ?3, ended_ns = 0, "
         "started_ns = CASE started_ns WHEN 0 THEN ?4 ELSE started_ns END WHERE job = ?1",
-    [BHI_SQL_SEALED] = "UPDATE progress SET sealed = 1 WHERE job = ?",
+    [BHI_SQL_SEALED] = "UPDATE progress SET sealed = 1, outputs = ?2 WHERE job = ?1",
     /* One that was started has its row. Where it was not this try of it that began (an earlier
      * process sealed it, or it was set aside and taken up again) the time there stays: 0. */
     [BHI_SQL_ATTEMPT] =
@@ -33,8 +33,8 @@ static const char *const statements[BHI_SQL_COUNT] = {
         "worker_pid = excluded.worker_pid, reached = excluded.reached, "
         "kernel_name = excluded.kernel_name, kernel_hash = excluded.kernel_hash, "
         "message = excluded.message",
-    [BHI_SQL_ENDED] = "UPDATE progress SET state = ?2, sealed = 0, attempts = ?3, guilty = ?4, "
-                      "victim = ?5, tried = max(tried, ?6), "
+    [BHI_SQL_ENDED] = "UPDATE progress SET state = ?2, sealed = 0, outputs = '', attempts = ?3, "
+                      "guilty = ?4, victim = ?5, tried = max(tried, ?6), "
                       "verdict = CASE ?6 WHEN 0 THEN verdict ELSE ?6 END, ended_ns = ?7 "
                       "WHERE job = ?1",
     [BHI_SQL_STATE] = "UPDATE progress SET state = ?2, origin = ?3, ended_ns = ?4 WHERE job = ?1",
@@ -112,7 +112,7 @@ int bhi_journal_write(struct bhi_journal *journal, const struct bhi_note *note) 
                                      (int64_t)note->attempts, now)) != SQLITE_OK);
         return rc;
     case BHI_NOTE_SEALED:
-        return bhi_journal_run(journal, BHI_SQL_SEALED, "i", job);
+        return bhi_journal_run(journal, BHI_SQL_SEALED, "it", job, note->outputs);
     case BHI_NOTE_ENDED:
         if (note->attempt)
             rc = write_attempt(journal, note);
