@@ -45,6 +45,9 @@ static bool write_group(struct bhi_journal *journal, const struct bhi_note *grou
     for (const struct bhi_note *note = group; rc == SQLITE_OK && note; note = note->next)
         rc = bhi_journal_write(journal, note);
     const bool good = bhi_journal_end(journal, rc, complaint);
+    struct bhi_complaint ignored;
+    if (good && journal->log_stays)
+        (void)bhi_journal_move_log(journal, false, &ignored);
     pthread_mutex_unlock(&journal->database);
     return good;
 }

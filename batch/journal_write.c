@@ -196,7 +196,8 @@ enum bhi_queue_result bhi_journal_add(struct bhi_journal *journal, const struct 
         rc = resume_jobs(journal, graph, resumed, now_ns);
     for (uint32_t i = graph->admitted; rc == SQLITE_OK && i < graph->count; i++)
         rc = add_job(journal, graph, bhi_graph_node(graph, i), now_ns);
-    const bool good = bhi_journal_end(journal, rc, complaint);
+    bool good = bhi_journal_end(journal, rc, complaint);
+    good = good && (!graph->count || bhi_journal_move_log(journal, true, complaint));
     pthread_mutex_unlock(&journal->database);
     return good ? BHI_QUEUE_OK : BHI_QUEUE_ENVIRON;
 }
