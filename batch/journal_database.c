@@ -45,6 +45,9 @@ bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
                           "away, or give another folder (--state)",
                           path);
     case SQLITE_CORRUPT:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_ERROR: /* our statements are constant: a table or a column is missing */
         return bhi_refuse(complaint,
                           "%.600s is damaged: put a copy of it in its place, or start again in "
                           "another folder (--state); outputs that are in place are complete",
@@ -412,11 +415,15 @@ static bool read_batch(struct bhi_journal *journal, struct bhi_journal_batch *ou
     if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         const char *id = (const char *)sqlite3_column_text(statement, 0);
         const char *cwd = (const char *)sqlite3_column_text(statement, 1);
-        if (id && cwd && strspn(id, "0123456789abcdef") == strlen(id) &&
+        if (id && *id && cwd && strspn(id, "0123456789abcdef") == strlen(id) &&
             strlen(id) < sizeof out_batch->id && cwd[0] == '/') {
             strcpy(out_batch->id, id);
             out_batch->cwd = strdup(cwd);
             rc = out_batch->cwd ? SQLITE_OK : SQLITE_NOMEM;
+            /* One batch: of two nobody knows whose names the temporaries have. */
+            const int next = rc == SQLITE_OK ? sqlite3_step(statement) : SQLITE_DONE;
+            if (next != SQLITE_DONE)
+                rc = next == SQLITE_ROW ? SQLITE_CORRUPT : next;
         } else {
             rc = SQLITE_CORRUPT;
         }

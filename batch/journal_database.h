@@ -80,7 +80,7 @@ bool bhi_journal_prepare(struct bhi_journal *journal, struct bhi_complaint *comp
 /* Writes one note; within a transaction. An SQLite code. */
 int bhi_journal_write(struct bhi_journal *journal, const struct bhi_note *note);
 /* Binds |arguments| (i: int64_t, t: const char *, b: 32 bytes, n: none) and runs it. An SQLite
- * code: SQLITE_OK. */
+ * code: SQLITE_OK; SQLITE_CORRUPT where the row that it changes is not there. */
 int bhi_journal_run(struct bhi_journal *journal, enum bhi_statement statement,
                     const char *arguments, ...);
 

@@ -56,6 +56,12 @@ bool bhi_journal_prepare(struct bhi_journal *journal, struct bhi_complaint *comp
     return true;
 }
 
+/* All that do not are of a transaction, or of whatever is in that state. */
+static bool changes_one(enum bhi_statement id) {
+    return id != BHI_SQL_BEGIN && id != BHI_SQL_COMMIT && id != BHI_SQL_RESUME &&
+           id != BHI_SQL_RETRY;
+}
+
 int bhi_journal_run(struct bhi_journal *journal, enum bhi_statement id, const char *arguments,
                     ...) {
     sqlite3_stmt *statement = journal->statements[id];
@@ -80,6 +86,9 @@ int bhi_journal_run(struct bhi_journal *journal, enum bhi_statement id, const ch
     va_end(list);
     if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_DONE)
         rc = SQLITE_OK;
+    /* A row that is gone: what was to be recorded of its job would be lost without a word. */
+    if (rc == SQLITE_OK && changes_one(id) && sqlite3_changes(journal->db) != 1)
+        rc = SQLITE_CORRUPT;
     (void)sqlite3_reset(statement);
     return rc;
 }
