@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "marks.h"
 #include "runner_internal.h"
 #include "step.h"
 
@@ -140,8 +140,17 @@ static void on_sealed(void *user, bool durable) {
     pthread_mutex_unlock(&runner->lock);
 }
 
+static void mark_outputs(const struct bhi_work *work, char *out) {
+    out[0] = '\0';
+    for (uint32_t i = 0; i < count_of(work); i++) {
+        if (binding_of(work, i)->out_path)
+            bhi_marks_append(out, &binding_of(work, i)->out.mark);
+    }
+}
+
 void bhi_finish_write(struct bhi_work **works, size_t count) {
     struct bhi_complaint complaint;
+    char marks[BHI_MARKS_TEXT];
     size_t written = 0;
     for (size_t i = 0; i < count; i++) {
         BHI_BATCH_STEP("batch_ended");
@@ -160,7 +169,8 @@ void bhi_finish_write(struct bhi_work **works, size_t count) {
         }
         bhi_stage_release(work); /* others can use the memory meanwhile */
         BHI_BATCH_STEP("batch_sealing");
-        bhi_queue_sealed(work->runner->queue, work->job, on_sealed, work);
+        mark_outputs(work, marks);
+        bhi_queue_sealed(work->runner->queue, work->job, marks, on_sealed, work);
     }
 }
 
@@ -177,24 +187,41 @@ static bool adopt(struct bhi_work *work, uint32_t index, struct bhi_complaint *c
     return bhi_outfile_adopt(binding->out_path, temporary, &binding->out, complaint);
 }
 
-enum placed { PLACED, GONE, STUCK };
+enum placed { PLACED, READY, GONE, CHANGED, STUCK };
+
+/* What an earlier process sealed is READY, or PLACED where that had come so far as to rename it.
+ * What has its names and is not what was sealed is somebody else's, an older result for one. */
+static enum placed find_sealed(struct bhi_outfile *file, const struct bhi_outfile_mark *mark,
+                               struct bhi_complaint *complaint) {
+    if (bhi_outfile_has(file, false, mark))
+        return READY;
+    const int error = file->error;
+    if (bhi_outfile_has(file, true, mark))
+        return PLACED;
+    const int failed = error && error != ENOENT ? error : file->error;
+    if (failed && failed != ENOENT) {
+        bhi_refuse(complaint, "%s", strerror(file->error = failed));
+        return STUCK;
+    }
+    return error ? GONE : CHANGED;
+}
 
 static enum placed place_output(struct bhi_work *work, uint32_t index,
+                                const struct bhi_outfile_mark *mark,
                                 struct bhi_complaint *complaint) {
     struct bhi_run_binding *binding = binding_of(work, index);
-    struct stat status;
+    enum placed found = READY;
     if (!adopt(work, index, complaint))
         return STUCK; /* also where its folder is away: it may come back, with what is in it */
+    if (work->job->sealed)
+        found = find_sealed(&binding->out, mark, complaint);
+    if (found != READY)
+        return found;
     if (bhi_outfile_rename(&binding->out, complaint)) {
         BHI_BATCH_STEP("batch_renamed");
         return PLACED;
     }
-    if (binding->out.error != ENOENT)
-        return STUCK;
-    /* Sealed and no longer there: the earlier process had come so far as to rename it. */
-    if (work->job->sealed && stat(binding->out_path, &status) == 0 && S_ISREG(status.st_mode))
-        return PLACED;
-    return GONE;
+    return binding->out.error == ENOENT ? GONE : STUCK;
 }
 
 /* It stays sealed, in the record, too: opening the queue again tries again. */
@@ -205,26 +232,44 @@ static void give_up_placing(struct bhi_work *work, const struct bhi_run_binding 
                     binding->text, complaint->text);
 }
 
+void bhi_finish_sweep(struct bhi_work *work) {
+    for (uint32_t i = 0; i < count_of(work); i++) {
+        const struct bhi_run_binding *binding = binding_of(work, i);
+        struct bhi_outfile file;
+        struct bhi_complaint ignored;
+        char temporary[BHI_OUTFILE_TEMPORARY];
+        if (!binding->out_path)
+            continue;
+        bhi_work_temporary(work, i, temporary, sizeof temporary);
+        if (bhi_outfile_adopt(binding->out_path, temporary, &file, &ignored))
+            bhi_outfile_abandon(&file);
+    }
+}
+
 /* False: the work is over. */
 static bool place_outputs(struct bhi_work *work) {
     struct bhi_complaint complaint;
+    const char *marks = work->job->outputs; /* as many as outputs, where it is sealed */
     for (uint32_t i = 0; i < count_of(work); i++) {
         struct bhi_run_binding *binding = binding_of(work, i);
+        struct bhi_outfile_mark mark = {0};
         if (!binding->out_path)
             continue;
-        switch (place_output(work, i, &complaint)) {
-        case PLACED:
+        if (work->job->sealed)
+            (void)bhi_marks_next(&marks, &mark);
+        const enum placed placed = place_output(work, i, &mark, &complaint);
+        if (placed == PLACED)
             continue;
-        case STUCK:
+        if (placed == STUCK) {
             give_up_placing(work, binding, &complaint);
             return false;
-        case GONE:
-            bhi_work_refuse(work, BH_INVALID_ARGUMENT, 0,
-                            "%s %.100s: it was complete, and somebody has removed it before it was "
-                            "put in its place",
-                            binding->option, binding->text);
-            return false;
         }
+        bhi_finish_sweep(work);
+        bhi_work_refuse(work, BH_INVALID_ARGUMENT, 0,
+                        "%s %.100s: it was complete, and somebody has %s it before it was put in "
+                        "its place",
+                        binding->option, binding->text, placed == GONE ? "removed" : "changed");
+        return false;
     }
     return true;
 }
@@ -245,18 +290,5 @@ void bhi_finish_place(struct bhi_work **works, size_t count) {
             BHI_BATCH_STEP("batch_placed");
             bhi_work_end(works[i]);
         }
-    }
-}
-
-void bhi_finish_sweep(struct bhi_work *work) {
-    for (uint32_t i = 0; i < count_of(work); i++) {
-        struct bhi_run_binding *binding = binding_of(work, i);
-        struct bhi_complaint ignored;
-        char temporary[BHI_OUTFILE_TEMPORARY];
-        if (!binding->out_path)
-            continue;
-        bhi_work_temporary(work, i, temporary, sizeof temporary);
-        if (bhi_outfile_adopt(binding->out_path, temporary, &binding->out, &ignored))
-            bhi_outfile_abandon(&binding->out);
     }
 }

@@ -13,9 +13,14 @@ void bhi_graph_init(struct bhi_graph *graph) {
     bhi_names_init(&graph->ids);
 }
 
+static void free_texts(struct bhi_job *job) {
+    free((char *)job->text);
+    free((char *)job->outputs);
+}
+
 void bhi_graph_fini(struct bhi_graph *graph) {
     for (uint32_t i = 0; i < graph->count; i++)
-        free((char *)bhi_graph_node(graph, i)->job.text);
+        free_texts(&bhi_graph_node(graph, i)->job);
     for (uint32_t i = 0; i < graph->capacity / CHUNK; i++)
         free(graph->chunks[i]);
     free(graph->chunks);
@@ -115,7 +120,7 @@ void bhi_graph_truncate(struct bhi_graph *graph) {
         graph->edge_count -= 2;
     }
     while (graph->count > graph->admitted)
-        free((char *)bhi_graph_node(graph, --graph->count)->job.text);
+        free_texts(&bhi_graph_node(graph, --graph->count)->job);
     bhi_names_truncate(&graph->ids, graph->admitted);
 }
 

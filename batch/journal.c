@@ -14,6 +14,7 @@ enum { LINGER_NS = 10000000 };
 
 static void free_note(struct bhi_note *note) {
     free(note->attempt);
+    free((char *)note->outputs);
     free(note);
 }
 
@@ -44,6 +45,9 @@ static bool write_group(struct bhi_journal *journal, const struct bhi_note *grou
     for (const struct bhi_note *note = group; rc == SQLITE_OK && note; note = note->next)
         rc = bhi_journal_write(journal, note);
     const bool good = bhi_journal_end(journal, rc, complaint);
+    struct bhi_complaint ignored;
+    if (good && journal->log_stays)
+        (void)bhi_journal_move_log(journal, false, &ignored);
     pthread_mutex_unlock(&journal->database);
     return good;
 }
@@ -172,14 +176,14 @@ static struct bhi_note *copy_note(const struct bhi_note *note) {
         return NULL;
     *copy = *note;
     copy->next = NULL;
-    if (!note->attempt)
-        return copy;
-    copy->attempt = malloc(sizeof *copy->attempt);
-    if (!copy->attempt) {
-        free(copy);
+    copy->attempt = note->attempt ? malloc(sizeof *copy->attempt) : NULL;
+    copy->outputs = note->outputs ? strdup(note->outputs) : NULL;
+    if (!copy->attempt != !note->attempt || !copy->outputs != !note->outputs) {
+        free_note(copy);
         return NULL;
     }
-    *copy->attempt = *note->attempt;
+    if (note->attempt)
+        *copy->attempt = *note->attempt;
     return copy;
 }
 

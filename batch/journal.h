@@ -5,7 +5,8 @@
  * durable is always a beginning of what happened.
  *
  *   FOLDER/batch.db      the database (journal_schema.h), with its -wal and -shm while it is open
- *   FOLDER/lock          flock'ed while a process has the folder open; its pid is in it
+ *   FOLDER/lock          flock'ed while a process has the folder open; its pid is in it, after
+ * "used " where the database's file has jobs
  */
 #ifndef BHI_BATCH_JOURNAL_H
 #define BHI_BATCH_JOURNAL_H
@@ -26,7 +27,7 @@ bool bhi_journal_batch_make(struct bhi_journal_batch *out_batch, struct bhi_comp
 
 enum bhi_note_kind {
     BHI_NOTE_STARTED, /* attempt, stream, times.started_ns */
-    BHI_NOTE_SEALED,  /* then, user */
+    BHI_NOTE_SEALED,  /* outputs, then, user */
     BHI_NOTE_ENDED,   /* state, counters; the attempt where there is one */
     BHI_NOTE_STATE,   /* state, origin: it follows from another job */
 };
@@ -41,6 +42,7 @@ struct bhi_note {
     uint32_t attempts, guilty, victim, stream;
     uint64_t time_ns;            /* CLOCK_REALTIME, of the note */
     struct bhi_attempt *attempt; /* owned; ENDED */
+    const char *outputs;         /* owned; SEALED */
     void (*then)(void *user, bool durable);
     void *user;
 };
@@ -65,7 +67,7 @@ void bhi_journal_accept(struct bhi_journal *journal);
 enum bhi_queue_result bhi_journal_add(struct bhi_journal *journal, const struct bhi_graph *graph,
                                       const struct bhi_queue_options *resumed,
                                       struct bhi_complaint *complaint);
-/* Takes a copy of |note|, and its attempt and message. Cannot fail: a journal that is broken
+/* Takes a copy of |note|, its attempt and its outputs. Cannot fail: a journal that is broken
  * answers |then| with false. Does not block. */
 void bhi_journal_note(struct bhi_journal *journal, const struct bhi_note *note);
 bool bhi_journal_flush(struct bhi_journal *journal);

@@ -16,6 +16,11 @@
 
 enum { BUSY_MS = 5000 }; /* how long another program may hold the database */
 
+/* Before the pid in the lock of a folder whose database's file has jobs. They are never deleted:
+ * one without them is not a new one, but has lost them. */
+static const char used[] = "used ";
+enum { USED = sizeof used - 1 };
+
 /* -- complaints ---------------------------------------------------------------------------------
  */
 
@@ -40,6 +45,9 @@ bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
                           "away, or give another folder (--state)",
                           path);
     case SQLITE_CORRUPT:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_ERROR: /* our statements are constant: a table or a column is missing */
         return bhi_refuse(complaint,
                           "%.600s is damaged: put a copy of it in its place, or start again in "
                           "another folder (--state); outputs that are in place are complete",
@@ -126,9 +134,14 @@ static bool make_folder(const char *folder, struct bhi_complaint *complaint) {
     return good;
 }
 
+static bool is_used(int lock_fd) {
+    char text[USED];
+    return pread(lock_fd, text, USED, 0) == USED && !memcmp(text, used, USED);
+}
+
 static bool complain_held(int fd, const char *folder, struct bhi_complaint *complaint) {
     char pid[24] = "";
-    const ssize_t length = pread(fd, pid, sizeof pid - 1, 0);
+    const ssize_t length = pread(fd, pid, sizeof pid - 1, is_used(fd) ? USED : 0);
     pid[length > 0 ? length : 0] = '\0';
     pid[strspn(pid, "0123456789")] = '\0';
     return bhi_refuse(complaint,
@@ -156,15 +169,22 @@ static uint32_t load_be32(const uint8_t *bytes) {
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
+/* Of the database's file. */
+enum { MAGIC = 16, SCHEMA = 40, VERSION = 60, APPLICATION = 68, HEADER = 100 };
+
+static ssize_t read_header(const struct bhi_journal *journal, uint8_t header[HEADER]) {
+    const int fd = open(journal->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const ssize_t length = fd >= 0 ? pread(fd, header, HEADER, 0) : 0;
+    if (fd >= 0)
+        close(fd);
+    return length;
+}
+
 /* Before SQLite opens it: what the header of the database's file tells, where there is one, so that
  * a folder that is not ours stays as it is. */
 static bool peek(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
-    enum { MAGIC = 16, SCHEMA = 40, VERSION = 60, APPLICATION = 68, HEADER = 100 };
     uint8_t header[HEADER];
-    const int fd = open(journal->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    const ssize_t length = fd >= 0 ? pread(fd, header, sizeof header, 0) : 0;
-    if (fd >= 0)
-        close(fd);
+    const ssize_t length = read_header(journal, header);
     if (length <= 0) /* nothing in it, or SQLite says what is wrong with it */
         return true;
     if (memcmp(header, "SQLite format 3", length < MAGIC ? (size_t)length : MAGIC) != 0)
@@ -266,8 +286,21 @@ static void remove_lock(const struct bhi_journal *journal) {
 static void sign_lock(const struct bhi_journal *journal) {
     char pid[24];
     const int length = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
-    (void)!ftruncate(journal->lock_fd, 0);
-    (void)!pwrite(journal->lock_fd, pid, (size_t)length, 0);
+    const off_t at = is_used(journal->lock_fd) ? USED : 0;
+    (void)!ftruncate(journal->lock_fd, at);
+    (void)!pwrite(journal->lock_fd, pid, (size_t)length, at);
+}
+
+/* From now on the folder has had jobs, also when the machine goes down. */
+static bool mark_used(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
+    char text[32];
+    const int length = snprintf(text, sizeof text, "%s%ld\n", used, (long)getpid());
+    if (is_used(journal->lock_fd))
+        return true;
+    if (pwrite(journal->lock_fd, text, (size_t)length, 0) == length && fsync(journal->lock_fd) == 0)
+        return sync_folder(journal->folder, complaint);
+    return bhi_refuse(complaint, "%.600s/%s cannot be written: %s", journal->folder,
+                      BHI_JOURNAL_LOCK, strerror(errno));
 }
 
 /* -- the database -------------------------------------------------------------------------------
@@ -309,6 +342,18 @@ static bool set_up(struct bhi_journal *journal, struct bhi_complaint *complaint)
                                "PRAGMA trusted_schema = OFF;"
                                "PRAGMA temp_store = MEMORY;",
                                complaint);
+}
+
+bool bhi_journal_move_log(struct bhi_journal *journal, bool waits,
+                          struct bhi_complaint *complaint) {
+    const int mode = waits ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
+    int in_log = 0, moved = 0;
+    const int rc = sqlite3_wal_checkpoint_v2(journal->db, NULL, mode, &in_log, &moved);
+    journal->log_stays = (rc & 0xff) == SQLITE_BUSY || (rc == SQLITE_OK && moved < in_log);
+    if (journal->log_stays)
+        return true;
+    return rc == SQLITE_OK ? mark_used(journal, complaint)
+                           : bhi_journal_complain(journal, rc, complaint);
 }
 
 static bool create_tables(struct bhi_journal *journal, struct bhi_complaint *complaint) {
@@ -370,11 +415,15 @@ static bool read_batch(struct bhi_journal *journal, struct bhi_journal_batch *ou
     if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         const char *id = (const char *)sqlite3_column_text(statement, 0);
         const char *cwd = (const char *)sqlite3_column_text(statement, 1);
-        if (id && cwd && strspn(id, "0123456789abcdef") == strlen(id) &&
+        if (id && *id && cwd && strspn(id, "0123456789abcdef") == strlen(id) &&
             strlen(id) < sizeof out_batch->id && cwd[0] == '/') {
             strcpy(out_batch->id, id);
             out_batch->cwd = strdup(cwd);
             rc = out_batch->cwd ? SQLITE_OK : SQLITE_NOMEM;
+            /* One batch: of two nobody knows whose names the temporaries have. */
+            const int next = rc == SQLITE_OK ? sqlite3_step(statement) : SQLITE_DONE;
+            if (next != SQLITE_DONE)
+                rc = next == SQLITE_ROW ? SQLITE_CORRUPT : next;
         } else {
             rc = SQLITE_CORRUPT;
         }
@@ -412,15 +461,34 @@ static void move_log_on_close(struct bhi_journal *journal, bool moves) {
     sqlite3_db_config(journal->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, moves ? 0 : 1, NULL);
 }
 
-/* Before SQLite makes one: an empty one is to be deleted. */
-static bool has_log(const struct bhi_journal *journal) {
+/* Before SQLite makes one: an empty one is to be deleted. |otherwise|: without memory to look. */
+static bool has_log(const struct bhi_journal *journal, bool otherwise) {
     struct stat status;
     char *path = NULL;
     if (asprintf(&path, "%s-wal", journal->path) < 0)
-        return true;
+        return otherwise;
     const bool has = stat(path, &status) == 0 && status.st_size > 0;
     free(path);
     return has;
+}
+
+static bool complain_lost(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
+    return bhi_refuse(
+        complaint,
+        "%.600s is damaged: the jobs that were in it are gone; put a copy of it in its "
+        "place, or start again in another folder (--state); outputs that are in place "
+        "are complete",
+        journal->path);
+}
+
+/* Before SQLite, which makes what is missing, and deletes the log of what is empty. */
+static bool check_there(const struct bhi_journal *journal, bool empty,
+                        struct bhi_complaint *complaint) {
+    uint8_t header[HEADER];
+    const bool lost = is_used(journal->lock_fd)
+                          ? read_header(journal, header) < HEADER || !load_be32(header + SCHEMA)
+                          : empty && has_log(journal, false);
+    return !lost || complain_lost(journal, complaint);
 }
 
 static bool open_database(struct bhi_journal *journal, const struct bhi_queue_options *options,
@@ -429,7 +497,8 @@ static bool open_database(struct bhi_journal *journal, const struct bhi_queue_op
     bool fresh;
     struct stat status;
     const bool empty = stat(journal->path, &status) != 0 || status.st_size == 0;
-    if ((empty && !check_lock(journal, complaint)) || !make_file(journal->path, complaint))
+    if (!check_there(journal, empty, complaint) || (empty && !check_lock(journal, complaint)) ||
+        !make_file(journal->path, complaint))
         return false;
     const int rc =
         sqlite3_open_v2(journal->path, &journal->db,
@@ -438,14 +507,20 @@ static bool open_database(struct bhi_journal *journal, const struct bhi_queue_op
         return bhi_journal_complain(journal, rc, complaint);
     sqlite3_extended_result_codes(journal->db, 1);
     sqlite3_busy_timeout(journal->db, BUSY_MS);
-    move_log_on_close(journal, !has_log(journal));
-    if (!check_database(journal, &fresh, complaint) || (fresh && !check_lock(journal, complaint)))
+    move_log_on_close(journal, !has_log(journal, true));
+    if (!check_database(journal, &fresh, complaint))
+        return false;
+    if (fresh && is_used(journal->lock_fd))
+        return complain_lost(journal, complaint);
+    if (fresh && !check_lock(journal, complaint))
         return false;
     sign_lock(journal);
     if (!set_up(journal, complaint) ||
         (fresh ? !create_tables(journal, complaint) : !check_pages(journal, complaint)) ||
         !bhi_journal_number(journal, "SELECT count(*) FROM job", &jobs, complaint))
         return false;
+    if (!jobs && is_used(journal->lock_fd))
+        return complain_lost(journal, complaint);
     out_batch->jobs = (uint64_t)jobs;
     return (jobs > 0 ? read_batch(journal, out_batch, complaint)
                      : begin_batch(journal, options->jobs_path, out_batch, complaint)) &&

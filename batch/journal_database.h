@@ -32,6 +32,7 @@ struct bhi_journal {
 
     pthread_mutex_t database; /* held while |db| is used; taken before |mutex| */
     sqlite3 *db;
+    bool log_stays; /* another program read what was there before the jobs when they were added */
     sqlite3_stmt *statements[BHI_SQL_COUNT];
 
     pthread_mutex_t mutex;          /* guards what follows */
@@ -67,6 +68,11 @@ enum bhi_queue_result bhi_journal_open_database(struct bhi_journal *journal,
                                                 const struct bhi_queue_options *options,
                                                 struct bhi_journal_batch *out_batch,
                                                 struct bhi_complaint *complaint);
+/* Moves the log into the database's file: what is in that, no damage to the log takes away (SQLite
+ * takes what it cannot read of it for its end). Then the folder is one that has jobs. Where another
+ * program reads what was there before, the log stays, and that is no failure; |waits|: not at once.
+ */
+bool bhi_journal_move_log(struct bhi_journal *journal, bool waits, struct bhi_complaint *complaint);
 /* Closes database and lock; takes away a lock that was made for a folder that is refused. */
 void bhi_journal_close_database(struct bhi_journal *journal);
 /* Prepares all statements. */
@@ -74,7 +80,7 @@ bool bhi_journal_prepare(struct bhi_journal *journal, struct bhi_complaint *comp
 /* Writes one note; within a transaction. An SQLite code. */
 int bhi_journal_write(struct bhi_journal *journal, const struct bhi_note *note);
 /* Binds |arguments| (i: int64_t, t: const char *, b: 32 bytes, n: none) and runs it. An SQLite
- * code: SQLITE_OK. */
+ * code: SQLITE_OK; SQLITE_CORRUPT where the row that it changes is not there. */
 int bhi_journal_run(struct bhi_journal *journal, enum bhi_statement statement,
                     const char *arguments, ...);
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "marks.h"
+
 static const char *text_of(sqlite3_stmt *row, int column) {
     const char *text = (const char *)sqlite3_column_text(row, column);
     return text ? text : "";
@@ -29,30 +31,67 @@ static void take_up(struct bhi_node *node, const struct bhi_queue_options *optio
     job->interrupted = !bhi_job_state_is_end(node->state);
 }
 
-/* The columns of the next job. SQLITE_CORRUPT: they make no sense. */
+/* What the outputs of a sealed job are recognised by: as much of it as it has outputs. */
+static int load_outputs(struct bhi_job *job, const char *outputs) {
+    struct bhi_complaint ignored;
+    struct bhi_job_spec spec;
+    if (!bhi_job_parse(job->text, strlen(job->text), &spec, &ignored))
+        return SQLITE_CORRUPT;
+    const bool good = bhi_marks_check(outputs, spec.write_count);
+    bhi_job_spec_free(&spec);
+    if (!good)
+        return SQLITE_CORRUPT;
+    job->outputs = strdup(outputs);
+    return job->outputs ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+/* A column, which must be a number from |least| to |most|; where it is not, *good becomes false. */
+static int64_t number_of(sqlite3_stmt *row, int column, int64_t least, int64_t most, bool *good) {
+    const int64_t number = sqlite3_column_int64(row, column);
+    *good = *good && sqlite3_column_type(row, column) == SQLITE_INTEGER && number >= least &&
+            number <= most;
+    return number;
+}
+
+/* The columns of the next job. SQLITE_CORRUPT: they make no sense; those that its row in |progress|
+ * has are NULL where there is none. */
 static int load_job(struct bhi_graph *graph, sqlite3_stmt *row, int64_t jobs) {
-    const int64_t number = sqlite3_column_int64(row, 0), state = sqlite3_column_int64(row, 6);
-    const int64_t origin = sqlite3_column_int64(row, 12);
+    enum { STATE = 6, SEALED, ATTEMPTS, GUILTY, VICTIM, TRIED, ORIGIN, OUTPUTS, VERDICT };
+    const int64_t number = (int64_t)graph->count + 1;
     const char *id = text_of(row, 1), *text = text_of(row, 2);
-    if (number != (int64_t)graph->count + 1 || state < 0 || state >= BHI_JOB_STATES || !*id ||
-        origin < 0 || origin > jobs || bhi_graph_find(graph, id))
+    bool good = *id && !bhi_graph_find(graph, id);
+    (void)number_of(row, 0, number, number, &good);
+    const int64_t line = number_of(row, 3, 0, INT64_MAX, &good);
+    const int64_t priority = number_of(row, 4, INT32_MIN, INT32_MAX, &good);
+    const int64_t retries = number_of(row, 5, 0, UINT32_MAX, &good);
+    const int64_t state = number_of(row, STATE, 0, BHI_JOB_STATES - 1, &good);
+    const int64_t sealed = number_of(row, SEALED, 0, 1, &good);
+    const int64_t attempts = number_of(row, ATTEMPTS, 0, UINT32_MAX, &good);
+    const int64_t guilty = number_of(row, GUILTY, 0, UINT32_MAX, &good);
+    const int64_t victim = number_of(row, VICTIM, 0, UINT32_MAX, &good);
+    const int64_t tried = number_of(row, TRIED, 0, UINT32_MAX, &good);
+    const bool has_origin = sqlite3_column_type(row, ORIGIN) != SQLITE_NULL;
+    const int64_t origin = has_origin ? number_of(row, ORIGIN, 1, jobs, &good) : 0;
+    for (int i = VERDICT; i < sqlite3_column_count(row); i++)
+        (void)number_of(row, i, 0, INT64_MAX, &good); /* reports read these */
+    if (!good)
         return SQLITE_CORRUPT;
     struct bhi_node *node = bhi_graph_append(graph, id, text);
     if (!node)
         return SQLITE_NOMEM;
     struct bhi_job *job = &node->job;
-    job->line = (size_t)sqlite3_column_int64(row, 3);
-    job->priority = (int32_t)sqlite3_column_int64(row, 4);
-    job->retries = (uint32_t)sqlite3_column_int64(row, 5);
-    job->sealed = state == BHI_JOB_RUNNING && sqlite3_column_int64(row, 7) != 0;
-    job->attempts = (uint32_t)sqlite3_column_int64(row, 8);
-    job->guilty = (uint32_t)sqlite3_column_int64(row, 9);
-    job->victim = (uint32_t)sqlite3_column_int64(row, 10);
-    node->tried = (uint32_t)sqlite3_column_int64(row, 11);
+    job->line = (size_t)line;
+    job->priority = (int32_t)priority;
+    job->retries = (uint32_t)retries;
+    job->sealed = state == BHI_JOB_RUNNING && sealed;
+    job->attempts = (uint32_t)attempts;
+    job->guilty = (uint32_t)guilty;
+    job->victim = (uint32_t)victim;
+    node->tried = (uint32_t)tried;
     node->origin = origin ? (uint32_t)(origin - 1) : BHI_NO_NODE;
     /* In the database a sealed one is RUNNING until it has ended: a kill finds it again. */
     node->state = job->sealed ? BHI_JOB_WAITING : (enum bhi_job_state)state;
-    return SQLITE_OK;
+    return job->sealed ? load_outputs(job, text_of(row, OUTPUTS)) : SQLITE_OK;
 }
 
 static int load_dependency(struct bhi_graph *graph, sqlite3_stmt *row, int64_t jobs) {
@@ -78,17 +117,19 @@ static int load_rows(struct bhi_journal *journal, const char *sql, struct bhi_gr
 enum bhi_queue_result bhi_journal_load(struct bhi_journal *journal,
                                        const struct bhi_queue_options *options,
                                        struct bhi_graph *graph, struct bhi_complaint *complaint) {
-    int64_t jobs;
+    int64_t jobs, rows;
     struct bhi_node *cycle = NULL;
-    if (!bhi_journal_number(journal, "SELECT count(*) FROM job", &jobs, complaint))
+    if (!bhi_journal_number(journal, "SELECT count(*) FROM job", &jobs, complaint) ||
+        !bhi_journal_number(journal, "SELECT count(*) FROM progress", &rows, complaint))
         return BHI_QUEUE_ENVIRON;
     int rc = load_rows(
         journal,
         "SELECT number, id, text, line, priority, retries, state, sealed, attempts, guilty, "
-        "victim, tried, origin FROM job LEFT JOIN progress ON progress.job = number "
+        "victim, tried, origin, outputs, verdict, submitted_ns, started_ns, ended_ns "
+        "FROM job LEFT JOIN progress ON progress.job = number "
         "ORDER BY number",
         graph, jobs, load_job);
-    if (rc == SQLITE_OK && graph->count != jobs)
+    if (rc == SQLITE_OK && (graph->count != jobs || rows != jobs))
         rc = SQLITE_CORRUPT;
     for (uint32_t i = 0; rc == SQLITE_OK && i < graph->count; i++)
         take_up(bhi_graph_node(graph, i), options);

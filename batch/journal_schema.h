@@ -7,54 +7,59 @@
 
 enum {
     BHI_JOURNAL_APPLICATION = 0x42486a6c, /* PRAGMA application_id: "BHjl" */
-    BHI_JOURNAL_VERSION = 1,              /* PRAGMA user_version; another one is refused */
+    BHI_JOURNAL_VERSION = 2,              /* PRAGMA user_version; another one is refused */
 };
 
 /* Times are CLOCK_REALTIME in nanoseconds, 0: not yet. Numbers of states are bhi_job_state's, of
  * statuses bh_status's, of executed bh_executed's. What changes is in tables of its own, so that a
- * change does not write the text again. */
+ * change does not write the text again. Types and signs are SQLite's to keep (STRICT, CHECK), and
+ * quick_check finds what was written without them. */
 static const char bhi_journal_schema[] =
-    "CREATE TABLE batch (\n"   /* one row */
-    "    id TEXT NOT NULL,\n"  /* in the names of temporary files */
-    "    cwd TEXT NOT NULL,\n" /* what paths are relative to */
+    "CREATE TABLE batch (\n"                   /* one row */
+    "    id TEXT NOT NULL CHECK (id != ''),\n" /* in the names of temporary files */
+    "    cwd TEXT NOT NULL,\n"                 /* what paths are relative to */
     "    jobs_path TEXT,\n"
-    "    created_ns INTEGER NOT NULL\n"
-    ");\n"
+    "    created_ns INTEGER NOT NULL CHECK (created_ns >= 0)\n"
+    ") STRICT;\n"
     "CREATE TABLE job (\n"
-    "    number INTEGER PRIMARY KEY,\n" /* from 1, without gaps */
-    "    id TEXT NOT NULL UNIQUE,\n"
-    "    line INTEGER NOT NULL,\n"
+    "    number INTEGER PRIMARY KEY CHECK (number > 0),\n" /* from 1, without gaps */
+    "    id TEXT NOT NULL UNIQUE CHECK (id != ''),\n"
+    "    line INTEGER NOT NULL CHECK (line >= 0),\n"
     "    priority INTEGER NOT NULL,\n"
-    "    retries INTEGER NOT NULL,\n"
-    "    submitted_ns INTEGER NOT NULL,\n"
+    "    retries INTEGER NOT NULL CHECK (retries >= 0),\n"
+    "    submitted_ns INTEGER NOT NULL CHECK (submitted_ns >= 0),\n"
     "    text TEXT NOT NULL\n" /* the job's object */
-    ");\n"
+    ") STRICT;\n"
     "CREATE TABLE dependency (\n"
-    "    job INTEGER NOT NULL,\n"
-    "    needs INTEGER NOT NULL,\n"
+    "    job INTEGER NOT NULL CHECK (job > 0),\n"
+    "    needs INTEGER NOT NULL CHECK (needs > 0),\n"
     "    PRIMARY KEY (job, needs)\n"
-    ") WITHOUT ROWID;\n"
+    ") STRICT, WITHOUT ROWID;\n"
     "CREATE TABLE progress (\n" /* one row a job */
-    "    job INTEGER PRIMARY KEY,\n"
-    "    state INTEGER NOT NULL,\n"
-    "    sealed INTEGER NOT NULL,\n"   /* its outputs are complete under their temporary names */
-    "    tried INTEGER NOT NULL,\n"    /* rows in attempt */
-    "    attempts INTEGER NOT NULL,\n" /* of them that were started */
-    "    guilty INTEGER NOT NULL,\n"
-    "    victim INTEGER NOT NULL,\n"
-    "    verdict INTEGER NOT NULL,\n" /* the last attempt that ended; 0: none */
-    "    origin INTEGER,\n"           /* number of the job through which it failed */
-    "    started_ns INTEGER NOT NULL,\n"
-    "    ended_ns INTEGER NOT NULL\n"
-    ");\n"
+    "    job INTEGER PRIMARY KEY CHECK (job > 0),\n"
+    "    state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 6),\n"
+    /* its outputs are complete under their temporary names */
+    "    sealed INTEGER NOT NULL CHECK (sealed IN (0, 1)),\n"
+    "    outputs TEXT NOT NULL,\n" /* while it is sealed: what they are recognised by */
+    "    tried INTEGER NOT NULL CHECK (tried >= 0),\n"       /* rows in attempt */
+    "    attempts INTEGER NOT NULL CHECK (attempts >= 0),\n" /* of them that were started */
+    "    guilty INTEGER NOT NULL CHECK (guilty >= 0),\n"
+    "    victim INTEGER NOT NULL CHECK (victim >= 0),\n"
+    /* the last attempt that ended; 0: none */
+    "    verdict INTEGER NOT NULL CHECK (verdict >= 0),\n"
+    "    origin INTEGER CHECK (origin > 0),\n" /* number of the job through which it failed */
+    "    started_ns INTEGER NOT NULL CHECK (started_ns >= 0),\n"
+    "    ended_ns INTEGER NOT NULL CHECK (ended_ns >= 0)\n"
+    ") STRICT;\n"
     "CREATE TABLE attempt (\n"
-    "    job INTEGER NOT NULL,\n"
-    "    attempt INTEGER NOT NULL,\n" /* from 1 */
-    "    started INTEGER NOT NULL,\n"
-    "    stream INTEGER NOT NULL,\n"
-    "    started_ns INTEGER NOT NULL,\n"
-    "    ended_ns INTEGER NOT NULL,\n" /* 0: it is running, or was cut off */
-    "    guilty INTEGER NOT NULL DEFAULT 0,\n"
+    "    job INTEGER NOT NULL CHECK (job > 0),\n"
+    "    attempt INTEGER NOT NULL CHECK (attempt > 0),\n" /* from 1 */
+    "    started INTEGER NOT NULL CHECK (started IN (0, 1)),\n"
+    "    stream INTEGER NOT NULL CHECK (stream >= 0),\n"
+    "    started_ns INTEGER NOT NULL CHECK (started_ns >= 0),\n"
+    /* 0: it is running, or was cut off */
+    "    ended_ns INTEGER NOT NULL CHECK (ended_ns >= 0),\n"
+    "    guilty INTEGER NOT NULL DEFAULT 0 CHECK (guilty IN (0, 1)),\n"
     "    status INTEGER NOT NULL DEFAULT 2,\n"
     "    executed INTEGER NOT NULL DEFAULT 1,\n"
     "    signal INTEGER NOT NULL DEFAULT 0,\n"
@@ -65,7 +70,7 @@ static const char bhi_journal_schema[] =
     "    kernel_hash BLOB,\n"
     "    message TEXT NOT NULL DEFAULT '',\n"
     "    PRIMARY KEY (job, attempt)\n"
-    ") WITHOUT ROWID;\n"
+    ") STRICT, WITHOUT ROWID;\n"
     /* For people: nothing here reads it. */
     "CREATE VIEW jobs AS SELECT job.number AS number, job.id AS id,\n"
     "    CASE state WHEN 0 THEN 'submitted' WHEN 1 THEN 'waiting' WHEN 2 THEN 'running'\n"

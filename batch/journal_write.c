@@ -12,14 +12,14 @@ static const char *const statements[BHI_SQL_COUNT] = {
     [BHI_SQL_JOB] = "INSERT INTO job (number, id, line, priority, retries, submitted_ns, text) "
                     "VALUES (?, ?, ?, ?, ?, ?, ?)",
     [BHI_SQL_DEPENDENCY] = "INSERT INTO dependency (job, needs) VALUES (?, ?)",
-    [BHI_SQL_PROGRESS] = "INSERT INTO progress VALUES (?, ?, 0, 0, 0, 0, 0, 0, NULL, 0, 0)",
+    [BHI_SQL_PROGRESS] = "INSERT INTO progress VALUES (?, ?, 0, '', 0, 0, 0, 0, 0, NULL, 0, 0)",
     [BHI_SQL_STARTED] = "INSERT INTO attempt (job, attempt, started, stream, started_ns, ended_ns) "
                         "VALUES (?, ?, 1, ?, ?, 0) ON CONFLICT DO UPDATE SET "
                         "stream = excluded.stream, started_ns = excluded.started_ns",
     [BHI_SQL_RUNNING] =
         "UPDATE progress SET state = 2, tried = ?2, attempts = ?3, ended_ns = 0, "
         "started_ns = CASE started_ns WHEN 0 THEN ?4 ELSE started_ns END WHERE job = ?1",
-    [BHI_SQL_SEALED] = "UPDATE progress SET sealed = 1 WHERE job = ?",
+    [BHI_SQL_SEALED] = "UPDATE progress SET sealed = 1, outputs = ?2 WHERE job = ?1",
     /* One that was started has its row. Where it was not this try of it that began (an earlier
      * process sealed it, or it was set aside and taken up again) the time there stays: 0. */
     [BHI_SQL_ATTEMPT] =
@@ -33,8 +33,8 @@ static const char *const statements[BHI_SQL_COUNT] = {
         "worker_pid = excluded.worker_pid, reached = excluded.reached, "
         "kernel_name = excluded.kernel_name, kernel_hash = excluded.kernel_hash, "
         "message = excluded.message",
-    [BHI_SQL_ENDED] = "UPDATE progress SET state = ?2, sealed = 0, attempts = ?3, guilty = ?4, "
-                      "victim = ?5, tried = max(tried, ?6), "
+    [BHI_SQL_ENDED] = "UPDATE progress SET state = ?2, sealed = 0, outputs = '', attempts = ?3, "
+                      "guilty = ?4, victim = ?5, tried = max(tried, ?6), "
                       "verdict = CASE ?6 WHEN 0 THEN verdict ELSE ?6 END, ended_ns = ?7 "
                       "WHERE job = ?1",
     [BHI_SQL_STATE] = "UPDATE progress SET state = ?2, origin = ?3, ended_ns = ?4 WHERE job = ?1",
@@ -54,6 +54,12 @@ bool bhi_journal_prepare(struct bhi_journal *journal, struct bhi_complaint *comp
             return bhi_journal_complain(journal, rc, complaint);
     }
     return true;
+}
+
+/* All that do not are of a transaction, or of whatever is in that state. */
+static bool changes_one(enum bhi_statement id) {
+    return id != BHI_SQL_BEGIN && id != BHI_SQL_COMMIT && id != BHI_SQL_RESUME &&
+           id != BHI_SQL_RETRY;
 }
 
 int bhi_journal_run(struct bhi_journal *journal, enum bhi_statement id, const char *arguments,
@@ -80,6 +86,9 @@ int bhi_journal_run(struct bhi_journal *journal, enum bhi_statement id, const ch
     va_end(list);
     if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_DONE)
         rc = SQLITE_OK;
+    /* A row that is gone: what was to be recorded of its job would be lost without a word. */
+    if (rc == SQLITE_OK && changes_one(id) && sqlite3_changes(journal->db) != 1)
+        rc = SQLITE_CORRUPT;
     (void)sqlite3_reset(statement);
     return rc;
 }
@@ -112,7 +121,7 @@ int bhi_journal_write(struct bhi_journal *journal, const struct bhi_note *note) 
                                      (int64_t)note->attempts, now)) != SQLITE_OK);
         return rc;
     case BHI_NOTE_SEALED:
-        return bhi_journal_run(journal, BHI_SQL_SEALED, "i", job);
+        return bhi_journal_run(journal, BHI_SQL_SEALED, "it", job, note->outputs);
     case BHI_NOTE_ENDED:
         if (note->attempt)
             rc = write_attempt(journal, note);
@@ -196,7 +205,8 @@ enum bhi_queue_result bhi_journal_add(struct bhi_journal *journal, const struct 
         rc = resume_jobs(journal, graph, resumed, now_ns);
     for (uint32_t i = graph->admitted; rc == SQLITE_OK && i < graph->count; i++)
         rc = add_job(journal, graph, bhi_graph_node(graph, i), now_ns);
-    const bool good = bhi_journal_end(journal, rc, complaint);
+    bool good = bhi_journal_end(journal, rc, complaint);
+    good = good && (!graph->count || bhi_journal_move_log(journal, true, complaint));
     pthread_mutex_unlock(&journal->database);
     return good ? BHI_QUEUE_OK : BHI_QUEUE_ENVIRON;
 }

@@ -280,7 +280,7 @@ void bhi_queue_started(struct bhi_queue *queue, struct bhi_job *job, uint32_t st
     pthread_mutex_unlock(&queue->mutex);
 }
 
-void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job,
+void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job, const char *outputs,
                       void (*then)(void *user, bool durable), void *user) {
     if (!queue->journal) {
         then(user, true);
@@ -291,6 +291,7 @@ void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job,
                                   .job = job->number,
                                   .tried = node_of(job)->tried,
                                   .time_ns = bhi_clock_calendar_ns(),
+                                  .outputs = outputs,
                                   .then = then,
                                   .user = user};
     bhi_journal_note(queue->journal, &note);

@@ -40,11 +40,12 @@ struct bhi_job {
     int32_t priority;
     uint32_t retries; /* how often it may be guilty and still be tried again */
 
-    uint32_t attempts; /* that were started, this one not among them */
-    uint32_t guilty;   /* of them that were its own fault */
-    uint32_t victim;   /* of them that were lost with something else */
-    bool sealed;       /* outputs were complete under their temporary names: finish, do not run */
-    bool interrupted;  /* an earlier process may have begun it: its temporaries may lie about */
+    uint32_t attempts;   /* that were started, this one not among them */
+    uint32_t guilty;     /* of them that were its own fault */
+    uint32_t victim;     /* of them that were lost with something else */
+    bool sealed;         /* outputs were complete under their temporary names: finish, do not run */
+    const char *outputs; /* of a sealed one, what they are recognised by; of others NULL */
+    bool interrupted;    /* an earlier process may have begun it: its temporaries may lie about */
 };
 
 struct bhi_queue_options {
@@ -91,11 +92,12 @@ struct bhi_job *bhi_queue_take(struct bhi_queue *queue);
 
 /* An attempt has been given to a worker. */
 void bhi_queue_started(struct bhi_queue *queue, struct bhi_job *job, uint32_t stream);
-/* Its outputs are complete on disk under their temporary names. |then| is called, from the
+/* Its outputs are complete on disk under their temporary names; |outputs| is what they are
+ * recognised by if an earlier process has sealed it (marks.h), copied. |then| is called, from the
  * journal's thread and soon, when that is durable (true) or cannot be (false: leave them). Without
  * a journal, or where there is no memory, it is called before this returns. It must not add, flush
  * or close. */
-void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job,
+void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job, const char *outputs,
                       void (*then)(void *user, bool durable), void *user);
 
 /* How an attempt ended. */

@@ -174,7 +174,7 @@ void bhi_inputs_free(struct bhi_runner *runner);
 /* Threads: finishers. |count| works, of which each ends or goes on. */
 void bhi_finish_write(struct bhi_work **works, size_t count);
 void bhi_finish_place(struct bhi_work **works, size_t count);
-/* Removes what an earlier attempt may have left. */
+/* Removes what an attempt has left under temporary names. */
 void bhi_finish_sweep(struct bhi_work *work);
 
 #endif

@@ -27,6 +27,14 @@
 enum { BHI_OUTFILE_TEMPORARY = 128 };
 enum bhi_outfile_kind { BHI_OUTFILE_REPLACE, BHI_OUTFILE_STREAM };
 
+/* What tells a file that was sealed from all others that may have its names. A rename keeps it, and
+ * so does a restart of the machine; not so a device's number, nor, on some file systems, the
+ * inode's. */
+struct bhi_outfile_mark {
+    uint64_t size;
+    uint64_t modified_ns; /* mtime, modulo 2^64 */
+};
+
 struct bhi_outfile {
     enum bhi_outfile_kind kind;
     int fd;         /* -1: closed */
@@ -41,6 +49,7 @@ struct bhi_outfile {
     const void *header, *data; /* what commit writes to a stream; borrowed */
     size_t header_size;
     uint64_t data_size;
+    struct bhi_outfile_mark mark; /* once what has a planned name is sealed */
 };
 
 #define BHI_OUTFILE_CLOSED                                                                         \
@@ -57,6 +66,9 @@ bool bhi_outfile_open_named(const char *path, const char *temporary, uint64_t si
  * removes it. */
 bool bhi_outfile_adopt(const char *path, const char *temporary, struct bhi_outfile *out_file,
                        struct bhi_complaint *complaint);
+/* Whether the temporary, or what is in its place (|placed|), is the file with |mark|. False:
+ * |error| is 0 where it is another one, ENOENT where there is none. */
+bool bhi_outfile_has(struct bhi_outfile *file, bool placed, const struct bhi_outfile_mark *mark);
 /* Whether both would replace the same file. */
 bool bhi_outfile_same(const struct bhi_outfile *a, const struct bhi_outfile *b);
 /* |header| and |data| must stay as they are until commit. */

@@ -241,7 +241,7 @@ static void test_sealed(void **state) {
     take(queue, "first");
     struct bhi_job *job = take(queue, "sealed");
     bhi_queue_started(queue, job, 1);
-    bhi_queue_sealed(queue, job, answer, &seal);
+    bhi_queue_sealed(queue, job, "", answer, &seal);
     assert_int_equal(await_answer(&seal), 'y');
     expect_sql(&place, "SELECT id, state, sealed FROM jobs",
                "first waiting 0; sealed running 1; next submitted 0; ");

@@ -201,7 +201,7 @@ static void test_sealed_is_given_back_sealed(void **state) {
     add(queue, "a b:a");
     struct bhi_job *job = take(queue, "a");
     bhi_queue_started(queue, job, 3);
-    bhi_queue_sealed(queue, job, ignore, NULL);
+    bhi_queue_sealed(queue, job, "", ignore, NULL);
     bhi_queue_close(queue);
     for (int i = 0; i < 2; i++) {
         queue = again(&place);
@@ -224,6 +224,45 @@ static void test_sealed_is_given_back_sealed(void **state) {
     }
     expect_sql(&place, "SELECT started, stream, started_ns > 7, ended_ns FROM attempt",
                "1 3 1 7; ");
+    remove_place(&place);
+}
+
+/* As many as it has outputs, and nothing else. */
+static void test_what_outputs_are_recognised_by(void **state) {
+    (void)state;
+    static const char line[] = "{\"id\": \"a\", \"kernel\": \"k\", \"groups\": [1], "
+                               "\"inout\": {\"1\": \"x\"}, \"out\": {\"0\": \"y:u8[1]\"}}";
+    static const char *const bad[] = {
+        "",     "1@2",  "1@2 3",      "1@2 3@",   "1@2 3@4 5@6",
+        "1@2 ", "1@23", "1@2 3@4 ",   "1@2 3@4x", "1@2  3@4",
+        "@2 3", "x",    "-1@2 3@4",   "1@2,3@4",  " 1@2 3@4",
+        "1",    "@",    "1@2 +3@0x4", "1 2 3 4",  "1@18446744073709551616 3@4"};
+    static const char good[] = "0@18446744073709551615 3@4";
+    struct place place;
+    struct bhi_queue *queue;
+    struct bhi_complaint complaint;
+    char sql[128];
+    make_place(&place);
+    queue = fresh(&place);
+    assert_int_equal(add_line(queue, line, &complaint), BHI_QUEUE_OK);
+    struct bhi_job *job = take(queue, "a");
+    assert_null(job->outputs);
+    bhi_queue_started(queue, job, 0);
+    bhi_queue_sealed(queue, job, good, ignore, NULL);
+    bhi_queue_close(queue);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        snprintf(sql, sizeof sql, "UPDATE progress SET outputs = '%s'", bad[i]);
+        alter(&place, sql);
+        expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "is damaged");
+    }
+    snprintf(sql, sizeof sql, "UPDATE progress SET outputs = '%s'", good);
+    alter(&place, sql);
+    queue = again(&place);
+    job = take(queue, "a");
+    assert_string_equal(job->outputs, good);
+    end(queue, job, BHI_JOB_DONE, BH_OK);
+    bhi_queue_close(queue);
+    expect_sql(&place, "SELECT state, outputs FROM progress", "3 ; ");
     remove_place(&place);
 }
 
@@ -251,6 +290,7 @@ int main(void) {
         cmocka_unit_test(test_an_id_is_given_once),
         cmocka_unit_test(test_begun_twice_is_one_attempt),
         cmocka_unit_test(test_sealed_is_given_back_sealed),
+        cmocka_unit_test(test_what_outputs_are_recognised_by),
         cmocka_unit_test(test_the_first_beginning_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -289,6 +289,46 @@ static void test_outfile_named(void **state) {
     assert_int_equal(file.error, ENOENT);
 }
 
+/* A file is known again by its size and its time, also in its place. */
+static void test_outfile_mark(void **state) {
+    (void)state;
+    static const char name[] = ".batch-2.tmp";
+    static const struct timespec other[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    struct bhi_outfile file;
+    struct stat status;
+    for (int i = 0; i < 2; i++) { /* the second time as if the clock had stood still */
+        assert_true(bhi_outfile_open_named("marked", name, 3, &file, &complaint));
+        assert_true(bhi_outfile_write(&file, "n", 1, i ? "ew" : "ot", 2, &complaint));
+        if (i) {
+            assert_int_equal(fstat(file.fd, &status), 0);
+            const struct timespec times[2] = {status.st_mtim, status.st_mtim};
+            assert_int_equal(truncate("marked", 3), 0);
+            assert_int_equal(utimensat(AT_FDCWD, "marked", times, 0), 0);
+        }
+        assert_true(bhi_outfile_seal(&file, &complaint));
+        bhi_outfile_close(&file);
+        const struct bhi_outfile_mark mark = file.mark;
+        assert_int_equal(mark.size, 3);
+        assert_true(bhi_outfile_has(&file, false, &mark));
+        assert_false(bhi_outfile_has(&file, true, &mark));
+        assert_int_equal(file.error, i ? 0 : ENOENT);
+        assert_true(bhi_outfile_rename(&file, &complaint));
+        bhi_outfile_abandon(&file);
+        assert_true(bhi_outfile_adopt("marked", name, &file, &complaint));
+        assert_true(bhi_outfile_has(&file, true, &mark));
+        assert_false(bhi_outfile_has(&file, false, &mark));
+        assert_int_equal(file.error, ENOENT);
+        assert_int_equal(truncate("marked", 2), 0);
+        assert_false(bhi_outfile_has(&file, true, &mark));
+        assert_int_equal(file.error, 0);
+        assert_int_equal(truncate("marked", 3), 0);
+        assert_int_equal(utimensat(AT_FDCWD, "marked", other, 0), 0);
+        assert_false(bhi_outfile_has(&file, true, &mark));
+        bhi_outfile_abandon(&file);
+    }
+    assert_int_equal(unlink("marked"), 0);
+}
+
 static void test_outfile_same(void **state) {
     struct bhi_outfile a, b, c;
     (void)state;
@@ -352,8 +392,8 @@ int main(void) {
         cmocka_unit_test(test_read),           cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_cut_while_read), cmocka_unit_test(test_stream),
         cmocka_unit_test(test_outfile),        cmocka_unit_test(test_outfile_named),
-        cmocka_unit_test(test_outfile_same),   cmocka_unit_test(test_unwritable),
-        cmocka_unit_test(test_device),
+        cmocka_unit_test(test_outfile_mark),   cmocka_unit_test(test_outfile_same),
+        cmocka_unit_test(test_unwritable),     cmocka_unit_test(test_device),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

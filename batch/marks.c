@@ -1,0 +1,42 @@
+#include "marks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void bhi_marks_append(char *out, const struct bhi_outfile_mark *mark) {
+    const size_t length = strlen(out);
+    snprintf(out + length, BHI_MARKS_TEXT - length, "%s%" PRIu64 "@%" PRIu64, length ? " " : "",
+             mark->size, mark->modified_ns);
+}
+
+/* Nothing but digits: 20 of them at most. */
+static bool read_number(const char **at, uint64_t *out_number) {
+    uint64_t number = 0;
+    const char *begin = *at;
+    for (; **at >= '0' && **at <= '9'; ++*at) {
+        if (__builtin_mul_overflow(number, 10u, &number) ||
+            __builtin_add_overflow(number, (uint64_t)(**at - '0'), &number))
+            return false;
+    }
+    *out_number = number;
+    return *at > begin;
+}
+
+bool bhi_marks_next(const char **at, struct bhi_outfile_mark *out_mark) {
+    if (!read_number(at, &out_mark->size) || *(*at)++ != '@' ||
+        !read_number(at, &out_mark->modified_ns))
+        return false;
+    if (**at == ' ' && (*at)[1])
+        ++*at;
+    return true;
+}
+
+bool bhi_marks_check(const char *text, size_t count) {
+    struct bhi_outfile_mark mark;
+    for (size_t i = 0; i < count; i++) {
+        if (!bhi_marks_next(&text, &mark))
+            return false;
+    }
+    return !*text;
+}
