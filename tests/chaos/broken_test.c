@@ -361,6 +361,52 @@ static void out_of_memory_elsewhere(void **state) {
     found(&t, BHI_ANOMALY_COLLATERAL, other, "no fault explains it");
 }
 
+/* A bait is a fault, and no excuse for whatever becomes of it. */
+static void a_bait_that_ends_otherwise(void **state) {
+    (void)state;
+    static const struct {
+        enum bhi_fault_kind kind;
+        bh_status status;
+        int signal;
+        int32_t pid;
+        uint64_t from_ms, took_ms; /* since it was submitted, and of that from its start on */
+    } ends[] = {
+        {BHI_FAULT_HANG, BH_INVALID_ARGUMENT, 0, 0, 0, 0},
+        {BHI_FAULT_HANG, BH_CANCELLED, 0, 1000, 200, 150},
+        {BHI_FAULT_HANG, BH_WORKER_SIGNAL, SIGSEGV, 1000, 200, 150},
+        {BHI_FAULT_HANG, BH_WORKER_LOST, SIGKILL, 1000, 200, 150},
+        {BHI_FAULT_HANG, BH_OUT_OF_HOST_MEMORY, SIGKILL, 1000, 200, 150},
+        {BHI_FAULT_HANG, BH_COMPILE_FAILED, SIGSEGV, 1000, 200, 0},
+        {BHI_FAULT_HANG, BH_DEADLINE, 0, 1000, 200, 0},        /* no time on a worker */
+        {BHI_FAULT_HANG, BH_DEADLINE, 0, 1000, 200, 14},       /* next to none */
+        {BHI_FAULT_HANG, BH_DEADLINE, 0, 1000, 89, 89},        /* there was time left */
+        {BHI_FAULT_HANG, BH_DEADLINE, SIGKILL, 1000, 200, 89}, /* it was killed for it */
+        {BHI_FAULT_HANG, BH_DEADLINE, 0, 0, 200, 150},         /* on nobody's */
+        {BHI_FAULT_OOM, BH_INVALID_ARGUMENT, 0, 0, 0, 0},
+        {BHI_FAULT_OOM, BH_OUT_OF_HOST_MEMORY, 0, 0, 0, 0},
+        {BHI_FAULT_OOM, BH_PROTOCOL, SIGKILL, 1000, 200, 150},
+        {BHI_FAULT_OOM, BH_DEADLINE, SIGKILL, 1000, 89, 89},
+    };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct tale t;
+        tale_begin(&t);
+        t.now_ms = 10;
+        const uint64_t bait = tale_bait(&t, ends[i].kind, 0);
+        t.now_ms += ends[i].from_ms;
+        tale_poisoned(&t, bait, ends[i].status, ends[i].signal, ends[i].pid,
+                      ends[i].took_ms ? t.now_ms - ends[i].took_ms : 0);
+        found(&t, BHI_ANOMALY_COLLATERAL, bait, "no fault explains it");
+    }
+    struct tale t; /* 1 ns after its start */
+    tale_begin(&t);
+    t.now_ms = 10;
+    const uint64_t bait = tale_bait(&t, BHI_FAULT_HANG, 0);
+    t.now_ms = 200;
+    tale_poisoned(&t, bait, BH_DEADLINE, 0, 1000, 200);
+    tale_last(&t)->end.started_ns--;
+    found(&t, BHI_ANOMALY_COLLATERAL, bait, "no fault explains it");
+}
+
 static void refused_without_a_cause(void **state) {
     (void)state;
     struct scene s;
@@ -423,6 +469,7 @@ int main(void) {
         cmocka_unit_test(lost_before_its_turn),
         cmocka_unit_test(a_deadline_without_a_cause),
         cmocka_unit_test(out_of_memory_elsewhere),
+        cmocka_unit_test(a_bait_that_ends_otherwise),
         cmocka_unit_test(refused_without_a_cause),
         cmocka_unit_test(changed),
     };
