@@ -184,13 +184,29 @@ static int refuse_file(const char *option, const char *path,
     return BHI_EXIT_USAGE;
 }
 
+/* The file that is replayed is evidence: under whichever name, it is not written over. */
+static bool is_replayed(const struct chaos *chaos, const char *path) {
+    struct stat replayed, there;
+    if (!chaos->replay_path || stat(path, &there) != 0)
+        return false;
+    const bool found = !strcmp(chaos->replay_path, "-") ? fstat(STDIN_FILENO, &replayed) == 0
+                                                        : stat(chaos->replay_path, &replayed) == 0;
+    return found && S_ISREG(there.st_mode) && there.st_dev == replayed.st_dev &&
+           there.st_ino == replayed.st_ino;
+}
+
 /* That a file can be written is found out before a run that may take hours. */
-static int check_history(const char *path) {
+static int check_history(const struct chaos *chaos) {
     struct bhi_complaint complaint;
-    struct bhi_outfile file;
+    struct bhi_outfile file = BHI_OUTFILE_CLOSED;
+    const char *path = chaos->history_path;
     if (!path)
         return BHI_EXIT_READY;
-    const bool good = bhi_outfile_open(path, 0, &file, &complaint);
+    const bool good =
+        is_replayed(chaos, path)
+            ? bhi_refuse(&complaint,
+                         "that is the history that is to be replayed; name another file")
+            : bhi_outfile_open(path, 0, &file, &complaint);
     bhi_outfile_abandon(&file);
     return good ? BHI_EXIT_READY : refuse_file("history", path, &complaint);
 }
@@ -410,7 +426,7 @@ int bhi_chaos_main(const struct bhi_args *args) {
     }
     bhi_history_init(&chaos.history);
     bhi_history_init(&chaos.replayed);
-    (void)((exit_status = check_history(chaos.history_path)) != BHI_EXIT_READY ||
+    (void)((exit_status = check_history(&chaos)) != BHI_EXIT_READY ||
            (exit_status = check_html(&chaos, chaos.history_path ? chaos.history_path : "")) !=
                BHI_EXIT_READY ||
            (exit_status = make_history(&chaos)) != BHI_EXIT_READY ||

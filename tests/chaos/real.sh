@@ -78,6 +78,16 @@ cli chaos --replay all.jsonl --json
 expect_status 0
 expect_json '.verdict == "valid" and .injected > 0'
 
+ln all.jsonl hard.jsonl
+ln -s all.jsonl soft.jsonl
+for name in all.jsonl ./all.jsonl hard.jsonl soft.jsonl; do
+    refuses "--history $name: that is the history that is to be replayed" \
+        chaos --replay all.jsonl --history $name
+done
+INPUT=all.jsonl refuses "that is the history that is to be replayed" \
+    chaos --replay - --history all.jsonl
+rm hard.jsonl soft.jsonl
+
 sed 's/"stream":1/"stream":2/' all.jsonl > stream.jsonl
 refuses "'stream' must be less than the 2 of the run" chaos --replay stream.jsonl
 sed 's/"words":64,/"words":4000000000,/' all.jsonl > words.jsonl
