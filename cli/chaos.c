@@ -260,14 +260,30 @@ static int check_html(const struct chaos *chaos, const char *history_path) {
     return refuse_file("html", chaos->html, &complaint);
 }
 
+static int tell_cancelled(void) {
+    bhi_complain("chaos", "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
+    return bhi_interrupt_exit_status();
+}
+
+/* A signal ends a read from a pipe, which is no fault of what came through it. */
+static int load(const char *option, const char *path, struct bhi_history *history) {
+    struct bhi_complaint complaint;
+    const bool good = bhi_history_load(path, history, &complaint);
+    if (bhi_interrupt_signal())
+        return tell_cancelled();
+    return good ? BHI_EXIT_READY : refuse_file(option, path, &complaint);
+}
+
 static int load_replayed(struct chaos *chaos) {
     struct bhi_complaint complaint;
     const struct bhi_history_header *header = &chaos->replayed.header;
     struct bhi_engine_options *options = &chaos->options;
     if (!chaos->replay_path)
         return BHI_EXIT_READY;
-    if (!bhi_history_load(chaos->replay_path, &chaos->replayed, &complaint) ||
-        !bhi_engine_can_replay(&chaos->replayed, &complaint))
+    const int exit_status = load("replay", chaos->replay_path, &chaos->replayed);
+    if (exit_status != BHI_EXIT_READY)
+        return exit_status;
+    if (!bhi_engine_can_replay(&chaos->replayed, &complaint))
         return refuse_file("replay", chaos->replay_path, &complaint);
     options->seed = header->seed;
     options->duration_ns = header->duration_ns;
@@ -318,7 +334,7 @@ static int run_engine(struct chaos *chaos) {
     clear_line(chaos);
     chaos->ran = result != BHI_ENGINE_ENVIRON;
     if (result == BHI_ENGINE_INTERRUPTED)
-        bhi_complain("chaos", "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
+        (void)tell_cancelled();
     if (chaos->ran)
         return BHI_EXIT_READY;
     bhi_complain("chaos", "%s", complaint.text);
@@ -400,12 +416,9 @@ static int judge(struct chaos *chaos) {
 }
 
 static int make_history(struct chaos *chaos) {
-    struct bhi_complaint complaint;
     int exit_status;
     if (chaos->check_path)
-        return bhi_history_load(chaos->check_path, &chaos->history, &complaint)
-                   ? BHI_EXIT_READY
-                   : refuse_file("check", chaos->check_path, &complaint);
+        return load("check", chaos->check_path, &chaos->history);
     (void)((exit_status = load_replayed(chaos)) != BHI_EXIT_READY ||
            (exit_status = choose_seed(chaos)) != BHI_EXIT_READY ||
            (exit_status = check_default(chaos)) != BHI_EXIT_READY ||

@@ -182,4 +182,26 @@ expect_json '[.findings[].text] | index("the run did not come to its end")'
 cli chaos --check chaos-12.jsonl
 expect_status 4
 expect_stdout "unknown: nothing can be said of this run: it was cut short"
+
+mkfifo pipe
+for option in check replay; do
+    for through in pipe -; do
+        case_name="a signal while --$option $through reads is told"
+        exec 9<> pipe # it has no end
+        "$BULKHEAD" chaos --$option $through > .stdout 2> .stderr < pipe 9>&- &
+        program=$!
+        { # more than a pipe holds: it is being read
+            head -1 all.jsonl
+            yes '{"kind":"stall","at_ns":1,"lasted_ns":1}' | head -5000
+        } >&9
+        kill -TERM "$program"
+        echo >&9 # it may have come just before a read, which waits then
+        wait "$program"
+        status=$?
+        exec 9>&-
+        expect_status 143
+        expect_stderr "bulkhead chaos: cancelled by SIGTERM"
+        if [ "$(wc -l < .stderr)" -eq 1 ]; then passed=$((passed + 1)); else fail "not one line"; fi
+    done
+done
 finish
