@@ -107,12 +107,33 @@ jq -c 'if .kind == "fault" then .after_op = 1000000 else . end' all.jsonl > afte
 line=$(grep -n '"kind":"fault"' after.jsonl | head -1)
 refuses "line ${line%%:*}: 'after_op' is 1000000, and the last operation is" chaos --replay after.jsonl
 
+# What cannot have been is not replayed as something else.
+some=$(jq -n 'first(inputs | select(.kind == "op" and (.bait | not) and .op > 20)) | .op' all.jsonl)
+contradicts() { # WORDS CHANGE: of that operation
+    jq -c --argjson some "$some" "if .kind == \"op\" and .op == \$some then $2 else . end" \
+        all.jsonl > contradicts.jsonl
+    refuses "the history contradicts itself: $1" chaos --replay contradicts.jsonl
+    if grep -q "^bulkhead chaos: --replay contradicts.jsonl: line [0-9]*: the history" .stderr; then
+        passed=$((passed + 1)); else fail "it does not say where"; fi
+}
+contradicts "operation " '.inputs = [.op]'
+expect_stderr "which was not submitted before it"
+contradicts "operation " '.wait = 1000000'
+expect_stderr "which was not submitted before it"
+contradicts "operation " '.op = 1000000'
+contradicts "operation " '., .'
+contradicts "operation " '.reuses = .op'
+expect_stderr "overwrites what"
+jq -c 'if .kind == "fault" then .number = 1 else . end' all.jsonl > number.jsonl
+refuses "the history contradicts itself: fault 1 comes after " chaos --replay number.jsonl
+
 case_name="faults after the last operation, which was refused"
 {
     head -1 all.jsonl
     jq -c 'select(.kind == "op" and .op == 1) | .bait = false | .inputs = [] | .wait = 0 | .reuses = 0 | .words = 64' all.jsonl
     echo '{"kind":"refused","at_ns":2,"op":3,"stream":0,"status":"NO_MEMORY","call":"bh_submit"}'
-    for fault in '2,"number":1,"fault":"hang","pids":[]' '0,"number":2,"fault":"kill","pids":[1]'; do
+    jq -c 'select(.kind == "op" and .op == 1) | .op = 4 | .event = 9999 | .bait = true | .inputs = [] | .wait = 0 | .reuses = 0 | .words = 0' all.jsonl
+    for fault in '4,"number":1,"fault":"hang","pids":[]' '0,"number":2,"fault":"kill","pids":[1]'; do
         echo '{"kind":"fault","at_ns":3,"stream":0,"outside":false,"missed":false,"after_op":3,"lasts_ns":0,"op":'"$fault}"
     done
 } > last.jsonl
