@@ -14,6 +14,7 @@
 #include "args.h"
 #include "chaos_report.h"
 #include "clock.h"
+#include "descriptors.h"
 #include "device_choice.h"
 #include "engine.h"
 #include "exit_status.h"
@@ -26,6 +27,9 @@
 enum { DEFAULT_STREAMS = 2, ALL_FAULTS = (1 << BHI_FAULT_KINDS) - 1, EXIT_UNKNOWN = 4 };
 
 static const uint64_t default_duration_ns = 60000000000u;
+/* Measured at its busiest: 73 with one stream, 415 with 12. A run that is out of them for good does
+ * not get on, and its verdict is about that. */
+static const uint64_t base_descriptors = 96, stream_descriptors = 64;
 static const uint64_t most_faults = 100000000;
 static const unsigned most_numbered = 100000; /* histories of the same seed in a folder */
 static const double default_rate = 20, least_rate = 0.001, most_rate = 10000;
@@ -309,6 +313,21 @@ static int choose_seed(struct chaos *chaos) {
     return BHI_EXIT_READY;
 }
 
+/* Not more than it needs: the table that is full now and then is this one. */
+static int check_descriptors(const struct chaos *chaos) {
+    const uint32_t streams = chaos->options.streams;
+    const uint64_t needed = base_descriptors + streams * stream_descriptors;
+    const uint64_t allowed = bhi_descriptors_raise(needed);
+    if (allowed >= needed)
+        return BHI_EXIT_READY;
+    bhi_complain("chaos",
+                 "a run with %u stream%s needs %llu descriptors, and this process may have %llu "
+                 "(ulimit -Hn)",
+                 streams, streams == 1 ? "" : "s", (unsigned long long)needed,
+                 (unsigned long long)allowed);
+    return BHI_EXIT_ENVIRON;
+}
+
 static int choose_device(struct chaos *chaos) {
     int exit_status = BHI_EXIT_READY;
     if (!chaos->device)
@@ -424,6 +443,7 @@ static int make_history(struct chaos *chaos) {
            (exit_status = check_default(chaos)) != BHI_EXIT_READY ||
            (exit_status = check_html(chaos, chaos->history_path ? "" : chaos->default_path)) !=
                BHI_EXIT_READY ||
+           (exit_status = check_descriptors(chaos)) != BHI_EXIT_READY ||
            (exit_status = choose_device(chaos)) != BHI_EXIT_READY ||
            (exit_status = run_engine(chaos)) != BHI_EXIT_READY);
     return exit_status;
