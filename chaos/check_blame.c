@@ -35,8 +35,9 @@ static uint64_t began_ns(const struct bhi_record *end) {
     return end->end.started_ns ? end->end.started_ns : end->end.submitted_ns;
 }
 
-/* For how long, of its time on the worker, the worker was stopped. */
-static uint64_t stopped_for(const struct bhi_check *check, const struct bhi_record *end) {
+/* For how long, between two times, its worker was stopped. */
+static uint64_t stopped_for(const struct bhi_check *check, const struct bhi_record *end,
+                            uint64_t from_ns, uint64_t to_ns) {
     size_t count;
     uint64_t total_ns = 0;
     const struct bhi_ledger_hit *hit = bhi_ledger_hits(&check->ledger, end->end.worker_pid, &count);
@@ -47,9 +48,14 @@ static uint64_t stopped_for(const struct bhi_check *check, const struct bhi_reco
             until_ns = UINT64_MAX;
         else if (fault->record->fault.kind != BHI_FAULT_SLOW)
             continue;
-        total_ns += overlap(fault->begin_ns, until_ns, began_ns(end), end->end.ended_ns);
+        total_ns += overlap(fault->begin_ns, until_ns, from_ns, to_ns);
     }
     return total_ns;
+}
+
+/* Of its time on the worker. */
+static uint64_t stopped_while_on(const struct bhi_check *check, const struct bhi_record *end) {
+    return stopped_for(check, end, began_ns(end), end->end.ended_ns);
 }
 
 /* It could no longer say that it was done. */
@@ -105,7 +111,7 @@ static enum bhi_blame blame_of_deadline(const struct bhi_check *check,
     uint64_t from_ns = began_ns(end), took_ns = end->end.ended_ns - from_ns;
     if (end->end.ended_ns < from_ns || bhi_later(took_ns, BHI_CLOCK_SLACK_NS) < deadline_ns)
         return BHI_BLAME_NONE; /* it had not passed */
-    uint64_t stopped_ns = stopped_for(check, end);
+    uint64_t stopped_ns = stopped_while_on(check, end);
     if (stopped_ns >= deadline_ns / 4)
         return BHI_BLAME_FAULT;
     /* A deadline runs from the start: only a worker that stands still can keep that to itself. */
@@ -121,7 +127,7 @@ static enum bhi_blame blame_of_deadline(const struct bhi_check *check,
 /* A worker that was killed for what had ended when the signal came: it was stopped for a good part
  * of that one's deadline, which is as long as this one's. */
 static enum bhi_blame blame_of_loss(const struct bhi_check *check, const struct bhi_ledger_op *op) {
-    const uint64_t stopped_ns = stopped_for(check, op->end);
+    const uint64_t stopped_ns = stopped_while_on(check, op->end);
     if (!stopped_ns)
         return BHI_BLAME_NONE;
     return stopped_ns >= op->submit->submit.deadline_ns / 4 ? BHI_BLAME_FAULT : BHI_BLAME_MACHINE;
@@ -202,7 +208,8 @@ static bool shared_worker(const struct bhi_ledger_op *bait, const struct bhi_led
 }
 
 /* Memory is the worker's: whose allocation is refused is chance. And a worker that was told to end
- * for a bait may die after that has ended, with what came behind it. */
+ * for a bait may die after that has ended, with what came behind it. A bait's own end is judged
+ * below. */
 static bool bait_explains(const struct bhi_check *check, const struct bhi_ledger_op *op) {
     bh_status status = op->end->end.status;
     bool memory = status == BH_OUT_OF_HOST_MEMORY || status == BH_OUT_OF_DEVICE_MEMORY ||
@@ -217,10 +224,76 @@ static bool bait_explains(const struct bhi_check *check, const struct bhi_ledger
         if ((!oom && record->fault.kind != BHI_FAULT_HANG) || (memory && !oom))
             continue;
         const struct bhi_ledger_op *bait = bhi_ledger_find(&check->ledger, record->op);
-        if (bait && shared_worker(bait, op))
+        if (bait && bait != op && shared_worker(bait, op))
             return true;
     }
     return false;
+}
+
+/* Its own deadline passed on a worker. What is told to end has its start from the worker, which may
+ * be late to begin what is its turn by the supervisor's clock: of that the rest is left, where the
+ * worker was not stopped until then. */
+static bool overran(const struct bhi_check *check, const struct bhi_ledger_op *bait) {
+    const struct bhi_record *end = bait->end;
+    const uint64_t deadline_ns = bait->submit->submit.deadline_ns, ended_ns = end->end.ended_ns;
+    if (!end->end.worker_pid || !end->end.started_ns || end->end.started_ns > ended_ns ||
+        end->end.submitted_ns > end->end.started_ns ||
+        bhi_later(ended_ns - end->end.submitted_ns, BHI_CLOCK_SLACK_NS) < deadline_ns)
+        return false;
+    const uint64_t ran_ns = bhi_later(ended_ns - end->end.started_ns, BHI_CLOCK_SLACK_NS);
+    if (ran_ns >= deadline_ns)
+        return true;
+    const bool was_told = !end->end.signal;
+    return was_told && (ran_ns >= deadline_ns / 4 ||
+                        stopped_for(check, end, end->end.submitted_ns, end->end.started_ns));
+}
+
+/* The worker's memory limit stops its worker in whichever way its driver takes that, unless the
+ * driver goes on without the memory. */
+static bool ran_out(const struct bhi_record *end) {
+    switch (end->end.status) {
+    case BH_OUT_OF_HOST_MEMORY:
+    case BH_OUT_OF_DEVICE_MEMORY:
+    case BH_NO_MEMORY:
+    case BH_COMPILE_FAILED:
+    case BH_WORKER_SIGNAL:
+    case BH_WORKER_EXIT:
+    case BH_WORKER_LOST:
+    case BH_DEVICE_LOST:
+    case BH_VULKAN:
+        return end->end.worker_pid != 0;
+    default:
+        return false;
+    }
+}
+
+/* An accelerator's driver has a timeout of its own for what does not end, and may take it ill. */
+static bool driver_ended(const struct bhi_check *check, const struct bhi_record *end) {
+    bh_status status = end->end.status;
+    return check->history->header.accelerator && end->end.worker_pid && end->end.started_ns &&
+           (status == BH_DEVICE_LOST || status == BH_VULKAN || status == BH_WORKER_SIGNAL ||
+            status == BH_WORKER_EXIT || status == BH_WORKER_LOST);
+}
+
+/* What a worker that was stopped had before was long done, and the bait began when it was: there
+ * is nothing of the stop in its own time. */
+static bool was_behind_a_stop(const struct bhi_check *check, const struct bhi_record *end) {
+    return end->end.status == BH_WORKER_LOST && end->end.worker_pid &&
+           stopped_for(check, end, 0, end->end.ended_ns);
+}
+
+/* It ended as such a fault does. What else hit it is asked as of any other. */
+static bool is_its_own_fault(const struct bhi_check *check, const struct bhi_ledger_op *op) {
+    if (!op->submit->submit.bait)
+        return false;
+    if (!op->bait) /* nobody knows which one: that has been told */
+        return true;
+    if (op->end->end.status == BH_DEADLINE)
+        return overran(check, op);
+    if (was_behind_a_stop(check, op->end))
+        return true;
+    return op->bait->record->fault.kind == BHI_FAULT_OOM ? ran_out(op->end)
+                                                         : driver_ended(check, op->end);
 }
 
 /* -- the machine --------------------------------------------------------------------------------
@@ -260,8 +333,8 @@ static bool table_was_full(const struct bhi_check *check, const struct bhi_ledge
 
 enum bhi_blame bhi_blame_of(const struct bhi_check *check, const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
-    if (op->submit->submit.bait)
-        return BHI_BLAME_FAULT; /* it is one */
+    if (is_its_own_fault(check, op))
+        return BHI_BLAME_FAULT;
     if (end->end.worker_pid && worker_was_hit(check, end))
         return BHI_BLAME_FAULT;
     if (bait_explains(check, op))

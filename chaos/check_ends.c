@@ -4,6 +4,27 @@
 
 typedef unsigned long long ull;
 
+/* All are of one clock: the run noted when it was about to submit, and when it had seen the end. */
+const char *bhi_impossible_times(const struct bhi_ledger_op *op) {
+    const struct bhi_record *end = op->end;
+    const uint64_t submitted_ns = end->end.submitted_ns, started_ns = end->end.started_ns;
+    if (bhi_later(submitted_ns, BHI_CLOCK_SLACK_NS) < op->submit->at_ns)
+        return "it says that it was submitted before that was asked for";
+    if (end->end.ended_ns > bhi_later(end->at_ns, BHI_CLOCK_SLACK_NS))
+        return "it says that it ended after its end was seen";
+    if (submitted_ns > end->end.ended_ns ||
+        (started_ns && (submitted_ns > started_ns || started_ns > end->end.ended_ns)))
+        return "its times are out of order";
+    return NULL;
+}
+
+/* Whose end was seen long after it. It may have stood behind another one, which had the run's
+ * patience, too; what is more nobody but who was to wake its waiter can be blamed for. */
+static bool was_told_late(const struct bhi_record *end, uint64_t patience_ns) {
+    const uint64_t most_ns = bhi_later(patience_ns, patience_ns);
+    return patience_ns && end->at_ns > bhi_later(end->end.ended_ns, most_ns);
+}
+
 static void check_lost(struct bhi_check *check, const struct bhi_ledger_op *op) {
     const struct bhi_history *history = check->history;
     uint64_t patience_ns = history->header.patience_ns;
@@ -17,12 +38,14 @@ static void check_lost(struct bhi_check *check, const struct bhi_ledger_op *op) 
     bool late = !op->end->end.lost && patience_ns && op->end->end.ended_ns > begin_ns &&
                 op->end->end.ended_ns - begin_ns > patience_ns;
     bool pending = !op->end->end.lost && op->end->end.state == BH_EVENT_PENDING;
-    if (!op->end->end.lost && !late && !pending)
+    bool untold = !op->end->end.lost && was_told_late(op->end, patience_ns);
+    if (!op->end->end.lost && !late && !pending && !untold)
         return;
     uint64_t stalled_ns = bhi_ledger_stalled(&check->ledger, begin_ns, op->end->at_ns);
     const char *how = op->end->end.lost ? "did not end within the run's patience"
                       : late            ? "ended later than the run's patience"
-                                        : "was still pending when it was noted as ended";
+                      : pending         ? "was still pending when it was noted as ended"
+                                : "ended, and nobody was told of it within the run's patience";
     if (!pending && stalled_ns && patience_ns && stalled_ns >= patience_ns / 4)
         bhi_find(check, BHI_ANOMALY_UNKNOWN, op->number, op->end,
                  "operation %llu %s; the machine stood still for %llu ms of it", (ull)op->number,

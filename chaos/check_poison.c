@@ -114,7 +114,10 @@ void bhi_check_poison(struct bhi_check *check) {
         const struct bhi_ledger_op *op = &ledger->ops[i];
         if (!bhi_ledger_poisoned(op))
             continue;
-        if (op->end->end.status == BH_OK)
+        const char *times = bhi_impossible_times(op);
+        if (times)
+            blame(check, op, times);
+        else if (op->end->end.status == BH_OK)
             blame(check, op, "and its status says that nothing is wrong");
         else if (op->end->end.hops)
             check_inherited(check, op);

@@ -40,6 +40,9 @@ void bhi_check_poison(struct bhi_check *check);   /* collateral */
 bool bhi_check_recovery(struct bhi_check *check); /* recovery */
 bool bhi_check_leaks(struct bhi_check *check);    /* leak */
 
+/* Why the times that the verdict of |op| says cannot be; NULL: they can. */
+const char *bhi_impossible_times(const struct bhi_ledger_op *op);
+
 /* Why |op| could be poisoned without a cause among what it needs. */
 enum bhi_blame {
     BHI_BLAME_NONE,

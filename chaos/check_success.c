@@ -13,18 +13,17 @@ typedef unsigned long long ull;
 
 static const char *bad_verdict(const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
-    uint64_t submitted = end->end.submitted_ns, started = end->end.started_ns;
     if (end->end.status != BH_OK)
         return "its status is no success";
-    if (end->end.executed != BH_EXECUTED_YES || !started)
+    if (end->end.executed != BH_EXECUTED_YES || !end->end.started_ns)
         return "it never ran";
+    if (!end->end.worker_pid)
+        return "it ran on no worker";
     if (end->end.signal)
         return "a signal killed its worker";
     if (end->end.hops || end->end.origin != op->submit->submit.event)
         return "it inherited that from another";
-    if (submitted > started || started > end->end.ended_ns)
-        return "its times are out of order";
-    return NULL;
+    return bhi_impossible_times(op);
 }
 
 static void check_need(struct bhi_check *check, const struct bhi_ledger_op *op,

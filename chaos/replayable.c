@@ -1,11 +1,21 @@
 /* Which histories can be replayed. */
 #include "engine.h"
+#include "ledger.h"
+
+#include <stdio.h>
+
+typedef unsigned long long ull;
+
+/* In a file, where the header is line 1. */
+static size_t line_of(const struct bhi_history *history, const struct bhi_record *record) {
+    return (size_t)(record - history->records) + 2;
+}
 
 static bool can_inject(const struct bhi_history *history, struct bhi_complaint *complaint) {
     const uint64_t last = bhi_history_last_op(history);
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
-        const size_t line = i + 2; /* in a file, where the header is line 1 */
+        const size_t line = line_of(history, record);
         if (record->kind != BHI_RECORD_FAULT)
             continue;
         if (!(history->header.fault_set & 1u << record->fault.kind))
@@ -14,9 +24,53 @@ static bool can_inject(const struct bhi_history *history, struct bhi_complaint *
         if (record->fault.after_op > last)
             return bhi_refuse(complaint,
                               "line %zu: 'after_op' is %llu, and the last operation is %llu", line,
-                              (unsigned long long)record->fault.after_op, (unsigned long long)last);
+                              (ull)record->fault.after_op, (ull)last);
     }
     return true;
+}
+
+/* A replay goes by numbers in the order in which they stand there. */
+static bool follow(const struct bhi_history *history, struct bhi_complaint *complaint) {
+    uint64_t op = 0, fault = 0;
+    for (size_t i = 0; i < history->count; i++) {
+        const struct bhi_record *record = &history->records[i];
+        const bool is_op = record->kind == BHI_RECORD_OP;
+        if (!is_op && record->kind != BHI_RECORD_FAULT)
+            continue;
+        uint64_t *last = is_op ? &op : &fault;
+        const uint64_t number = is_op ? record->op : record->fault.number;
+        if (number <= *last)
+            return bhi_refuse(
+                complaint, "line %zu: the history contradicts itself: %s %llu comes after %llu",
+                line_of(history, record), is_op ? "operation" : "fault", (ull)number, (ull)*last);
+        *last = number;
+    }
+    return true;
+}
+
+struct doubt {
+    const struct bhi_record *record; /* the first; NULL: none */
+    char text[256];
+};
+
+/* What became of an operation a replay asks anew. */
+static void take_doubt(void *user, const struct bhi_record *record, const char *text) {
+    struct doubt *doubt = user;
+    if (doubt->record || record->kind == BHI_RECORD_END || record->kind == BHI_RECORD_RESULT)
+        return;
+    doubt->record = record;
+    snprintf(doubt->text, sizeof doubt->text, "%s", text);
+}
+
+/* What cannot have been would be left out, and what is left is another run. */
+static bool is_consistent(const struct bhi_history *history, struct bhi_complaint *complaint) {
+    struct bhi_ledger ledger;
+    struct doubt doubt = {.record = NULL};
+    if (!bhi_ledger_init(&ledger, history, take_doubt, &doubt))
+        return bhi_refuse(complaint, "out of memory");
+    bhi_ledger_fini(&ledger);
+    return !doubt.record || bhi_refuse(complaint, "line %zu: the history contradicts itself: %s",
+                                       line_of(history, doubt.record), doubt.text);
 }
 
 bool bhi_engine_can_replay(const struct bhi_history *history, struct bhi_complaint *complaint) {
@@ -33,10 +87,11 @@ bool bhi_engine_can_replay(const struct bhi_history *history, struct bhi_complai
             continue;
         if (!record->submit.work.words)
             return bhi_refuse(complaint, "operation %llu has no words, and none can be submitted",
-                              (unsigned long long)record->op);
+                              (ull)record->op);
         operations++;
     }
     if (!operations)
         return bhi_refuse(complaint, "there is no operation in it to be submitted again");
-    return can_inject(history, complaint);
+    return can_inject(history, complaint) && follow(history, complaint) &&
+           is_consistent(history, complaint);
 }

@@ -6,13 +6,13 @@
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "args.h"
 #include "batch_jobs.h"
 #include "batch_report.h"
 #include "clock.h"
+#include "descriptors.h"
 #include "device_choice.h"
 #include "exit_status.h"
 #include "interrupt.h"
@@ -216,13 +216,9 @@ static int check_html(const struct batch *batch) {
 
 static int open_context(struct batch *batch) {
     bh_context_options options;
-    struct rlimit limit;
     int exit_status = BHI_EXIT_READY;
     /* Buffers and outputs are descriptors, and there are many at a time. */
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
+    (void)bhi_descriptors_raise(UINT64_MAX);
     bh_context_options_init(&options);
     options.quarantine_deaths = 0; /* jobs are quarantined here, not kernels */
     options.cache_dir = batch->cache_dir;

@@ -14,6 +14,7 @@
 #include "args.h"
 #include "chaos_report.h"
 #include "clock.h"
+#include "descriptors.h"
 #include "device_choice.h"
 #include "engine.h"
 #include "exit_status.h"
@@ -26,6 +27,9 @@
 enum { DEFAULT_STREAMS = 2, ALL_FAULTS = (1 << BHI_FAULT_KINDS) - 1, EXIT_UNKNOWN = 4 };
 
 static const uint64_t default_duration_ns = 60000000000u;
+/* Measured at its busiest: 73 with one stream, 415 with 12. A run that is out of them for good does
+ * not get on, and its verdict is about that. */
+static const uint64_t base_descriptors = 96, stream_descriptors = 64;
 static const uint64_t most_faults = 100000000;
 static const unsigned most_numbered = 100000; /* histories of the same seed in a folder */
 static const double default_rate = 20, least_rate = 0.001, most_rate = 10000;
@@ -184,13 +188,29 @@ static int refuse_file(const char *option, const char *path,
     return BHI_EXIT_USAGE;
 }
 
+/* The file that is replayed is evidence: under whichever name, it is not written over. */
+static bool is_replayed(const struct chaos *chaos, const char *path) {
+    struct stat replayed, there;
+    if (!chaos->replay_path || stat(path, &there) != 0)
+        return false;
+    const bool found = !strcmp(chaos->replay_path, "-") ? fstat(STDIN_FILENO, &replayed) == 0
+                                                        : stat(chaos->replay_path, &replayed) == 0;
+    return found && S_ISREG(there.st_mode) && there.st_dev == replayed.st_dev &&
+           there.st_ino == replayed.st_ino;
+}
+
 /* That a file can be written is found out before a run that may take hours. */
-static int check_history(const char *path) {
+static int check_history(const struct chaos *chaos) {
     struct bhi_complaint complaint;
-    struct bhi_outfile file;
+    struct bhi_outfile file = BHI_OUTFILE_CLOSED;
+    const char *path = chaos->history_path;
     if (!path)
         return BHI_EXIT_READY;
-    const bool good = bhi_outfile_open(path, 0, &file, &complaint);
+    const bool good =
+        is_replayed(chaos, path)
+            ? bhi_refuse(&complaint,
+                         "that is the history that is to be replayed; name another file")
+            : bhi_outfile_open(path, 0, &file, &complaint);
     bhi_outfile_abandon(&file);
     return good ? BHI_EXIT_READY : refuse_file("history", path, &complaint);
 }
@@ -244,14 +264,30 @@ static int check_html(const struct chaos *chaos, const char *history_path) {
     return refuse_file("html", chaos->html, &complaint);
 }
 
+static int tell_cancelled(void) {
+    bhi_complain("chaos", "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
+    return bhi_interrupt_exit_status();
+}
+
+/* A signal ends a read from a pipe, which is no fault of what came through it. */
+static int load(const char *option, const char *path, struct bhi_history *history) {
+    struct bhi_complaint complaint;
+    const bool good = bhi_history_load(path, history, &complaint);
+    if (bhi_interrupt_signal())
+        return tell_cancelled();
+    return good ? BHI_EXIT_READY : refuse_file(option, path, &complaint);
+}
+
 static int load_replayed(struct chaos *chaos) {
     struct bhi_complaint complaint;
     const struct bhi_history_header *header = &chaos->replayed.header;
     struct bhi_engine_options *options = &chaos->options;
     if (!chaos->replay_path)
         return BHI_EXIT_READY;
-    if (!bhi_history_load(chaos->replay_path, &chaos->replayed, &complaint) ||
-        !bhi_engine_can_replay(&chaos->replayed, &complaint))
+    const int exit_status = load("replay", chaos->replay_path, &chaos->replayed);
+    if (exit_status != BHI_EXIT_READY)
+        return exit_status;
+    if (!bhi_engine_can_replay(&chaos->replayed, &complaint))
         return refuse_file("replay", chaos->replay_path, &complaint);
     options->seed = header->seed;
     options->duration_ns = header->duration_ns;
@@ -275,6 +311,21 @@ static int choose_seed(struct chaos *chaos) {
              (unsigned long long)chaos->options.seed, chaos->options.replay ? "-replayed" : "");
     name_default(chaos, 1);
     return BHI_EXIT_READY;
+}
+
+/* Not more than it needs: the table that is full now and then is this one. */
+static int check_descriptors(const struct chaos *chaos) {
+    const uint32_t streams = chaos->options.streams;
+    const uint64_t needed = base_descriptors + streams * stream_descriptors;
+    const uint64_t allowed = bhi_descriptors_raise(needed);
+    if (allowed >= needed)
+        return BHI_EXIT_READY;
+    bhi_complain("chaos",
+                 "a run with %u stream%s needs %llu descriptors, and this process may have %llu "
+                 "(ulimit -Hn)",
+                 streams, streams == 1 ? "" : "s", (unsigned long long)needed,
+                 (unsigned long long)allowed);
+    return BHI_EXIT_ENVIRON;
 }
 
 static int choose_device(struct chaos *chaos) {
@@ -302,7 +353,7 @@ static int run_engine(struct chaos *chaos) {
     clear_line(chaos);
     chaos->ran = result != BHI_ENGINE_ENVIRON;
     if (result == BHI_ENGINE_INTERRUPTED)
-        bhi_complain("chaos", "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
+        (void)tell_cancelled();
     if (chaos->ran)
         return BHI_EXIT_READY;
     bhi_complain("chaos", "%s", complaint.text);
@@ -384,17 +435,15 @@ static int judge(struct chaos *chaos) {
 }
 
 static int make_history(struct chaos *chaos) {
-    struct bhi_complaint complaint;
     int exit_status;
     if (chaos->check_path)
-        return bhi_history_load(chaos->check_path, &chaos->history, &complaint)
-                   ? BHI_EXIT_READY
-                   : refuse_file("check", chaos->check_path, &complaint);
+        return load("check", chaos->check_path, &chaos->history);
     (void)((exit_status = load_replayed(chaos)) != BHI_EXIT_READY ||
            (exit_status = choose_seed(chaos)) != BHI_EXIT_READY ||
            (exit_status = check_default(chaos)) != BHI_EXIT_READY ||
            (exit_status = check_html(chaos, chaos->history_path ? "" : chaos->default_path)) !=
                BHI_EXIT_READY ||
+           (exit_status = check_descriptors(chaos)) != BHI_EXIT_READY ||
            (exit_status = choose_device(chaos)) != BHI_EXIT_READY ||
            (exit_status = run_engine(chaos)) != BHI_EXIT_READY);
     return exit_status;
@@ -410,7 +459,7 @@ int bhi_chaos_main(const struct bhi_args *args) {
     }
     bhi_history_init(&chaos.history);
     bhi_history_init(&chaos.replayed);
-    (void)((exit_status = check_history(chaos.history_path)) != BHI_EXIT_READY ||
+    (void)((exit_status = check_history(&chaos)) != BHI_EXIT_READY ||
            (exit_status = check_html(&chaos, chaos.history_path ? chaos.history_path : "")) !=
                BHI_EXIT_READY ||
            (exit_status = make_history(&chaos)) != BHI_EXIT_READY ||

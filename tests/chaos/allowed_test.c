@@ -324,6 +324,69 @@ static void out_of_memory(void **state) {
     valid(&t);
 }
 
+/* By its deadline, by its worker's, by its driver's; a bait that it shares a worker with counts as
+ * it does for others. */
+static void however_a_bait_ends(void **state) {
+    (void)state;
+    static const struct {
+        enum bhi_fault_kind kind;
+        bool accelerator;
+        bh_status status;
+        int signal;
+        uint64_t took_ms; /* of 200 ms since it was submitted */
+    } ends[] = {
+        {BHI_FAULT_HANG, false, BH_DEADLINE, 0, 100},
+        {BHI_FAULT_HANG, false, BH_DEADLINE, 0, 91},       /* clocks that differ */
+        {BHI_FAULT_HANG, false, BH_DEADLINE, 0, 40},       /* its worker was late to begin */
+        {BHI_FAULT_HANG, false, BH_DEADLINE, SIGKILL, 91}, /* it would not end */
+        {BHI_FAULT_HANG, true, BH_DEVICE_LOST, 0, 200},
+        {BHI_FAULT_HANG, true, BH_WORKER_EXIT, 0, 200},
+        {BHI_FAULT_HANG, true, BH_WORKER_SIGNAL, SIGABRT, 200},
+        {BHI_FAULT_HANG, true, BH_WORKER_LOST, SIGKILL, 200},
+        {BHI_FAULT_OOM, false, BH_OUT_OF_HOST_MEMORY, SIGKILL, 0},
+        {BHI_FAULT_OOM, false, BH_NO_MEMORY, 0, 100},
+        {BHI_FAULT_OOM, false, BH_WORKER_SIGNAL, SIGKILL, 100},
+        {BHI_FAULT_OOM, false, BH_WORKER_LOST, SIGKILL, 100},
+        {BHI_FAULT_OOM, false, BH_DEADLINE, SIGKILL, 100},
+    };
+    struct tale t;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        tale_begin(&t);
+        t.history.header.accelerator = ends[i].accelerator;
+        t.now_ms = 10;
+        const uint64_t bait = tale_bait(&t, ends[i].kind, 0);
+        t.now_ms = 210;
+        tale_poisoned(&t, bait, ends[i].status, ends[i].signal, 1000,
+                      ends[i].took_ms ? t.now_ms - ends[i].took_ms : 0);
+        valid(&t);
+    }
+    for (int i = 0; i < 3; i++) { /* stopped before its turn; and behind one that was */
+        static const bh_status ways[] = {BH_DEADLINE, BH_WORKER_LOST, BH_WORKER_LOST};
+        tale_begin(&t);
+        t.now_ms = 10;
+        const uint64_t bait = tale_bait(&t, i < 2 ? BHI_FAULT_HANG : BHI_FAULT_OOM, 0);
+        const uint64_t fault = tale_fault(&t, BHI_FAULT_SLOW, 0, 1000);
+        t.now_ms = 108;
+        tale_healed(&t, fault);
+        t.now_ms = 120;
+        tale_poisoned(&t, bait, ways[i], i ? SIGKILL : 0, 1000, 110);
+        valid(&t);
+    }
+    for (int i = 0; i < 2; i++) { /* hit as any other; with another bait on its worker */
+        tale_begin(&t);
+        t.now_ms = 10;
+        const uint64_t other = i ? tale_bait(&t, BHI_FAULT_HANG, 0) : 0;
+        const uint64_t bait = tale_bait(&t, BHI_FAULT_HANG, 0);
+        t.now_ms = 120;
+        if (other)
+            tale_poisoned(&t, other, BH_DEADLINE, 0, 1000, 12);
+        else
+            tale_fault(&t, BHI_FAULT_KILL, 0, 1000);
+        tale_poisoned(&t, bait, other ? BH_WORKER_LOST : BH_WORKER_SIGNAL, SIGKILL, 1000, 119);
+        valid(&t);
+    }
+}
+
 static void a_bait_may_be_poisoned_too(void **state) {
     (void)state;
     struct scene s;
@@ -416,6 +479,7 @@ int main(void) {
         cmocka_unit_test(a_hang_that_holds_the_device),
         cmocka_unit_test(lost_without_a_culprit),
         cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(however_a_bait_ends),
         cmocka_unit_test(a_bait_may_be_poisoned_too),
         cmocka_unit_test(a_full_table),
         cmocka_unit_test(no_worker_to_be_had),

@@ -45,6 +45,26 @@ static void lost(void **state) {
     assert_null(strstr(all_findings(), "stood still"));
     tale_end(&s.tale);
 
+    for (int stalled = 0; stalled < 2; stalled++) { /* it had ended, and its waiter slept on */
+        killed_by_signal(&s);
+        op = tale_op(&s.tale, 1, 0, 0);
+        s.tale.now_ms = 60020;
+        if (stalled)
+            tale_stall(&s.tale, 20000);
+        tale_ready(&s.tale, op, 1001, 18);
+        tale_ended(&s.tale, op)->end.ended_ns = 20 * TALE_MS - 1;
+        s.tale.now_ms = 20;
+        found(&s.tale, stalled ? BHI_ANOMALY_UNKNOWN : BHI_ANOMALY_LOST, op,
+              "nobody was told of it");
+    }
+    killed_by_signal(&s); /* or it was not its turn to be looked at */
+    op = tale_op(&s.tale, 1, 0, 0);
+    s.tale.now_ms = 60020;
+    tale_ready(&s.tale, op, 1001, 18);
+    tale_ended(&s.tale, op)->end.ended_ns = 20 * TALE_MS;
+    s.tale.now_ms = 20;
+    valid(&s.tale);
+
     killed_by_signal(&s);
     tale_ended(&s.tale, s.dependent)->end.state = BH_EVENT_PENDING;
     found(&s.tale, BHI_ANOMALY_LOST, s.dependent, "still pending");
@@ -119,6 +139,64 @@ static void false_success(void **state) {
     uint64_t bait = tale_bait(&t, BHI_FAULT_HANG, 0);
     tale_ready(&t, bait, 1000, t.now_ms);
     found(&t, BHI_ANOMALY_FALSE_SUCCESS, bait, "endless kernel");
+}
+
+/* What a verdict says of its times is the library's word, and the run was there. */
+static void impossible_times(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t submitted_ms, started_ms, ended_ms;
+        const char *words;
+    } times[] = {{0, 0, 0, "before that was asked for"},
+                 {499, 506, 507, "before that was asked for"},
+                 {510, 515, 25510, "after its end was seen"},
+                 {510, 515, 531, "after its end was seen"},
+                 {516, 515, 517, "out of order"},
+                 {515, 0, 514, "out of order"},
+                 {510, 519, 518, "out of order"}};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        for (int poisoned = 0; poisoned < 3; poisoned++) {
+            struct scene s;
+            if (!times[i].started_ms && times[i].ended_ms && !poisoned)
+                continue; /* that has another name */
+            killed_by_signal(&s);
+            s.tale.now_ms = 510;
+            tale_works(&s.tale, 1010);
+            s.tale.now_ms = 510;
+            tale_fault(&s.tale, BHI_FAULT_KILL, 1, 1011);
+            uint64_t op = tale_op(&s.tale, 1, 0, 0);
+            s.tale.now_ms = 520;
+            if (poisoned)
+                tale_poisoned(&s.tale, op, BH_WORKER_SIGNAL, SIGKILL, 1011, 515);
+            else
+                tale_ready(&s.tale, op, 1011, 515);
+            if (poisoned > 1) { /* not only where poison begins */
+                const uint64_t cause = op;
+                op = tale_op(&s.tale, 1, cause, 0);
+                tale_last(&s.tale)->at_ns = 510 * TALE_MS;
+                tale_inherits(&s.tale, op, cause);
+            }
+            struct bhi_record *end = tale_ended(&s.tale, op);
+            end->end.submitted_ns = times[i].submitted_ms * TALE_MS + 1;
+            end->end.started_ns =
+                times[i].started_ms || !times[i].ended_ms ? times[i].started_ms * TALE_MS + 2 : 0;
+            end->end.ended_ns = times[i].ended_ms * TALE_MS + 3;
+            found(&s.tale, poisoned ? BHI_ANOMALY_COLLATERAL : BHI_ANOMALY_FALSE_SUCCESS, op,
+                  times[i].words);
+        }
+    }
+    struct scene s;
+    killed_by_signal(&s); /* the clocks of two threads */
+    const uint64_t op = tale_op(&s.tale, 1, 0, 0);
+    s.tale.now_ms = 30;
+    tale_ready(&s.tale, op, 1001, 17);
+    tale_ended(&s.tale, op)->end.submitted_ns -= 10 * TALE_MS;
+    tale_ended(&s.tale, op)->end.ended_ns += 10 * TALE_MS;
+    valid(&s.tale);
+
+    killed_by_signal(&s);
+    tale_ended(&s.tale, s.innocent)->end.worker_pid = 0;
+    found(&s.tale, BHI_ANOMALY_FALSE_SUCCESS, s.innocent, "on no worker");
 }
 
 /* -- collateral ---------------------------------------------------------------------------------
@@ -361,6 +439,52 @@ static void out_of_memory_elsewhere(void **state) {
     found(&t, BHI_ANOMALY_COLLATERAL, other, "no fault explains it");
 }
 
+/* A bait is a fault, and no excuse for whatever becomes of it. */
+static void a_bait_that_ends_otherwise(void **state) {
+    (void)state;
+    static const struct {
+        enum bhi_fault_kind kind;
+        bh_status status;
+        int signal;
+        int32_t pid;
+        uint64_t from_ms, took_ms; /* since it was submitted, and of that from its start on */
+    } ends[] = {
+        {BHI_FAULT_HANG, BH_INVALID_ARGUMENT, 0, 0, 0, 0},
+        {BHI_FAULT_HANG, BH_CANCELLED, 0, 1000, 200, 150},
+        {BHI_FAULT_HANG, BH_WORKER_SIGNAL, SIGSEGV, 1000, 200, 150},
+        {BHI_FAULT_HANG, BH_WORKER_LOST, SIGKILL, 1000, 200, 150},
+        {BHI_FAULT_HANG, BH_OUT_OF_HOST_MEMORY, SIGKILL, 1000, 200, 150},
+        {BHI_FAULT_HANG, BH_COMPILE_FAILED, SIGSEGV, 1000, 200, 0},
+        {BHI_FAULT_HANG, BH_DEADLINE, 0, 1000, 200, 0},        /* no time on a worker */
+        {BHI_FAULT_HANG, BH_DEADLINE, 0, 1000, 200, 14},       /* next to none */
+        {BHI_FAULT_HANG, BH_DEADLINE, 0, 1000, 89, 89},        /* there was time left */
+        {BHI_FAULT_HANG, BH_DEADLINE, SIGKILL, 1000, 200, 89}, /* it was killed for it */
+        {BHI_FAULT_HANG, BH_DEADLINE, 0, 0, 200, 150},         /* on nobody's */
+        {BHI_FAULT_OOM, BH_INVALID_ARGUMENT, 0, 0, 0, 0},
+        {BHI_FAULT_OOM, BH_OUT_OF_HOST_MEMORY, 0, 0, 0, 0},
+        {BHI_FAULT_OOM, BH_PROTOCOL, SIGKILL, 1000, 200, 150},
+        {BHI_FAULT_OOM, BH_DEADLINE, SIGKILL, 1000, 89, 89},
+    };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct tale t;
+        tale_begin(&t);
+        t.now_ms = 10;
+        const uint64_t bait = tale_bait(&t, ends[i].kind, 0);
+        t.now_ms += ends[i].from_ms;
+        tale_poisoned(&t, bait, ends[i].status, ends[i].signal, ends[i].pid,
+                      ends[i].took_ms ? t.now_ms - ends[i].took_ms : 0);
+        found(&t, BHI_ANOMALY_COLLATERAL, bait, "no fault explains it");
+    }
+    struct tale t; /* 1 ns after its start */
+    tale_begin(&t);
+    t.now_ms = 10;
+    const uint64_t bait = tale_bait(&t, BHI_FAULT_HANG, 0);
+    t.now_ms = 200;
+    tale_poisoned(&t, bait, BH_DEADLINE, 0, 1000, 200);
+    tale_last(&t)->end.started_ns--;
+    found(&t, BHI_ANOMALY_COLLATERAL, bait, "no fault explains it");
+}
+
 static void refused_without_a_cause(void **state) {
     (void)state;
     struct scene s;
@@ -417,12 +541,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lost),
         cmocka_unit_test(false_success),
+        cmocka_unit_test(impossible_times),
         cmocka_unit_test(poisoned_without_a_cause),
         cmocka_unit_test(poisoned_by_what_did_not_reach_it),
         cmocka_unit_test(lost_with_what_is_no_neighbour),
         cmocka_unit_test(lost_before_its_turn),
         cmocka_unit_test(a_deadline_without_a_cause),
         cmocka_unit_test(out_of_memory_elsewhere),
+        cmocka_unit_test(a_bait_that_ends_otherwise),
         cmocka_unit_test(refused_without_a_cause),
         cmocka_unit_test(changed),
     };

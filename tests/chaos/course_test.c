@@ -376,6 +376,7 @@ static void a_history_that_contradicts_itself(void **state) {
     found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "is no operation that was submitted as one");
     killed_by_signal(&s); /* one bait, two faults */
     op = tale_bait(&s.tale, BHI_FAULT_HANG, 1);
+    s.tale.now_ms = 117;
     tale_poisoned(&s.tale, op, BH_DEADLINE, 0, 1001, 17);
     tale_fault(&s.tale, BHI_FAULT_OOM, 1, 0);
     tale_last(&s.tale)->op = op;

@@ -260,6 +260,10 @@ static void refused(const char *from, int nth, const char *to, const char *compl
 
 static void what_is_refused(void **state) {
     (void)state;
+    refused("\"patience_ns\":30000000000", 0, "\"patience_ns\":0",
+            "'patience_ns' must be a whole number from 1 ");
+    refused("\"recovery_ns\":5000000000", 0, "\"recovery_ns\":0",
+            "'recovery_ns' must be a whole number from 1 ");
     refused("\"bulkhead_chaos\":1", 0, "\"bulkhead_chaos\":2", "line 1: it is of another version");
     refused("\"bulkhead_chaos\":1", 0, "\"x\":1", "no history of bulkhead chaos");
     refused("\"seed\":", 0, "\"seed\":\"99999999999999999999\",\"x\":", "line 1: 'seed'");

@@ -32,6 +32,20 @@ expect_empty .stdout
 echo '{"schema":1' > cut.jsonl
 refuses "--check cut.jsonl: line 1" chaos --check cut.jsonl
 
+# -- few descriptors ----------------------------------------------------------------------------
+case_name="a soft limit is raised to what it takes, and that is enough"
+(ulimit -Sn 45 && ulimit -Hn 224 && cli chaos --seed 1 --faults kill,full --count 20 --json; echo "$status" > .status)
+status=$(< .status)
+expect_status 0
+expect_json '.verdict == "valid" and .injected == 20'
+case_name="a hard one is told before anything runs"
+(ulimit -n 223 && cli chaos --seed 1 --count 2; echo "$status" > .status)
+status=$(< .status)
+expect_status 3
+expect_stderr "a run with 2 streams needs 224 descriptors, and this process may have 223"
+if [ "$(wc -l < .stderr)" -eq 1 ]; then passed=$((passed + 1)); else fail "not one line"; fi
+expect_empty .stdout
+
 # -- each fault alone ---------------------------------------------------------------------------
 # What takes the right to trace a worker is missed without it, and that is said.
 may_trace=$(( $(sed -n 's/^CapEff:\t/0x/p' /proc/self/status) >> 19 & 1 ))
@@ -78,6 +92,16 @@ cli chaos --replay all.jsonl --json
 expect_status 0
 expect_json '.verdict == "valid" and .injected > 0'
 
+ln all.jsonl hard.jsonl
+ln -s all.jsonl soft.jsonl
+for name in all.jsonl ./all.jsonl hard.jsonl soft.jsonl; do
+    refuses "--history $name: that is the history that is to be replayed" \
+        chaos --replay all.jsonl --history $name
+done
+INPUT=all.jsonl refuses "that is the history that is to be replayed" \
+    chaos --replay - --history all.jsonl
+rm hard.jsonl soft.jsonl
+
 sed 's/"stream":1/"stream":2/' all.jsonl > stream.jsonl
 refuses "'stream' must be less than the 2 of the run" chaos --replay stream.jsonl
 sed 's/"words":64,/"words":4000000000,/' all.jsonl > words.jsonl
@@ -97,12 +121,33 @@ jq -c 'if .kind == "fault" then .after_op = 1000000 else . end' all.jsonl > afte
 line=$(grep -n '"kind":"fault"' after.jsonl | head -1)
 refuses "line ${line%%:*}: 'after_op' is 1000000, and the last operation is" chaos --replay after.jsonl
 
+# What cannot have been is not replayed as something else.
+some=$(jq -n 'first(inputs | select(.kind == "op" and (.bait | not) and .op > 20)) | .op' all.jsonl)
+contradicts() { # WORDS CHANGE: of that operation
+    jq -c --argjson some "$some" "if .kind == \"op\" and .op == \$some then $2 else . end" \
+        all.jsonl > contradicts.jsonl
+    refuses "the history contradicts itself: $1" chaos --replay contradicts.jsonl
+    if grep -q "^bulkhead chaos: --replay contradicts.jsonl: line [0-9]*: the history" .stderr; then
+        passed=$((passed + 1)); else fail "it does not say where"; fi
+}
+contradicts "operation " '.inputs = [.op]'
+expect_stderr "which was not submitted before it"
+contradicts "operation " '.wait = 1000000'
+expect_stderr "which was not submitted before it"
+contradicts "operation " '.op = 1000000'
+contradicts "operation " '., .'
+contradicts "operation " '.reuses = .op'
+expect_stderr "overwrites what"
+jq -c 'if .kind == "fault" then .number = 1 else . end' all.jsonl > number.jsonl
+refuses "the history contradicts itself: fault 1 comes after " chaos --replay number.jsonl
+
 case_name="faults after the last operation, which was refused"
 {
     head -1 all.jsonl
     jq -c 'select(.kind == "op" and .op == 1) | .bait = false | .inputs = [] | .wait = 0 | .reuses = 0 | .words = 64' all.jsonl
     echo '{"kind":"refused","at_ns":2,"op":3,"stream":0,"status":"NO_MEMORY","call":"bh_submit"}'
-    for fault in '2,"number":1,"fault":"hang","pids":[]' '0,"number":2,"fault":"kill","pids":[1]'; do
+    jq -c 'select(.kind == "op" and .op == 1) | .op = 4 | .event = 9999 | .bait = true | .inputs = [] | .wait = 0 | .reuses = 0 | .words = 0' all.jsonl
+    for fault in '4,"number":1,"fault":"hang","pids":[]' '0,"number":2,"fault":"kill","pids":[1]'; do
         echo '{"kind":"fault","at_ns":3,"stream":0,"outside":false,"missed":false,"after_op":3,"lasts_ns":0,"op":'"$fault}"
     done
 } > last.jsonl
@@ -172,4 +217,26 @@ expect_json '[.findings[].text] | index("the run did not come to its end")'
 cli chaos --check chaos-12.jsonl
 expect_status 4
 expect_stdout "unknown: nothing can be said of this run: it was cut short"
+
+mkfifo pipe
+for option in check replay; do
+    for through in pipe -; do
+        case_name="a signal while --$option $through reads is told"
+        exec 9<> pipe # it has no end
+        "$BULKHEAD" chaos --$option $through > .stdout 2> .stderr < pipe 9>&- &
+        program=$!
+        { # more than a pipe holds: it is being read
+            head -1 all.jsonl
+            yes '{"kind":"stall","at_ns":1,"lasted_ns":1}' | head -5000
+        } >&9
+        kill -TERM "$program"
+        echo >&9 # it may have come just before a read, which waits then
+        wait "$program"
+        status=$?
+        exec 9>&-
+        expect_status 143
+        expect_stderr "bulkhead chaos: cancelled by SIGTERM"
+        if [ "$(wc -l < .stderr)" -eq 1 ]; then passed=$((passed + 1)); else fail "not one line"; fi
+    done
+done
 finish
