@@ -75,7 +75,7 @@ static void read_all(struct reader *reader, bhi_job_visitor visit, void *user) {
 bool bhi_job_file_read(const char *path, bhi_job_visitor visit, void *user, int *out_errno,
                        struct bhi_complaint *complaint) {
     const bool is_stdin = !strcmp(path, "-");
-    struct reader reader = {.file = is_stdin ? stdin : fopen(path, "re")};
+    struct reader reader = {.file = bhi_interrupt_open(path)};
     *out_errno = errno;
     if (!reader.file)
         return bhi_refuse(complaint, "%.400s: %s", path, strerror(*out_errno));
@@ -92,7 +92,6 @@ bool bhi_job_file_read(const char *path, bhi_job_visitor visit, void *user, int 
         }
     }
     free(reader.text);
-    if (!is_stdin)
-        fclose(reader.file);
+    fclose(reader.file);
     return good;
 }

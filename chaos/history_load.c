@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interrupt.h"
+
 #define LINE_MOST 65536u
 
 /* Where in the file a value stands. */
@@ -311,12 +313,10 @@ bool bhi_history_read(FILE *file, struct bhi_history *out_history,
 bool bhi_history_load(const char *path, struct bhi_history *out_history,
                       struct bhi_complaint *complaint) {
     bhi_history_init(out_history);
-    bool is_stdin = !strcmp(path, "-");
-    FILE *file = is_stdin ? stdin : fopen(path, "re");
+    FILE *file = bhi_interrupt_open(path);
     if (!file)
         return bhi_refuse(complaint, "it cannot be opened: %s", strerror(errno));
-    bool good = bhi_history_read(file, out_history, complaint);
-    if (!is_stdin)
-        fclose(file);
+    const bool good = bhi_history_read(file, out_history, complaint);
+    fclose(file);
     return good;
 }

@@ -1,9 +1,15 @@
 #include "interrupt.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "exit_status.h"
@@ -12,12 +18,17 @@ static const int64_t settle_ns = 500000000; /* one that comes sooner is the firs
 
 static volatile sig_atomic_t asked; /* written by the handler, once */
 static _Atomic int64_t asked_ns;    /* the handler's: when that was; two threads may be in it */
+static int asked_fd = -1;           /* becomes readable then, for who waits in poll */
 
 static void handle(int signal_number) {
     int64_t first = 0;
     const int64_t now = (int64_t)bhi_clock_ns();
     if (atomic_compare_exchange_strong(&asked_ns, &first, now)) {
+        const int error = errno;
+        const uint64_t one = 1;
         asked = signal_number;
+        (void)!write(asked_fd, &one, sizeof one);
+        errno = error;
     } else if (now - first >= settle_ns) {
         signal(signal_number, SIG_DFL);
         (void)!raise(signal_number); /* comes when this returns */
@@ -27,6 +38,8 @@ static void handle(int signal_number) {
 void bhi_interrupt_watch(void) {
     static const int signals[] = {SIGINT, SIGTERM};
     struct sigaction action;
+    if (asked_fd < 0)
+        asked_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); /* without it EINTR has to do */
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_handler = SIG_IGN;
@@ -49,4 +62,50 @@ int bhi_interrupt_signal(void) {
 
 int bhi_interrupt_exit_status(void) {
     return BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
+}
+
+/* A signal that comes between a look at |asked| and read() would be forgotten until there is data,
+ * and there may never be any. */
+ssize_t bhi_interrupt_read(int fd, void *bytes, size_t size) {
+    struct stat status;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+        struct pollfd fds[] = {{.fd = asked_fd, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+        if (poll(fds, 2, -1) < 0)
+            return -1;
+        if (fds[0].revents) {
+            errno = EINTR;
+            return -1;
+        }
+    }
+    return read(fd, bytes, size);
+}
+
+static ssize_t read_stream(void *cookie, char *bytes, size_t size) {
+    ssize_t n;
+    do
+        n = bhi_interrupt_read((int)(intptr_t)cookie, bytes, size);
+    while (n < 0 && errno == EINTR && !asked);
+    return n;
+}
+
+static int close_stream(void *cookie) {
+    const int fd = (int)(intptr_t)cookie;
+    return fd == STDIN_FILENO ? 0 : close(fd);
+}
+
+FILE *bhi_interrupt_open(const char *path) {
+    static const cookie_io_functions_t functions = {.read = read_stream, .close = close_stream};
+    int fd = STDIN_FILENO;
+    if (strcmp(path, "-") != 0) {
+        /* A pipe opens at once so, and it is poll that waits for whoever writes. */
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        const int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+        if (flags < 0)
+            return NULL;
+        (void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    }
+    FILE *file = fopencookie((void *)(intptr_t)fd, "r", functions);
+    if (!file)
+        close_stream((void *)(intptr_t)fd);
+    return file;
 }

@@ -8,11 +8,22 @@
 #ifndef BHI_CLI_INTERRUPT_H
 #define BHI_CLI_INTERRUPT_H
 
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
 /* Installs the handlers and ignores SIGPIPE: a closed pipe is a write error with a message. */
 void bhi_interrupt_watch(void);
 /* The signal that asked for the end; 0: none so far. */
 int bhi_interrupt_signal(void);
 /* The exit status that it leads to; bhi_run_main says why at the end. */
 int bhi_interrupt_exit_status(void);
+/* As read(2), once; of what is no regular file, with EINTR where a signal has asked for the end, be
+ * it before the call. */
+ssize_t bhi_interrupt_read(int fd, void *bytes, size_t size);
+/* A stream of the file at |path| ("-": standard input), read as above: it has an error where a
+ * signal has asked for the end. The caller's to fclose, which leaves standard input open. NULL:
+ * errno says why. */
+FILE *bhi_interrupt_open(const char *path);
 
 #endif

@@ -34,7 +34,7 @@ static bool read_code(int fd, uint8_t **out_code, size_t *out_size, int *out_err
             }
             code = grown;
         }
-        ssize_t n = read(fd, code + size, capacity - 1 - size);
+        ssize_t n = bhi_interrupt_read(fd, code + size, capacity - 1 - size);
         if (n < 0 && errno == EINTR && !bhi_interrupt_signal())
             continue;
         if (n < 0) {

@@ -17,7 +17,8 @@ static bool read_fully(struct bhi_npy_file *file, void *bytes, uint64_t size, ui
     uint64_t got = 0;
     while (got < size) {
         uint64_t rest = size - got;
-        ssize_t n = read(file->fd, at + got, rest > (1u << 30) ? 1u << 30 : (size_t)rest);
+        ssize_t n =
+            bhi_interrupt_read(file->fd, at + got, rest > (1u << 30) ? 1u << 30 : (size_t)rest);
         if (n < 0 && errno == EINTR) {
             file->stopped = bhi_interrupt_signal() != 0;
             if (file->stopped)

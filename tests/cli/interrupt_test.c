@@ -1,7 +1,11 @@
 /* Signals as a terminal, a shell's process group and timeout(1) deliver them. */
 #include "support.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -69,8 +73,62 @@ static void test_a_later_one_kills(void **state) {
     assert_int_equal(WTERMSIG(status), SIGINT);
 }
 
+/* It came before the read: there is nothing in the pipe, and never will be. */
+static void read_afterwards(void) {
+    int ends[2];
+    char byte;
+    if (pipe(ends) != 0 || write(ends[1], "ab", 2) != 2 ||
+        bhi_interrupt_read(ends[0], &byte, 1) != 1 || byte != 'a')
+        _exit(1);
+    raise(SIGTERM);
+    for (int i = 0; i < 3; i++) {
+        if (bhi_interrupt_read(ends[0], &byte, 1) != -1 || errno != EINTR)
+            _exit(2);
+    }
+}
+
+static const char *fifo; /* nobody writes it */
+
+static void open_afterwards(void) {
+    raise(SIGTERM);
+    FILE *file = bhi_interrupt_open(fifo);
+    if (!file || getc(file) != EOF || !ferror(file) || errno != EINTR)
+        _exit(3);
+    fclose(file);
+}
+
+/* What is there is read to its end: an output that is sealed may need it. */
+static void read_a_file_afterwards(void) {
+    char bytes[4];
+    FILE *file = tmpfile();
+    if (!file || fputs("abc", file) < 0 || fseek(file, 0, SEEK_SET) != 0)
+        _exit(4);
+    raise(SIGTERM);
+    if (bhi_interrupt_read(fileno(file), bytes, sizeof bytes) != 3)
+        _exit(5);
+    fclose(file);
+}
+
+static void test_none_is_forgotten(void **state) {
+    (void)state;
+    void (*const children[])(void) = {read_afterwards, open_afterwards, read_a_file_afterwards};
+    char folder[] = "/tmp/bulkhead-interrupt-XXXXXX", path[sizeof folder + 8];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/fifo", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    fifo = path;
+    for (size_t i = 0; i < sizeof children / sizeof children[0]; i++) {
+        const int status = end_of(children[i]);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 143);
+    }
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_none_is_forgotten),
         cmocka_unit_test(test_a_second_one_at_once_is_the_first),
         cmocka_unit_test(test_a_later_one_kills),
     };
