@@ -2,11 +2,12 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Signal dispositions, mask, group and folder come from the host; none of them is ours. An ignored
- * SIGCHLD, for one, would have the kernel reap the zygote behind the warden's back. */
+/* Signal dispositions, mask, group, folder and limit come from the host; none of them is ours. An
+ * ignored SIGCHLD, for one, would have the kernel reap the zygote behind the warden's back. */
 static void reset(void) {
     for (int signal_number = 1; signal_number < NSIG; signal_number++) {
         (void)signal(signal_number, SIG_DFL);
@@ -21,6 +22,14 @@ static void reset(void) {
         /* Staying in the host's folder only pins a mount. */
     }
     umask(077);
+    /* As many descriptors as may be. The host may be short of them just now, by its own doing, and
+     * all workers would be for as long as their zygote lives; to an opener they are what files cost
+     * that cannot be closed. */
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
 }
 
 /* A host may have closed its standard streams. What we open must not take their numbers: the

@@ -8,8 +8,8 @@
 /* The socket to the host. */
 #define BHI_HOST_SOCKET 3
 
-/* Forgets the host's signals, group and folder, and closes all but the standard streams and the
- * socket. False: descriptor 3 is none, so there is nobody to tell. */
+/* Forgets the host's signals, group, folder and soft limit of descriptors, and closes all but the
+ * standard streams and the socket. False: descriptor 3 is none, so there is nobody to tell. */
 bool bhi_host_forget(void);
 
 #endif

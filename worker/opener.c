@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -302,22 +301,12 @@ static bool take(int *out_host) {
     return true;
 }
 
-/* As many as may be: they are what files cost that cannot be closed. */
-static void raise_limit(void) {
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &files);
-    }
-}
-
 int bhi_opener_run(void) {
     enum { SOCKET, HOST };
     int host = -1;
     if (!bhi_host_forget()) {
         return BHI_EXIT_START_FAILED;
     }
-    raise_limit();
     if (sodium_init() < 0) {
         return BHI_EXIT_START_FAILED;
     }

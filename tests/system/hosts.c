@@ -355,6 +355,31 @@ static void a_host_out_of_descriptors(void) {
     BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
+/* A zygote that was made meanwhile would hand the shortage to each of its workers, when there was
+ * none any more. */
+static void a_zygote_has_the_hosts_limit_but_not_its_shortage(void) {
+    struct rlimit limit;
+    BHT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    BHT_GT(limit.rlim_max, 200);
+    limit.rlim_cur = 200;
+    BHT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    char path[64], line[256];
+    unsigned long long soft = 0, hard = 0;
+    snprintf(path, sizeof path, "/proc/%d/limits", (int)fx_parent(fx_ready(stream)));
+    FILE *file = fopen(path, "re");
+    BHT_TRUE(file);
+    while (fgets(line, sizeof line, file) &&
+           sscanf(line, "Max open files %llu %llu", &soft, &hard) != 2)
+        ;
+    fclose(file);
+    BHT_EQ(hard, limit.rlim_max);
+    BHT_EQ(soft, hard);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
 /* Nor does it lose what is running elsewhere: the zygote's word that a worker was born brings a
  * descriptor, and waits until there is room for it (E16). */
 static void out_of_descriptors_while_another_runs(void) {
@@ -410,6 +435,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_log_function_that_calls_back),
         BHT_TEST(a_verdict_keeps_no_descriptor),
         BHT_TEST(a_host_out_of_descriptors),
+        BHT_TEST(a_zygote_has_the_hosts_limit_but_not_its_shortage),
         BHT_TEST(out_of_descriptors_while_another_runs),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
