@@ -13,8 +13,8 @@
 
 /* A job; its index is its number less one. Nodes do not move. */
 struct bhi_node {
-    struct bhi_job
-        job; /* first: a job that was taken is its node. Owns text, outputs; id is in |ids| */
+    struct bhi_job job; /* first: a job that was taken is its node. Owns text and outputs; id is in
+                           |ids| */
     enum bhi_job_state state;
     bool told;      /* it was started by this process */
     bool again;     /* it had failed, and --retry-failed takes it up: its line may be a new one */

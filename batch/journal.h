@@ -5,8 +5,8 @@
  * durable is always a beginning of what happened.
  *
  *   FOLDER/batch.db      the database (journal_schema.h), with its -wal and -shm while it is open
- *   FOLDER/lock          flock'ed while a process has the folder open; its pid is in it, after
- * "used " where the database's file has jobs
+ *   FOLDER/lock          flock'ed while a process has the folder open; its pid is in it, after the
+ *                        word "used" where the database's file has jobs
  */
 #ifndef BHI_BATCH_JOURNAL_H
 #define BHI_BATCH_JOURNAL_H
