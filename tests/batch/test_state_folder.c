@@ -345,8 +345,8 @@ static void test_rows_that_make_no_sense(void **state) {
         "UPDATE job SET retries = -1 WHERE number = 2",
         "UPDATE job SET priority = 2147483648 WHERE number = 2",
         "UPDATE job SET number = -1 WHERE number = 2",
-        "INSERT INTO attempt (job, attempt, started, stream, started_ns, ended_ns) "
-        "VALUES (1, -1, 1, 0, 0, 0)",
+        ("INSERT INTO attempt (job, attempt, started, stream, started_ns, ended_ns) "
+         "VALUES (1, -1, 1, 0, 0, 0)"),
         "DROP VIEW jobs; DROP TABLE attempt",
         "DROP VIEW jobs; DROP TABLE progress",
         "DROP VIEW jobs; DROP TABLE job",
