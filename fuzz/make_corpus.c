@@ -48,6 +48,22 @@ static void write_seed(const char *kind, const char *name, const void *bytes, si
     finish(file);
 }
 
+/* One each, under its number. */
+static void write_texts(const char *kind, const char *const *texts, size_t count) {
+    make_folder(kind);
+    for (size_t i = 0; i < count; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "%zu", i);
+        write_seed(kind, name, texts[i], strlen(texts[i]));
+    }
+}
+
+/* Of a dictionary. */
+static void put_words(FILE *file, const char *const *words, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        fprintf(file, "\"%s\"\n", words[i]);
+}
+
 /* -- wire ---------------------------------------------------------------------------------- */
 
 static void wire_seeds(void) {
@@ -244,8 +260,7 @@ static void safetensors_dictionary(void) {
         "U8",    "I16",   "U16",          "I32",          "U32",     "I64",     "U64",  "BF16",
         "BOOL",  "t",     "[]",           "{}",           "F8_E4M3", "F8_E5M2", "[0,8]"};
     FILE *f = create("safetensors.dict", NULL);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        fprintf(f, "\"%s\"\n", words[i]);
+    put_words(f, words, sizeof words / sizeof words[0]);
     finish(f);
 }
 
@@ -287,8 +302,7 @@ static void npy_dictionary(void) {
                                         "'<c8'",   "{",
                                         "}"};
     FILE *f = create("npy.dict", NULL);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        fprintf(f, "\"%s\"\n", words[i]);
+    put_words(f, words, sizeof words / sizeof words[0]);
     fputs("\"\\x93NUMPY\"\n", f);
     finish(f);
 }
@@ -326,8 +340,7 @@ static void expression_dictionary(void) {
         "radians(", "trunc(",     "true",     "nan",
     };
     FILE *f = create("expression.dict", NULL);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        fprintf(f, "\"%s\"\n", words[i]);
+    put_words(f, words, sizeof words / sizeof words[0]);
     finish(f);
 }
 
@@ -439,12 +452,7 @@ static void job_seeds(void) {
         "{\"id\":\"\\u00e4\",\"kernel\":\"k\",\"groups\":[1],\"deadline\":\"500ms\",\"retries\":2,"
         "\"priority\":-1,\"depends_on\":[\"j0\",\"j1\"],\"trusted\":true}",
     };
-    make_folder("job");
-    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "%zu", i);
-        write_seed("job", name, seeds[i], strlen(seeds[i]));
-    }
+    write_texts("job", seeds, sizeof seeds / sizeof seeds[0]);
 }
 
 static void job_dictionary(void) {
@@ -455,8 +463,7 @@ static void job_dictionary(void) {
         "u32[1]",   "f32:",       "\\\\u0000", "ms",    "none",
     };
     FILE *f = create("job.dict", NULL);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        fprintf(f, "\"%s\"\n", words[i]);
+    put_words(f, words, sizeof words / sizeof words[0]);
     finish(f);
 }
 
@@ -513,12 +520,7 @@ static void history_seeds(void) {
                 "{\"kind\":\"stall\",\"at_ns\":31,\"lasted_ns\":250000000}\n{\"kind\":\"overflow\"}"
                 "\n",
     };
-    make_folder("history");
-    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "%zu", i);
-        write_seed("history", name, seeds[i], strlen(seeds[i]));
-    }
+    write_texts("history", seeds, sizeof seeds / sizeof seeds[0]);
 }
 
 static void history_dictionary(void) {
@@ -530,8 +532,7 @@ static void history_dictionary(void) {
         "DEADLINE", "WORKER_LOST", "ZYGOTE_LOST", "UNAVAILABLE",
     };
     FILE *f = create("history.dict", NULL);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        fprintf(f, "\"%s\"\n", words[i]);
+    put_words(f, words, sizeof words / sizeof words[0]);
     finish(f);
 }
 

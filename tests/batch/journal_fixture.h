@@ -38,6 +38,18 @@ static inline void remove_place(const struct place *place) {
     assert_int_equal(nftw(place->root, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
+/* Of the state. */
+static inline void path_of(const struct place *place, const char *name, char path[112]) {
+    snprintf(path, 112, "%s/%s", place->folder, name);
+}
+
+static inline void write_file(const char *path, const void *bytes, size_t size) {
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, size), size);
+    close(fd);
+}
+
 static inline enum bhi_queue_result try_open(const struct place *place, bool resume, bool failed,
                                              struct bhi_queue **out_queue,
                                              struct bhi_complaint *complaint) {

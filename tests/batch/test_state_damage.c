@@ -4,10 +4,6 @@
 
 enum { MOST = 1 << 18 };
 
-static void path_of(const struct place *place, const char *name, char path[112]) {
-    snprintf(path, 112, "%s/%s", place->folder, name);
-}
-
 static ssize_t read_all(const char *path, void *out) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     const ssize_t size = fd >= 0 ? read(fd, out, MOST) : -1;
@@ -15,13 +11,6 @@ static ssize_t read_all(const char *path, void *out) {
     if (fd >= 0)
         close(fd);
     return size;
-}
-
-static void write_all(const char *path, const void *bytes, size_t size) {
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, bytes, size), size);
-    close(fd);
 }
 
 /* A process that ends without closing anything, as one that is killed, with "a" running. */
@@ -62,7 +51,7 @@ static void damage_log(const char *path, enum damage damage, size_t at) {
     default:
         memset(log + at, 0, (size_t)size - at);
     }
-    write_all(path, log, (size_t)size);
+    write_file(path, log, (size_t)size);
 }
 
 /* SQLite takes what it cannot read for the log's end. What was recorded last may be gone with it,
@@ -148,19 +137,19 @@ static void test_a_database_without_its_jobs(void **state) {
         assert_true(size > (ssize_t)sizeof page);
         assert_int_equal(unlink(place.database), 0);
         expect_lost(&place);
-        write_all(place.database, "", 0);
+        write_file(place.database, "", 0);
         expect_lost(&place);
-        write_all(place.database, good, 50);
+        write_file(place.database, good, 50);
         expect_lost(&place);
         memcpy(page, good, 100); /* as SQLite makes it before the first table */
         memset(page + 40, 0, 4);
-        write_all(place.database, page, sizeof page);
+        write_file(place.database, page, sizeof page);
         expect_lost(&place);
-        write_all(place.database, good, (size_t)size); /* a copy in its place */
+        write_file(place.database, good, (size_t)size); /* a copy in its place */
         if (!killed) {
             alter(&place, "DELETE FROM job; DELETE FROM progress; DELETE FROM dependency");
             expect_lost(&place);
-            write_all(place.database, good, (size_t)size);
+            write_file(place.database, good, (size_t)size);
         }
         bhi_queue_close(again(&place));
         expect_jobs(&place, "a waiting; b submitted; c waiting; ");

@@ -58,25 +58,14 @@ static void test_other_versions(void **state) {
     remove_place(&place);
 }
 
-static void write_file(const char *path, const void *bytes, size_t size) {
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, bytes, size), size);
-    close(fd);
-}
-
-static void lock_of(const struct place *place, char path[96]) {
-    snprintf(path, 96, "%s/lock", place->folder);
-}
-
 /* What is in a folder that is not ours is not touched, and nothing is put into it. */
 static void test_a_refused_folder_is_as_it_was(void **state) {
     (void)state;
     struct place place;
     struct stat status;
-    char lock[96];
+    char lock[112];
     make_place(&place);
-    lock_of(&place, lock);
+    path_of(&place, "lock", lock);
     assert_int_equal(mkdir(place.folder, 0700), 0);
     alter(&place, "CREATE TABLE t (x)");
     expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "is another program's database");
@@ -143,8 +132,8 @@ static void expect_unchanged(const struct place *place, bool resume, enum bhi_qu
                              const char *words, const char *lock) {
     static struct content database, log, now;
     struct stat status;
-    char path[96];
-    lock_of(place, path);
+    char path[112];
+    path_of(place, "lock", path);
     if (lock)
         write_file(path, lock, strlen(lock));
     read_content(place, "", &database);
@@ -215,9 +204,9 @@ static void test_locks_that_are_none(void **state) {
     (void)state;
     struct place place;
     struct stat status;
-    char lock[96];
+    char lock[112];
     make_place(&place);
-    lock_of(&place, lock);
+    path_of(&place, "lock", lock);
     assert_int_equal(mkdir(place.folder, 0700), 0);
     write_file(lock, "theirs", 6);
     expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "/lock is another program's file");
@@ -261,8 +250,8 @@ static void test_what_is_no_database(void **state) {
     assert_int_equal(stat(place.database, &status), 0);
     assert_true(status.st_size > 8192);
     assert_int_equal(truncate(place.database, 8192), 0);
-    char lock[96];
-    lock_of(&place, lock);
+    char lock[112];
+    path_of(&place, "lock", lock);
     assert_int_equal(unlink(lock), 0);
     expect_unchanged(&place, true, BHI_QUEUE_ENVIRON, "is damaged", NULL);
     assert_int_equal(truncate(place.database, 0), 0);
