@@ -21,6 +21,9 @@ enum { BUSY_MS = 5000 }; /* how long another program may hold the database */
 static const char used[] = "used ";
 enum { USED = sizeof used - 1 };
 
+static const char what_to_do[] = "put a copy of it in its place, or start again in another folder "
+                                 "(--state); outputs that are in place are complete";
+
 /* -- complaints ---------------------------------------------------------------------------------
  */
 
@@ -48,10 +51,7 @@ bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
     case SQLITE_ERROR: /* our statements are constant: a table or a column is missing */
-        return bhi_refuse(complaint,
-                          "%.600s is damaged: put a copy of it in its place, or start again in "
-                          "another folder (--state); outputs that are in place are complete",
-                          path);
+        return bhi_refuse(complaint, "%.600s is damaged: %s", path, what_to_do);
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
@@ -473,12 +473,8 @@ static bool has_log(const struct bhi_journal *journal, bool otherwise) {
 }
 
 static bool complain_lost(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
-    return bhi_refuse(
-        complaint,
-        "%.600s is damaged: the jobs that were in it are gone; put a copy of it in its "
-        "place, or start again in another folder (--state); outputs that are in place "
-        "are complete",
-        journal->path);
+    return bhi_refuse(complaint, "%.600s is damaged: the jobs that were in it are gone; %s",
+                      journal->path, what_to_do);
 }
 
 /* Before SQLite, which makes what is missing, and deletes the log of what is empty. */

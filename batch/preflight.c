@@ -97,7 +97,7 @@ static int look_at_folder(const struct preflight *flight, const char *path) {
     return result;
 }
 
-/* Where a link leads, its file is replaced: there is what counts. */
+/* Where a link leads, its file is replaced: there is what counts. The folder of |path| was fine. */
 static int look_behind_links(struct preflight *flight, const char *path) {
     char *normal = bhi_paths_normalize(&flight->paths, path);
     char *real = normal ? whole_path(flight, normal) : NULL;
@@ -106,7 +106,7 @@ static int look_behind_links(struct preflight *flight, const char *path) {
         result = SOURCE;
     else if (real && flight->state_name && !strcmp(normal, flight->state_name))
         result = STATE_ITSELF;
-    else if (real)
+    else if (real && strcmp(real, path) != 0)
         result = look_at_folder(flight, real);
     free(normal);
     free(real);
