@@ -326,6 +326,24 @@ static bool place_binding(struct bhi_job_request *request, uint32_t index, const
     return true;
 }
 
+/* By the names alone: what links lead to is looked at when the job's turn comes. */
+static bool refuse_overlap(const struct bhi_run_request *run, struct bhi_complaint *complaint) {
+    for (uint32_t i = 0; i < run->binding_count; i++) {
+        const struct bhi_run_binding *output = &run->bindings[i];
+        if (!output->out_path || (output->in_path && !strcmp(output->in_path, output->out_path)))
+            continue;
+        for (uint32_t k = 0; k < run->binding_count; k++) {
+            const struct bhi_run_binding *input = &run->bindings[k];
+            if (input->in_path && !strcmp(input->in_path, output->out_path))
+                return bhi_refuse(complaint,
+                                  "\"%s\": \"%s\" %.200s reads that file: \"inout\" binds a "
+                                  "file that is to be replaced",
+                                  output->option, input->option, input->text);
+        }
+    }
+    return true;
+}
+
 static bool parse(struct bhi_job_request *request, const char *folder, bool reads_includes,
                   struct bhi_complaint *complaint) {
     for (size_t i = 0; i < KEYS; i++) {
@@ -341,7 +359,7 @@ static bool parse(struct bhi_job_request *request, const char *folder, bool read
         if (!place_binding(request, i, folder, complaint))
             return false;
     }
-    return true;
+    return refuse_overlap(&request->run, complaint);
 }
 
 bool bhi_job_object_parse(json_t *object, const char *folder, bool reads_includes,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run_overlap.h"
 #include "runner_internal.h"
 #include "step.h"
 
@@ -82,8 +83,21 @@ static bool make_output_buffer(struct bhi_work *work, uint32_t index) {
     return false;
 }
 
+/* As things are now: what a job before this one has written is there. */
+static bool refuse_overlap(struct bhi_work *work) {
+    struct bhi_complaint complaint;
+    const struct bhi_run_binding *output =
+        bhi_run_find_overlap(&work->request->run, "", &complaint);
+    if (output)
+        bhi_work_refuse(work, BH_INVALID_ARGUMENT, 0, "%s %.100s: %.390s", output->option,
+                        output->text, complaint.text);
+    return output != NULL;
+}
+
 static bool make_buffers(struct bhi_work *work) {
     struct bhi_run_request *request = &work->request->run;
+    if (refuse_overlap(work))
+        return false;
     work->inputs = calloc(request->binding_count + 1, sizeof *work->inputs);
     if (!work->inputs) {
         bhi_work_refuse(work, BH_NO_MEMORY, 0, "out of memory");

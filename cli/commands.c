@@ -23,7 +23,9 @@ static const struct bhi_section run_sections[] = {
     {"Outputs",
      "Output files appear whole or not at all, and never after a poisoned event. Whether they can "
      "be written is found out before the kernel runs. Of several, all are complete on disk before "
-     "the first is renamed to its place."},
+     "the first is renamed to its place. They are .npy files; a name that ends as another format's "
+     "does (.safetensors, .npz, .csv, ...) is refused. No output may be a file that the run reads, "
+     "under whatever name: --inout replaces one."},
     {"Exit status", "  0    every event READY, every output written\n"
                     "  1    poisoned: the verdict is on standard error\n"
                     "  2    bad usage or bad input: nothing ran, nothing was written\n"
@@ -115,7 +117,8 @@ static const struct bhi_section eval_sections[] = {
      "are bool. Arrays have the same shape, but that a single element goes with all. "
      "docs/templates.md has the tables, and what is exact: + - * and comparisons are, as in NumPy, "
      "to the bit; division and functions are as good as the device."},
-    {"Outputs", "As with run: whole or not at all, and never after a poisoned event."},
+    {"Outputs", "As with run: whole or not at all, never after a poisoned event, .npy, and no file "
+                "that an input is read from."},
     {"Exit status", "  0    every event READY, every output written\n"
                     "  1    poisoned: the verdict is on standard error\n"
                     "  2    bad usage, expression or input: nothing ran, nothing was written\n"
@@ -147,7 +150,8 @@ static const struct bhi_section batch_sections[] = {
      "push and deadline are strings, trusted is true or false. A job begins when all jobs in "
      "depends_on are done; among those that may, the highest priority (default 0) goes first. "
      "retries goes before --retry. Unknown keys are refused. Two jobs may write one file, or one "
-     "read what another writes, only where one depends on the other."},
+     "read what another writes, only where one depends on the other. A job replaces what it reads "
+     "with inout alone."},
     {"States",
      "submitted: depends on jobs that are not done. waiting: may run. running. done: its outputs "
      "are in place. failed: the kernel, an input or an argument is bad, or a job that it depends "

@@ -98,7 +98,8 @@ static bool parse_item(struct eval *eval, const struct bhi_arg *item,
         binding->out_path = strdup(rest);
         if (!binding->out_path)
             return bhi_refuse(complaint, "out of memory");
-        return *rest ? true : bhi_refuse(complaint, "the file name is empty");
+        return *rest ? bhi_run_check_format(rest, complaint)
+                     : bhi_refuse(complaint, "the file name is empty");
     case BHI_EVAL_SET:
         return take_name(eval, item, BH_PARAMETER_PUSH, &rest, complaint) &&
                parse_set(&eval->arguments[eval->count - 1], rest, complaint);
@@ -174,7 +175,7 @@ static int make_template(struct eval *eval) {
 static int open_stdin(struct eval *eval) {
     struct bhi_complaint complaint;
     return bhi_run_open_stdin(&eval->run->request, &complaint)
-               ? BHI_EXIT_READY
+               ? bhi_run_check_overlap(eval->run)
                : bhi_run_refused(eval->run, &complaint);
 }
 

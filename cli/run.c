@@ -61,7 +61,7 @@ static int check_files(struct bhi_run *run) {
     }
     if (!bhi_run_open_stdin(&run->request, &complaint))
         return bhi_run_refused(run, &complaint);
-    return BHI_EXIT_READY;
+    return bhi_run_check_overlap(run);
 }
 
 int bhi_run_main(const struct bhi_args *args) {

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 bool bhi_run_blame(const struct bhi_arg *item, struct bhi_complaint *complaint) {
     const struct bhi_option *option = &bhi_options[item->option];
@@ -39,6 +40,22 @@ bool bhi_run_parse_input(struct bhi_run_binding *binding, const char *files,
     return *binding->in_path ? true : bhi_refuse(complaint, "the file name is empty");
 }
 
+bool bhi_run_check_format(const char *path, struct bhi_complaint *complaint) {
+    static const char *const others[] = {
+        ".safetensors", ".npz", ".csv", ".tsv", ".txt", ".json", ".bin",  ".raw",  ".dat",
+        ".pt",          ".pth", ".pkl", ".pb",  ".h5",  ".hdf5", ".gguf", ".onnx", ".parquet",
+        ".png",         ".jpg", ".ppm", ".pgm", ".exr", ".tif",  ".tiff", ".wav",  ".mat",
+        ".gz",          ".zst", ".xz",  ".bz2", ".zip", ".tar"};
+    const char *slash = strrchr(path, '/');
+    const char *dot = strrchr(slash ? slash : path, '.');
+    for (size_t i = 0; dot && i < sizeof others / sizeof others[0]; i++) {
+        if (!strcasecmp(dot, others[i]))
+            return bhi_refuse(complaint, "a %s file cannot be written; outputs are .npy files",
+                              others[i]);
+    }
+    return true;
+}
+
 /* The paths and, for --out, the array of one binding. */
 static bool parse_files(struct bhi_run_binding *binding, enum bhi_option_id option,
                         const char *files, struct bhi_complaint *complaint) {
@@ -64,7 +81,7 @@ static bool parse_files(struct bhi_run_binding *binding, enum bhi_option_id opti
         return bhi_refuse(complaint, "out of memory");
     if ((binding->in_path && !*binding->in_path) || (binding->out_path && !*binding->out_path))
         return bhi_refuse(complaint, "the file name is empty");
-    return true;
+    return !binding->out_path || bhi_run_check_format(binding->out_path, complaint);
 }
 
 static bool parse_binding(struct bhi_run_request *request, const struct bhi_arg *item,

@@ -67,6 +67,8 @@ bool bhi_run_parse_item(struct bhi_run_request *request, const struct bhi_arg *i
  * FILE, or FILE.safetensors:TENSOR: fills in path, tensor and access. */
 bool bhi_run_parse_input(struct bhi_run_binding *binding, const char *files,
                          struct bhi_complaint *complaint);
+/* Refuses a name that says another format than .npy, which is what is written. */
+bool bhi_run_check_format(const char *path, struct bhi_complaint *complaint);
 /* --cache-dir, --deadline, --repeat, --device, --memory-limit, --json, --verbose. */
 bool bhi_run_parse_common(struct bhi_run_request *request, const struct bhi_arg *item,
                           struct bhi_complaint *complaint);

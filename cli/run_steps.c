@@ -11,6 +11,7 @@
 #include "run_files.h"
 #include "run_launch.h"
 #include "run_loads.h"
+#include "run_overlap.h"
 #include "session.h"
 
 /* How long a wait in the library lasts before signals are looked at. A wait ends at once when
@@ -247,6 +248,15 @@ int bhi_run_submit_all(struct bhi_run *run) {
 
 /* -- the whole ----------------------------------------------------------------------------------
  */
+
+int bhi_run_check_overlap(struct bhi_run *run) {
+    struct bhi_complaint why, complaint;
+    const struct bhi_run_binding *output = bhi_run_find_overlap(&run->request, "--", &why);
+    if (!output)
+        return BHI_EXIT_READY;
+    bhi_refuse(&complaint, "--%s %.300s: %.600s", output->option, output->text, why.text);
+    return bhi_run_refused(run, &complaint);
+}
 
 int bhi_run_load_all(struct bhi_run *run) {
     return bhi_run_load_inputs(&run->request, run->context);

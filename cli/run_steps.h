@@ -22,6 +22,8 @@ struct bhi_run {
 int bhi_run_refused(const struct bhi_run *run, const struct bhi_complaint *complaint);
 int bhi_run_out_of_memory(const struct bhi_run *run);
 
+/* No output replaces what the run reads. */
+int bhi_run_check_overlap(struct bhi_run *run);
 int bhi_run_open_context(struct bhi_run *run);
 /* Makes the stream, whose worker starts meanwhile. */
 int bhi_run_start_worker(struct bhi_run *run);

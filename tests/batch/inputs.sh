@@ -160,6 +160,19 @@ expect_state c failed
 expect_stderr "it is a link that leads nowhere"
 rm -rf jobs.jsonl.state d b.npy
 
+case_name="an output that is an input behind a link fails, and only that job"
+cp x.npy kept.npy
+cp x.npy held.npy
+ln -s kept.npy soft.npy
+ln held.npy hard.npy
+{ square a kept.npy soft.npy; square b held.npy hard.npy; square c x.npy c.npy; } > jobs.jsonl
+cli batch jobs.jsonl --json
+expect_status 1
+expect_json '.done == 1 and .failed == 2 and ([.failures[].message] | all(contains("reads that file")))'
+if cmp -s x.npy kept.npy && cmp -s x.npy hard.npy; then passed=$((passed + 1)); else fail "an input was replaced"; fi
+expect_square x.npy c.npy
+rm -rf jobs.jsonl jobs.jsonl.state kept.npy held.npy soft.npy hard.npy c.npy
+
 case_name="missing files, all of them told"
 mkdir -p folder.npy other.npy
 { square a nowhere.npy a.npy; square b x.npy nofolder/b.npy; square c folder.npy c.npy

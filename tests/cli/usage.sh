@@ -126,6 +126,33 @@ refuses "--out 1=.:f32[16]: cannot be written: Is a directory" \
     "${run[@]}" --in 0=x.npy --out '1=.:f32[16]'
 refuses "writes the same file as --out 1=o.npy:f32[16]" \
     "${run[@]}" --in 0=x.npy --out '1=o.npy:f32[16]' --out '2=./o.npy:f32[16]'
+# An output is no file that the run reads, whatever it is called.
+ln -s x.npy soft.npy
+ln x.npy hard.npy
+mkdir -p below && ln -s ../x.npy below/far.npy
+for name in x.npy ./x.npy soft.npy hard.npy below/far.npy "$PWD/x.npy"; do
+    refuses "--out 1=$name:f32[16]: --in 0=x.npy reads that file: --inout binds a file that is to be replaced" \
+        "${run[@]}" --in 0=x.npy --out "1=$name:f32[16]"
+done
+cp x.npy y.npy
+refuses "--inout 1=y.npy:soft.npy: --in 0=x.npy reads that file" \
+    "${run[@]}" --in 0=x.npy --inout 1=y.npy:soft.npy
+refuses "--out 1=k.spv:f32[16]: the kernel is read from that file: name another one" \
+    "${run[@]}" --in 0=x.npy --out '1=k.spv:f32[16]'
+refuses "--out z=hard.npy: --in x=x.npy reads that file: name another one" \
+    eval 'z = 2*x' --in x=x.npy --out z=hard.npy
+case_name="an output that is the file behind standard input"
+fingerprint > .before
+INPUT=x.npy cli_again "${run[@]}" --in 0=- --out '1=soft.npy:f32[16]'
+expect_status 2
+expect_stderr "--out 1=soft.npy:f32[16]: --in 0=- reads that file"
+expect_untouched
+# What is written is .npy, so no name may say that it is something else.
+for name in z.safetensors z.NPZ d.ir/z.csv z.pt z.npy.gz; do
+    refuses "file cannot be written; outputs are .npy files" eval 'z = 2*x' --in x=x.npy --out "z=$name"
+    refuses "file cannot be written; outputs are .npy files" "${run[@]}" --in 0=x.npy --out "1=$name:f32[16]"
+    refuses "file cannot be written; outputs are .npy files" "${run[@]}" --inout "0=x.npy:$name"
+done
 if [ "$(id -u)" -ne 0 ]; then
     mkdir locked && chmod 500 locked
     refuses "cannot be written: Permission denied" \

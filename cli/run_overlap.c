@@ -1,0 +1,55 @@
+#include "run_overlap.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A regular file, whatever it is called. */
+struct file {
+    bool known;
+    dev_t device;
+    ino_t inode;
+};
+
+/* |path| "-" is the descriptor |standard|; NULL is no file. */
+static struct file look(const char *path, int standard) {
+    struct stat status;
+    if (!path || (strcmp(path, "-") ? stat(path, &status) : fstat(standard, &status)) != 0 ||
+        !S_ISREG(status.st_mode))
+        return (struct file){.known = false};
+    return (struct file){.known = true, .device = status.st_dev, .inode = status.st_ino};
+}
+
+static bool same(const struct file *a, const struct file *b) {
+    return a->known && b->known && a->device == b->device && a->inode == b->inode;
+}
+
+const struct bhi_run_binding *bhi_run_find_overlap(const struct bhi_run_request *request,
+                                                   const char *dashes,
+                                                   struct bhi_complaint *complaint) {
+    struct file inputs[BHI_MAX_BINDINGS];
+    const bool has_kernel = strcmp(request->command, "eval") != 0;
+    const struct file kernel = look(has_kernel ? request->kernel_path : NULL, STDIN_FILENO);
+    for (uint32_t i = 0; i < request->binding_count; i++)
+        inputs[i] = look(request->bindings[i].in_path, STDIN_FILENO);
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        const struct bhi_run_binding *output = &request->bindings[i];
+        const struct file file = look(output->out_path, STDOUT_FILENO);
+        if (same(&file, &kernel)) {
+            bhi_refuse(complaint, "the kernel is read from that file: name another one");
+            return output;
+        }
+        if (same(&file, &inputs[i])) /* --inout: it is meant to be replaced */
+            continue;
+        for (uint32_t k = 0; k < request->binding_count; k++) {
+            if (!same(&file, &inputs[k]))
+                continue;
+            bhi_refuse(complaint, "%s%s %.200s reads that file: %s%s", dashes,
+                       request->bindings[k].option, request->bindings[k].text,
+                       has_kernel ? dashes : "name another one",
+                       has_kernel ? "inout binds a file that is to be replaced" : "");
+            return output;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,15 @@
+/* An output that would replace what the same run reads. */
+#ifndef BHI_CLI_RUN_OVERLAP_H
+#define BHI_CLI_RUN_OVERLAP_H
+
+#include "run_request.h"
+
+/* Looks at the files, also through symbolic and hard links, and at standard streams that are
+ * regular files. NULL: no output is the file of an input or of the kernel, except where one binding
+ * reads and replaces it (--inout). Else the binding whose output is; the complaint says which input
+ * reads that file and what to do, with |dashes| before each option that it names. */
+const struct bhi_run_binding *bhi_run_find_overlap(const struct bhi_run_request *request,
+                                                   const char *dashes,
+                                                   struct bhi_complaint *complaint);
+
+#endif
