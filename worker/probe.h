@@ -32,6 +32,7 @@ struct bhi_probe_context {
     struct bhi_namespaces outside; /* the warden's */
     struct bhi_namespaces inside;  /* the zygote's */
     pid_t warden;                  /* its pid outside */
+    unsigned user;                 /* who a worker is outside */
     char host_name[65];            /* outside */
 };
 

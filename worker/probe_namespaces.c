@@ -56,8 +56,8 @@ static void try_user(struct bhi_victim *victim) {
     const char *nested_text = outcome_text(nested);
     /* A nested one is forbidden by the filters too; here it shows whether the limit took. */
     bhi_victim_says(victim, set != 0 && getuid() == BHI_SANDBOX_ID,
-                    "uid %d; setresuid(0): %s; a user namespace below: %s", (int)getuid(), set_text,
-                    nested_text);
+                    "uid %d, outside %u; setresuid(0): %s; a user namespace below: %s",
+                    (int)getuid(), victim->context->user, set_text, nested_text);
 }
 
 enum bhi_probe_result bhi_probe_userns(const struct bhi_probe_context *context, char *text,

@@ -115,12 +115,13 @@ enum bhi_probe_result bhi_probe_not_dumpable(const struct bhi_probe_context *con
     return result;
 }
 
-/* The runtime folder is in the root, but in no rule: it can be opened before, and not after. */
+/* The root itself is in no rule: it can be opened before, and not after. (The runtime folder is its
+ * owner's, who may be another.) */
 static void try_open(struct bhi_victim *victim) {
-    int fd = open(BHI_SANDBOX_RUN, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const bool wanted = victim->argument != 0;
-    bhi_victim_says(victim, (fd >= 0) == wanted && (wanted || errno == EACCES), "opening %s: %s",
-                    BHI_SANDBOX_RUN, outcome_text(fd));
+    bhi_victim_says(victim, (fd >= 0) == wanted && (wanted || errno == EACCES), "opening /: %s",
+                    outcome_text(fd));
 }
 
 enum bhi_probe_result bhi_probe_landlock(const struct bhi_probe_context *context, char *text,

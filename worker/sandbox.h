@@ -23,6 +23,22 @@
 #define BHI_SANDBOX_ID   1000
 #define BHI_SANDBOX_HOST "bulkhead"
 
+/* -- sandbox_ids.c -------------------------------------------------------------------------- */
+
+/* Who the zygote and its workers are outside their user namespace. */
+struct bhi_sandbox_ids {
+    unsigned user;
+    unsigned group;
+    bool own; /* they are the host's: nothing to be taken */
+};
+
+/* Warden, before bhi_sandbox_clone(). */
+int bhi_sandbox_ids_choose(struct bhi_sandbox_ids *ids, struct bhi_failure *failure);
+/* Child, once they are mapped and nothing of the host's files is needed by right of owner any more:
+ * becomes them, without supplementary groups. Clears PDEATHSIG and dumpable (the kernel does) where
+ * the ids are not its own. */
+int bhi_sandbox_ids_take(const struct bhi_sandbox_ids *ids, struct bhi_failure *failure);
+
 /* -- sandbox_namespaces.c ------------------------------------------------------------------- */
 
 /* Which namespaces a process is in: the inode numbers of /proc/self/ns, in the order of
@@ -37,17 +53,19 @@ void bhi_namespaces_read(struct bhi_namespaces *out);
  * to the child, or -errno. The child must wait for bhi_sandbox_map_ids() before it does anything.
  * |out_layers| gets the namespaces' bits. */
 pid_t bhi_sandbox_clone(int *out_pidfd, uint64_t *out_layers, struct bhi_failure *failure);
-/* Parent: gives |pid|'s user namespace its one user and group. */
-int bhi_sandbox_map_ids(pid_t pid, struct bhi_failure *failure);
+/* Parent: gives |pid|'s user namespace its one user and group, which are |ids| outside. */
+int bhi_sandbox_map_ids(pid_t pid, const struct bhi_sandbox_ids *ids, struct bhi_failure *failure);
 /* Child, first thing after the ids are mapped: host name, and no user namespaces below ours. */
 int bhi_sandbox_namespaces_fini(struct bhi_failure *failure);
 
 /* -- sandbox_root.c ------------------------------------------------------------------------- */
 
-/* Replaces the root of this mount namespace by a read-only tmpfs that has what the driver's table
- * lists and, at /run, the context's runtime folder. */
-int bhi_sandbox_root(const struct bhi_driver *driver, const char *runtime_dir,
-                     struct bhi_failure *failure);
+/* Mounts a tmpfs over the runtime folder and makes it the working folder; *out_tree holds what it
+ * covers. With the rights of the folder's owner, so before bhi_sandbox_ids_take(). */
+int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_failure *failure);
+/* Replaces the root of this mount namespace by that tmpfs, read-only, with what the driver's table
+ * lists and, at /run, the context's runtime folder. Closes |tree|. */
+int bhi_sandbox_root(const struct bhi_driver *driver, int tree, struct bhi_failure *failure);
 
 /* -- sandbox_descriptors.c ------------------------------------------------------------------ */
 

@@ -73,14 +73,14 @@ static int write_file(const char *path, const char *text) {
     return r;
 }
 
-int bhi_sandbox_map_ids(pid_t pid, struct bhi_failure *failure) {
-    /* setgroups has to be denied before an ordinary user may map a group; root does the same, so
-     * that there is one case. */
+int bhi_sandbox_map_ids(pid_t pid, const struct bhi_sandbox_ids *ids, struct bhi_failure *failure) {
+    /* setgroups has to be denied before an ordinary user may map a group. With root's rights it is
+     * not: supplementary groups have to be dropped. */
     const struct {
         const char *file;
         unsigned outer;
-    } steps[] = {{"setgroups", 0}, {"uid_map", geteuid()}, {"gid_map", getegid()}};
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    } steps[] = {{"setgroups", 0}, {"uid_map", ids->user}, {"gid_map", ids->group}};
+    for (size_t i = ids->own ? 0 : 1; i < sizeof steps / sizeof steps[0]; i++) {
         char path[64];
         char text[64] = "deny";
         snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, steps[i].file);

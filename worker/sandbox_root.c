@@ -17,18 +17,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ROOT_OPTIONS "mode=0755,size=256k,nr_inodes=1024"
+/* Where the new root is being built: the working folder. */
+#define BASE "."
 
-struct root {
-    const char *base; /* where the new root is being built */
-    struct bhi_failure *failure;
-};
-
-/* Makes the folders above |path| (which begins with base), and |path| itself if |leaf|. */
-static int make_folders(const char *base, const char *path, bool leaf) {
+/* Makes the folders above |path| (which begins with BASE), and |path| itself if |leaf|. */
+static int make_folders(const char *path, bool leaf) {
     char part[PATH_MAX];
     snprintf(part, sizeof part, "%s", path);
-    for (char *slash = part + strlen(base) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+    for (char *slash = part + sizeof BASE; (slash = strchr(slash, '/')) != NULL; slash++) {
         *slash = '\0';
         if (mkdir(part, 0755) != 0 && errno != EEXIST) {
             return -errno;
@@ -70,18 +66,18 @@ static int add_proc(const char *target) {
     return mount("/proc", target, NULL, MS_BIND | MS_REC, NULL) == 0 ? 0 : -errno;
 }
 
-static int add_path(const struct root *root, const char *path, enum bhi_path_kind kind) {
+static int add_path(const char *path, enum bhi_path_kind kind, struct bhi_failure *failure) {
     char target[PATH_MAX];
     struct stat st;
     if (lstat(path, &st) != 0) {
         return errno == ENOENT ? 0
-                               : bhi_fail(root->failure, BH_UNSUPPORTED, errno,
+                               : bhi_fail(failure, BH_UNSUPPORTED, errno,
                                           "cannot look at %s for the worker's root", path);
     }
-    if (snprintf(target, sizeof target, "%s%s", root->base, path) >= (int)sizeof target) {
-        return bhi_fail(root->failure, BH_UNSUPPORTED, ENAMETOOLONG, "cannot bind %s", path);
+    if (snprintf(target, sizeof target, BASE "%s", path) >= (int)sizeof target) {
+        return bhi_fail(failure, BH_UNSUPPORTED, ENAMETOOLONG, "cannot bind %s", path);
     }
-    int r = make_folders(root->base, target, S_ISDIR(st.st_mode));
+    int r = make_folders(target, S_ISDIR(st.st_mode));
     if (r == 0 && S_ISLNK(st.st_mode)) {
         /* /lib → usr/lib: the same link. Its target has an entry of its own. */
         char link[PATH_MAX];
@@ -106,11 +102,11 @@ static int add_path(const struct root *root, const char *path, enum bhi_path_kin
         }
     }
     return r == 0 ? 0
-                  : bhi_fail(root->failure, BH_UNSUPPORTED, -r,
-                             "cannot put %s into the worker's root", path);
+                  : bhi_fail(failure, BH_UNSUPPORTED, -r, "cannot put %s into the worker's root",
+                             path);
 }
 
-static int add_paths(const struct root *root, const struct bhi_driver_path *paths) {
+static int add_paths(const struct bhi_driver_path *paths, struct bhi_failure *failure) {
     int r = 0;
     for (; paths->pattern != NULL && r == 0; paths++) {
         glob_t found;
@@ -118,7 +114,7 @@ static int add_paths(const struct root *root, const struct bhi_driver_path *path
             continue;
         }
         for (size_t i = 0; i < found.gl_pathc && r == 0; i++) {
-            r = add_path(root, found.gl_pathv[i], paths->kind);
+            r = add_path(found.gl_pathv[i], paths->kind, failure);
         }
         globfree(&found);
     }
@@ -127,46 +123,58 @@ static int add_paths(const struct root *root, const struct bhi_driver_path *path
 
 /* The tmpfs is mounted over the runtime folder: the one folder that is known to be there and to be
  * ours. What it covers has been picked up before, as a detached mount. */
-static int build(const struct root *root, const struct bhi_driver *driver) {
-    struct bhi_failure *failure = root->failure;
-    char run[PATH_MAX];
-    int tree = open_tree(AT_FDCWD, root->base, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-    if (tree < 0) {
-        return bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot bind the runtime folder %s",
-                        root->base);
-    }
-    int r = 0;
-    snprintf(run, sizeof run, "%s%s", root->base, BHI_SANDBOX_RUN);
-    if (mount("bulkhead", root->base, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, ROOT_OPTIONS) !=
-        0) {
-        r = bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot mount a tmpfs for the worker's root");
-    } else if (mkdir(run, 0755) != 0 ||
-               move_mount(tree, "", AT_FDCWD, run, MOVE_MOUNT_F_EMPTY_PATH) != 0) {
-        r = bhi_fail(failure, BH_UNSUPPORTED, errno,
-                     "cannot put the runtime folder into the worker's root");
-    } else if ((r = restrict_mount(run, false, attributes_of(BHI_PATH_READ))) != 0) {
-        r = bhi_fail(failure, BH_UNSUPPORTED, -r, "cannot make the runtime folder read-only");
-    }
-    close(tree);
-    return r != 0 ? r : add_paths(root, driver->info->paths);
-}
-
-int bhi_sandbox_root(const struct bhi_driver *driver, const char *runtime_dir,
-                     struct bhi_failure *failure) {
-    const struct root root = {.base = runtime_dir, .failure = failure};
+int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_failure *failure) {
+    char options[96];
     /* Nothing that is mounted here may show outside, nor the other way round. */
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
         return bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot make the mounts private");
     }
+    int tree = open_tree(AT_FDCWD, runtime_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (tree < 0) {
+        return bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot bind the runtime folder %s",
+                        runtime_dir);
+    }
+    snprintf(options, sizeof options, "mode=0755,uid=%d,gid=%d,size=256k,nr_inodes=1024",
+             BHI_SANDBOX_ID, BHI_SANDBOX_ID);
+    int r = 0;
+    if (mount("bulkhead", runtime_dir, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0) {
+        r = bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot mount a tmpfs for the worker's root");
+    } else if (chdir(runtime_dir) != 0) {
+        r = bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot enter the worker's root");
+    }
+    if (r != 0) {
+        close(tree);
+        return r;
+    }
+    *out_tree = tree;
+    return 0;
+}
+
+static int build(const struct bhi_driver *driver, int tree, struct bhi_failure *failure) {
+    static const char run[] = BASE BHI_SANDBOX_RUN;
+    int r;
+    if (mkdir(run, 0755) != 0 ||
+        move_mount(tree, "", AT_FDCWD, run, MOVE_MOUNT_F_EMPTY_PATH) != 0) {
+        return bhi_fail(failure, BH_UNSUPPORTED, errno,
+                        "cannot put the runtime folder into the worker's root");
+    }
+    if ((r = restrict_mount(run, false, attributes_of(BHI_PATH_READ))) != 0) {
+        return bhi_fail(failure, BH_UNSUPPORTED, -r, "cannot make the runtime folder read-only");
+    }
+    return add_paths(driver->info->paths, failure);
+}
+
+int bhi_sandbox_root(const struct bhi_driver *driver, int tree, struct bhi_failure *failure) {
     umask(0);
-    int r = build(&root, driver);
+    int r = build(driver, tree, failure);
     umask(077);
+    close(tree);
     if (r != 0) {
         return r;
     }
     /* pivot_root(".", "."): the old root ends up on top of the new one, and is taken off there. */
-    if (chdir(runtime_dir) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ||
-        umount2(".", MNT_DETACH) != 0 || chdir("/") != 0) {
+    if (syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0 ||
+        chdir("/") != 0) {
         return bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot change the root");
     }
     r = restrict_mount("/", false, attributes_of(BHI_PATH_READ));

@@ -138,7 +138,7 @@ static int clone_zygote(struct warden *warden, struct bhi_zygote_config *config,
         close(go[1]);
         return warden->pid;
     }
-    int r = bhi_sandbox_map_ids(warden->pid, failure);
+    int r = bhi_sandbox_map_ids(warden->pid, &config->ids, failure);
     if (r == 0 && write(go[1], "g", 1) != 1) {
         r = bhi_fail(failure, BH_SYSTEM, errno, "the zygote died at once");
     }
@@ -225,6 +225,9 @@ static int begin(struct warden *warden, struct bhi_zygote_config *config,
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (warden->stage == MAP_FAILED) {
         return bhi_fail(failure, BH_SYSTEM, errno, "cannot map a page");
+    }
+    if ((r = bhi_sandbox_ids_choose(&config->ids, failure)) != 0) { /* it reads a variable */
+        return r;
     }
     if ((r = clean_environment()) != 0) {
         return bhi_fail(failure, BH_SYSTEM, -r, "cannot set the environment");

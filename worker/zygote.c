@@ -334,6 +334,14 @@ static void serve(void) {
 
 /* -- starting ------------------------------------------------------------------------------- */
 
+/* To die with the warden. It may have died before: then its end of the pipe is closed. */
+static void follow_warden(int go) {
+    struct pollfd end = {.fd = go, .events = 0};
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || poll(&end, 1, 0) != 0) {
+        _exit(BHI_EXIT_START_FAILED);
+    }
+}
+
 /* Until the warden has mapped our ids nothing here has an owner. */
 static void await_warden(int go) {
     char byte;
@@ -344,12 +352,27 @@ static void await_warden(int go) {
     do {
         n = read(go, &byte, 1);
     } while (n < 0 && errno == EINTR);
-    /* It may have died before PDEATHSIG was set; then its end of the pipe is closed. */
-    struct pollfd end = {.fd = go, .events = 0};
-    if (n != 1 || poll(&end, 1, 0) != 0) {
+    if (n != 1) {
         _exit(BHI_EXIT_START_FAILED);
     }
-    close(go);
+    follow_warden(go);
+}
+
+/* The root, and the ids of what lives in it. The driver's library is loaded and the folder entered
+ * with the host's rights; what is put into the root is what these ids can reach. */
+static int settle(struct bhi_failure *failure) {
+    struct bhi_zygote_config *config = zygote.config;
+    int tree = -1;
+    int r = bhi_sandbox_root_begin(config->start.runtime_dir, &tree, failure);
+    if (r != 0 || (r = bhi_sandbox_ids_take(&config->ids, failure)) != 0) {
+        return r;
+    }
+    follow_warden(config->go); /* taking ids clears the death signal */
+    close(config->go);
+    if ((r = bhi_sandbox_root(&config->driver, tree, failure)) != 0) {
+        return r;
+    }
+    return bhi_sandbox_not_dumpable(failure);
 }
 
 static int watch_children(struct bhi_failure *failure) {
@@ -383,14 +406,14 @@ static int begin(struct bhi_failure *failure) {
     }
     bhi_namespaces_read(&zygote.probes.inside);
     atomic_store(&config->stage->stage, BHI_ZYGOTE_ROOTING);
-    if ((r = bhi_sandbox_root(&config->driver, config->start.runtime_dir, failure)) != 0 ||
-        (r = bhi_sandbox_not_dumpable(failure)) != 0) {
+    if ((r = settle(failure)) != 0) {
         return r;
     }
     zygote.probes.driver = &config->driver;
     zygote.probes.layers = config->layers | BHI_LAYER_BIT(ROOT);
     zygote.probes.outside = config->outside;
     zygote.probes.warden = config->warden;
+    zygote.probes.user = config->ids.user;
     return watch_children(failure);
 }
 

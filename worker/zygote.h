@@ -38,6 +38,7 @@ struct bhi_zygote_config {
     uint64_t layers; /* the namespaces' bits */
     struct bhi_driver driver;
     struct bhi_namespaces outside;
+    struct bhi_sandbox_ids ids;
     struct bhi_zygote_stage *stage;
     struct bhi_msg_start start;
 };

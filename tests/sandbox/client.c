@@ -38,7 +38,8 @@ void client_launch(struct client *client) {
     char manifest[256];
     const char *library_path = getenv("LD_LIBRARY_PATH");
     char libraries[1024];
-    char *environment[4] = {NULL};
+    char ids[64];
+    char *environment[5] = {NULL};
     size_t count = 0;
     if (client->faults != NULL) {
         snprintf(faults, sizeof faults, "BULKHEAD_TEST_FAULTS=%s", client->faults);
@@ -47,6 +48,10 @@ void client_launch(struct client *client) {
     if (client->manifest != NULL) {
         snprintf(manifest, sizeof manifest, "VK_DRIVER_FILES=%s", client->manifest);
         environment[count++] = manifest;
+    }
+    if (client->worker_id != NULL) {
+        snprintf(ids, sizeof ids, "BULKHEAD_WORKER_ID=%s", client->worker_id);
+        environment[count++] = ids;
     }
     if (library_path != NULL) {
         snprintf(libraries, sizeof libraries, "LD_LIBRARY_PATH=%s", library_path);

@@ -17,11 +17,12 @@
 struct client {
     pid_t warden;
     int socket;
-    char dir[64];         /* runtime folder */
-    char cgroup[256];     /* or "" */
-    const char *program;  /* NULL: bulkhead-worker */
-    const char *faults;   /* BULKHEAD_TEST_FAULTS, or NULL */
-    const char *manifest; /* VK_DRIVER_FILES, or NULL: the machine's */
+    char dir[64];          /* runtime folder */
+    char cgroup[256];      /* or "" */
+    const char *program;   /* NULL: bulkhead-worker */
+    const char *faults;    /* BULKHEAD_TEST_FAULTS, or NULL */
+    const char *manifest;  /* VK_DRIVER_FILES, or NULL: the machine's */
+    const char *worker_id; /* BULKHEAD_WORKER_ID, or NULL */
     struct bhi_msg_zygote_ready ready;
     int zygote; /* pidfd */
     pid_t zygote_pid;

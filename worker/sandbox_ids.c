@@ -1,0 +1,112 @@
+/* Whose a worker is outside its user namespace.
+ *
+ *   an ordinary user's host    that user: no other id may be mapped
+ *   root's host                an id that owns nothing: BULKHEAD_WORKER_ID, else one of a range of
+ *                              our own, else (few ids are mapped where we are) the highest there is
+ *
+ * Root's own id would do inside. But who left the mount namespace would own root's files. */
+#include "sandbox.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/capability.h>
+#include <unistd.h>
+
+/* One for each warden: 1900000000 and its pid, which is below 2^22. systemd's list of ids has
+ * nothing between 1879048192 and 2147483647, nor have the tools that hand out ranges. */
+#define FIRST_ID 1900000000u
+
+#define NOBODY  65534u /* what has no owner here shows as its; network file systems use it */
+#define LAST_ID 4294967294u
+
+/* The line of a uid_map or gid_map that has |wanted|, or with 0 the one that ends highest. Returns
+ * |wanted|, the highest id, or 0 for none. */
+static unsigned mapped(const char *path, unsigned wanted) {
+    FILE *file = fopen(path, "re");
+    unsigned inside;
+    unsigned outside;
+    unsigned count;
+    unsigned found = 0;
+    while (file != NULL && fscanf(file, "%u %u %u", &inside, &outside, &count) == 3) {
+        if (wanted != 0 && wanted >= inside && wanted - inside < count) {
+            found = wanted;
+        } else if (wanted == 0 && count != 0 && inside + (count - 1) > found) {
+            found = inside + (count - 1);
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return found;
+}
+
+static bool mapped_in_both(unsigned id) {
+    return mapped("/proc/self/uid_map", id) != 0 && mapped("/proc/self/gid_map", id) != 0;
+}
+
+static bool may_map(void) {
+    cap_flag_value_t user = CAP_CLEAR;
+    cap_flag_value_t group = CAP_CLEAR;
+    cap_t now = cap_get_proc();
+    const bool may = now != NULL && cap_get_flag(now, CAP_SETUID, CAP_EFFECTIVE, &user) == 0 &&
+                     cap_get_flag(now, CAP_SETGID, CAP_EFFECTIVE, &group) == 0 && user == CAP_SET &&
+                     group == CAP_SET;
+    cap_free(now);
+    return may;
+}
+
+/* The host's wish. Returns 0, or -errno with |failure|. */
+static int parse(const char *text, unsigned *out, struct bhi_failure *failure) {
+    char *end = NULL;
+    errno = 0;
+    const unsigned long id = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || id == 0 || id > LAST_ID) {
+        return bhi_fail(failure, BH_UNSUPPORTED, EINVAL,
+                        "BULKHEAD_WORKER_ID is '%.40s': give a number from 1 to %u", text, LAST_ID);
+    }
+    if (!mapped_in_both((unsigned)id)) {
+        return bhi_fail(failure, BH_UNSUPPORTED, EINVAL,
+                        "BULKHEAD_WORKER_ID is %lu, which is no user and group of this user "
+                        "namespace: see /proc/self/uid_map and gid_map",
+                        id);
+    }
+    *out = (unsigned)id;
+    return 0;
+}
+
+int bhi_sandbox_ids_choose(struct bhi_sandbox_ids *ids, struct bhi_failure *failure) {
+    *ids = (struct bhi_sandbox_ids){.user = geteuid(), .group = getegid(), .own = true};
+    if (ids->user != 0 || !may_map()) {
+        return 0;
+    }
+    const char *wish = getenv("BULKHEAD_WORKER_ID");
+    unsigned id = FIRST_ID + (unsigned)getpid();
+    if (wish != NULL && wish[0] != '\0') {
+        int r = parse(wish, &id, failure);
+        if (r != 0) {
+            return r;
+        }
+    } else if (!mapped_in_both(id)) {
+        id = mapped("/proc/self/uid_map", 0);
+        id -= id == NOBODY ? 1 : 0;
+        if (id == 0 || !mapped_in_both(id)) {
+            return 0; /* in here root is all there is, and is no more than its maker outside */
+        }
+    }
+    *ids = (struct bhi_sandbox_ids){.user = id, .group = id};
+    return 0;
+}
+
+int bhi_sandbox_ids_take(const struct bhi_sandbox_ids *ids, struct bhi_failure *failure) {
+    if (ids->own) {
+        return 0;
+    }
+    /* Root's capabilities over the namespace stay: inside, no id is 0. */
+    if (setgroups(0, NULL) != 0 || setresgid(BHI_SANDBOX_ID, BHI_SANDBOX_ID, BHI_SANDBOX_ID) != 0 ||
+        setresuid(BHI_SANDBOX_ID, BHI_SANDBOX_ID, BHI_SANDBOX_ID) != 0) {
+        return bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot become user %u", ids->user);
+    }
+    return 0;
+}
