@@ -37,6 +37,7 @@ static const struct {
     {BHI_FEATURE_MEMORY_BUDGET, "memoryBudget"},
     {BHI_FEATURE_ABORT_WORD, "abortWord"},
     {BHI_FEATURE_WHOLE_LOOPS, "wholeLoops"},
+    {BHI_FEATURE_WHOLE_GRIDS, "wholeGrids"},
 };
 
 static void describe(const struct bhi_msg_device *device, const char *driver, bh_device_info *out) {

@@ -21,6 +21,7 @@
 
 #define TIMEOUT_NS       (30ull * 1000000000)
 #define PROBE_TIMEOUT_NS (10ull * 1000000000)
+#define GRID_NS          (10ull * 1000000000)
 
 struct report {
     bh_check *checks;
@@ -187,6 +188,80 @@ static void report_driver(struct report *report, const bh_device_info *device) {
     }
 }
 
+/* Its first and its last workgroup leave a mark. */
+static const char grid_source[] = "#version 450\n"
+                                  "layout(local_size_x = 1) in;\n"
+                                  "layout(set = 0, binding = 0) buffer B { uint first, last; };\n"
+                                  "void main() {\n"
+                                  "    if (gl_WorkGroupID == uvec3(0)) first = 1u;\n"
+                                  "    if (gl_WorkGroupID == gl_NumWorkGroups - 1u) last = 1u;\n"
+                                  "}\n";
+
+/* A grid of 2^32 workgroups, none to who counts in 32 bits: what became of it, and the marks. */
+static bh_status run_grid(bh_context *context, const bh_device_info *device, uint32_t marks[2],
+                          bh_verdict *verdict, bh_detail *why) {
+    bh_stream_options options;
+    bh_glsl_source source;
+    bh_stream *stream = NULL;
+    bh_kernel *kernel = NULL;
+    bh_buffer *buffer = NULL;
+    bh_event *event = NULL;
+    bh_stream_options_init(&options);
+    options.name = "doctor";
+    options.device = device->selector;
+    options.deadline_ns = GRID_NS;
+    options.grace_ns = GRID_NS; /* on a GPU the death of the worker would cost more */
+    bh_glsl_source_init(&source);
+    source.text = grid_source;
+    source.length = sizeof grid_source - 1;
+    source.name = "grid";
+    bh_status status = bh_stream_create(context, &options, &stream, why);
+    if (status == BH_OK)
+        status = bh_kernel_create_glsl(context, &source, NULL, &kernel, why);
+    if (status == BH_OK)
+        status = bh_buffer_create(context, 2 * sizeof *marks, &buffer, why);
+    const bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const uint32_t groups[3] = {4096, 4096, 256};
+    if (status == BH_OK)
+        status = bh_launch(stream, kernel, groups, &binding, 1, NULL, 0, &event, why);
+    if (status == BH_OK && bh_event_wait(event, TIMEOUT_NS) == BH_TIMEOUT)
+        (void)!bh_event_cancel(event);
+    if (status == BH_OK && (status = bh_event_verdict(event, verdict)) == BH_OK &&
+        verdict->status == BH_OK)
+        status = bh_buffer_read(buffer, 0, marks, 2 * sizeof *marks, BH_FOREVER, why);
+    bh_event_release(event);
+    bh_buffer_release(buffer);
+    bh_kernel_release(kernel);
+    bh_stream_release(stream);
+    return status;
+}
+
+static void report_grid(struct report *report, bh_context *context, const bh_device_info *device) {
+    static const char name[] = "wholeGrids";
+    static const char advice[] = "a grid of more workgroups than 32 bits count is refused, "
+                                 "LIMIT_EXCEEDED, and none runs in part: split it";
+    bh_verdict verdict = {0};
+    uint32_t marks[2] = {0};
+    bh_detail why = {0};
+    const bh_status status = run_grid(context, device, marks, &verdict, &why);
+    if (status != BH_OK)
+        add(report, "driver", name, false, BH_CHECK_ABSENT, "see the log; report it",
+            "%s: it could not be tried: %.180s", device->selector,
+            why.message[0] ? why.message : bh_status_text(status));
+    else if (verdict.status == BH_OK && marks[0] && marks[1])
+        add(report, "driver", name, false, BH_CHECK_HOLDS, "",
+            "%s runs 4096 x 4096 x 256 workgroups, the first and the last", device->selector);
+    else if (verdict.status == BH_OK)
+        add(report, "driver", name, false, BH_CHECK_BROKEN, "report it",
+            "%s says that 4096 x 4096 x 256 workgroups have run, and they have not",
+            device->selector);
+    else
+        add(report, "driver", name, false, BH_CHECK_ABSENT, advice,
+            "%s: of 4096 x 4096 x 256 workgroups %s", device->selector,
+            verdict.status == BH_LIMIT_EXCEEDED ? "none runs: refused, its driver counts in 32 bits"
+                                                : bh_status_text(verdict.status));
+}
+
 BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t capacity,
                            size_t *out_count, bh_detail *detail) {
     if (!out_count || (capacity && !out_checks))
@@ -236,8 +311,10 @@ BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t cap
     if (bh_devices(context, devices, 8, &count, &why) != BH_OK)
         add(&report, "driver", "device", true, BH_CHECK_ABSENT,
             "install a Vulkan driver: mesa-vulkan-drivers, or NVIDIA's", "%s", why.message);
-    for (size_t i = 0; i < count && i < 8; i++)
+    for (size_t i = 0; i < count && i < 8; i++) {
         report_driver(&report, &devices[i]);
+        report_grid(&report, context, &devices[i]);
+    }
     *out_count = report.count;
     return BH_OK;
 }

@@ -148,6 +148,18 @@ static bool check_grid(struct bhi_recorder *r, const struct bhi_cmd_dispatch *di
             return false;
         }
     }
+    uint64_t product = (uint64_t)groups[0] * groups[1];
+    if (__builtin_mul_overflow(product, groups[2], &product)) {
+        product = UINT64_MAX;
+    }
+    if (product > UINT32_MAX && !r->backend->device.whole_grids) {
+        bhi_fault_set(r->fault, BH_LIMIT_EXCEEDED,
+                      "%u x %u x %u workgroups are %s%llu, this driver counts up to %u and would "
+                      "run a part of them; split the grid",
+                      groups[0], groups[1], groups[2], product == UINT64_MAX ? "more than " : "",
+                      (unsigned long long)product, UINT32_MAX);
+        return false;
+    }
     return true;
 }
 

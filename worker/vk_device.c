@@ -87,6 +87,12 @@ static bool runs_whole_loops(const VkPhysicalDeviceDriverProperties *driver) {
            (sscanf(driver->driverInfo, "Mesa %u.", &major) == 1 && major >= 25);
 }
 
+/* llvmpipe multiplies the three counts in 32 bits, and runs what is left of the product. A driver
+ * is on this list once tests/system/grid.c has passed on it. */
+static bool runs_whole_grids(const VkPhysicalDeviceDriverProperties *driver) {
+    return driver->driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;
+}
+
 static bool pick_queue_family(struct bhi_vk_device *d, struct bhi_fault *fault) {
     VkQueueFamilyProperties families[32];
     uint32_t count = 32;
@@ -190,6 +196,7 @@ static bool open_physical(struct bhi_vk_device *d, uint32_t index, struct bhi_fa
     d->is_cpu = properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     d->imports_read_only = d->is_cpu;
     d->whole_loops = runs_whole_loops(&driver);
+    d->whole_grids = runs_whole_grids(&driver);
     d->subgroup_operations = compute_subgroup_operations(&subgroup);
     if (d->import_alignment > (VkDeviceSize)sysconf(_SC_PAGESIZE)) {
         bhi_fault_set(fault, BH_UNSUPPORTED,
@@ -278,6 +285,7 @@ static void describe(const struct bhi_vk_api *api, VkPhysicalDevice physical,
     const bool is_cpu = all.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     out->features |= bhi_vk_abort_reaches(&memory, is_cpu) ? BHI_FEATURE_ABORT_WORD : 0;
     out->features |= runs_whole_loops(&driver) ? BHI_FEATURE_WHOLE_LOOPS : 0;
+    out->features |= runs_whole_grids(&driver) ? BHI_FEATURE_WHOLE_GRIDS : 0;
     const VkPhysicalDeviceLimits *limits = &all.properties.limits;
     out->vendor_id = all.properties.vendorID;
     out->device_id = all.properties.deviceID;

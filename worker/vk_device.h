@@ -37,6 +37,7 @@ struct bhi_vk_device {
     bool imports_read_only; /* what the host may not write, too */
     bool is_cpu;
     bool whole_loops; /* it runs loops to their end, however long they are */
+    bool whole_grids; /* it runs grids of more workgroups than 32 bits count, too */
     VkPhysicalDeviceMemoryProperties memory;
     struct bhi_vk_features enabled;
     VkSubgroupFeatureFlags subgroup_operations; /* those that compute shaders may use */

@@ -572,7 +572,8 @@ typedef struct bh_command {
     bh_command_type type;
     /* dispatch */
     bh_kernel *kernel;
-    uint32_t groups[3]; /* workgroups, each at least 1 */
+    uint32_t groups[3]; /* workgroups, each at least 1; a product over 2^32 - 1 is LIMIT_EXCEEDED
+                           where the device has not the feature wholeGrids */
     const bh_binding *bindings;
     uint32_t binding_count; /* at most 256 */
     const void *push;       /* copied */

@@ -388,6 +388,25 @@ static void grids(void **state) {
     rig_close(&f.rig);
 }
 
+/* Each axis is within its limit, the product is not: llvmpipe would run none of the first, and
+ * 196,607 of the second. */
+static void grids_of_more_than_32_bits(void **state) {
+    (void)state;
+    struct fixture f;
+    open_add(&f);
+    f.rig.record_count = 0;
+    assert_false(f.rig.backend->device.whole_grids);
+    rig_begin(&f.rig);
+    rig_dispatch(&f.rig, 1, 4096, 4096, 256, BINDINGS(X, Y), &f.c, sizeof f.c);
+    rig_run_fails(&f.rig, BH_LIMIT_EXCEEDED, 0,
+                  "4096 x 4096 x 256 workgroups are 4294967296, this driver counts up to "
+                  "4294967295");
+    rig_begin(&f.rig);
+    rig_dispatch(&f.rig, 1, 65535, 65535, 65535, BINDINGS(X, Y), &f.c, sizeof f.c);
+    rig_run_fails(&f.rig, BH_LIMIT_EXCEEDED, 0, "workgroups are 281462092005375, this driver");
+    rig_close(&f.rig);
+}
+
 static void unknown_kernels_and_ranges(void **state) {
     (void)state;
     struct fixture f;
@@ -520,6 +539,7 @@ int main(void) {
         cmocka_unit_test(uniform_ranges),
         cmocka_unit_test(push_sizes),
         cmocka_unit_test(grids),
+        cmocka_unit_test(grids_of_more_than_32_bits),
         cmocka_unit_test(unknown_kernels_and_ranges),
         cmocka_unit_test(buffers_that_cannot_be_imported),
         cmocka_unit_test(buffers_that_are_only_read),

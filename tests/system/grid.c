@@ -1,0 +1,139 @@
+/* Grids whose three counts multiply to more than 32 bits hold. Such a grid runs whole, where the
+ * device has the feature wholeGrids, or is refused before anything runs; never in part
+ * (docs/decisions/0023-grids.md). The one test for every driver: it decides who has the feature. */
+#include "fixture.h"
+
+/* 2^32 workgroups with nothing to do take an NVIDIA H200 seconds. */
+#define WHOLE_NS (120000 * FX_MS)
+
+enum { FIRST, LAST, WRONG, GRID, WORDS = 8 };
+
+struct stage {
+    bh_context *context;
+    bh_stream *stream;
+    bh_kernel *kernel;
+    bh_buffer *marks;
+    bool whole;
+};
+
+static struct stage open_stage(void) {
+    static bh_device_info devices[8];
+    size_t count = 0;
+    struct stage s = {.context = fx_context(NULL)};
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.grace_ns = 1; /* a grid that began ends with its worker, not with its last workgroup */
+    BHT_EQ(bh_stream_create(s.context, &options, &s.stream, NULL), BH_OK);
+    BHT_EQ(bh_devices(s.context, devices, 8, &count, NULL), BH_OK);
+    for (uint32_t i = 0; i < devices[0].feature_count; i++)
+        s.whole |= strcmp(devices[0].features[i], "wholeGrids") == 0;
+    s.kernel = fx_kernel(s.context, "grid");
+    s.marks = fx_words(s.context, WORDS, 0);
+    return s;
+}
+
+static void close_stage(struct stage *s) {
+    fx_expect_healthy(s->context, s->stream);
+    bh_kernel_release(s->kernel);
+    bh_buffer_release(s->marks);
+    bh_stream_release(s->stream);
+    bh_context_destroy(s->context);
+}
+
+static bh_event *launch(struct stage *s, const uint32_t groups[3], uint64_t deadline_ns) {
+    const bh_binding binding = {.buffer = s->marks, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .kernel = s->kernel,
+                                .groups = {groups[0], groups[1], groups[2]},
+                                .bindings = &binding,
+                                .binding_count = 1};
+    const bh_submit_info info = {
+        .commands = &command, .command_count = 1, .deadline_ns = deadline_ns};
+    bh_event *event = NULL;
+    uint32_t *words = fx_pointer(s->marks); /* clean again */
+    memset(words, 0, WORDS * sizeof *words);
+    memcpy(&words[GRID], groups, 3 * sizeof *groups);
+    BHT_EQ(bh_submit(s->stream, &info, &event, NULL), BH_OK);
+    return event;
+}
+
+static void expect_whole(struct stage *s, const uint32_t groups[3]) {
+    bh_event *event = launch(s, groups, WHOLE_NS);
+    BHT_EQ(bh_event_wait(event, WHOLE_NS + FX_SECONDS), BH_OK);
+    const uint32_t *words = fx_pointer(s->marks);
+    BHT_EQ(words[FIRST], 1);
+    BHT_EQ(words[LAST], 1);
+    BHT_EQ(words[WRONG], 0);
+    bh_event_release(event);
+}
+
+static void expect_refused(struct stage *s, const uint32_t groups[3], const char *product) {
+    const pid_t pid = fx_ready(s->stream);
+    bh_event *event = launch(s, groups, FX_SECONDS);
+    fx_expect(event, BH_LIMIT_EXCEEDED);
+    const bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    BHT_STR_HAS(verdict.message, product);
+    BHT_STR_HAS(verdict.message, "counts up to 4294967295");
+    BHT_EQ(bh_stream_worker_pid(s->stream), pid);
+    const uint32_t *words = fx_pointer(s->marks);
+    BHT_EQ(words[FIRST], 0);
+    BHT_EQ(words[LAST], 0);
+    bh_event_release(event);
+}
+
+/* Modulo 2^32 it is no workgroup at all. */
+static void a_product_of_2_to_the_32(void) {
+    static const uint32_t groups[3] = {4096, 4096, 256};
+    struct stage s = open_stage();
+    if (s.whole)
+        expect_whole(&s, groups);
+    else
+        expect_refused(&s, groups, "4096 x 4096 x 256 workgroups are 4294967296");
+    close_stage(&s);
+}
+
+/* Modulo 2^32 they are 7. */
+static void a_product_that_wraps_to_a_few(void) {
+    static const uint32_t groups[3] = {61751, 6323, 11};
+    struct stage s = open_stage();
+    if (s.whole)
+        expect_whole(&s, groups);
+    else
+        expect_refused(&s, groups, "61751 x 6323 x 11 workgroups are 4294967303");
+    close_stage(&s);
+}
+
+/* Modulo 2^32 they are 196,607. To run them all would take days. */
+static void all_that_the_axes_allow(void) {
+    static const uint32_t groups[3] = {65535, 65535, 65535};
+    struct stage s = open_stage();
+    if (!s.whole)
+        expect_refused(&s, groups, "65535 x 65535 x 65535 workgroups are 281462092005375");
+    close_stage(&s);
+}
+
+/* What 32 bits count is the driver's to run, however long that takes. */
+static void no_more_than_32_bits_count(void) {
+    static const uint32_t groups[3] = {65535, 65535, 1};
+    struct stage s = open_stage();
+    if (s.whole) {
+        expect_whole(&s, groups);
+    } else {
+        bh_event *event = launch(&s, groups, 50 * FX_MS);
+        fx_expect(event, BH_DEADLINE);
+        BHT_EQ(fx_verdict(event).executed, BH_EXECUTED_UNKNOWN);
+        bh_event_release(event);
+    }
+    close_stage(&s);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(a_product_of_2_to_the_32),
+        BHT_TEST(a_product_that_wraps_to_a_few),
+        BHT_TEST(all_that_the_axes_allow),
+        BHT_TEST(no_more_than_32_bits_count),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
