@@ -48,7 +48,7 @@ int bhi_fdpass_send(int socket, const void *bytes, size_t length, const int *fds
     }
     ssize_t sent;
     do
-        sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+        sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (sent < 0 && errno == EINTR);
     if (sent < 0)
         return errno == ECONNRESET ? -EPIPE : errno == EWOULDBLOCK ? -EAGAIN : -errno;

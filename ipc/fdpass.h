@@ -20,8 +20,8 @@ struct bhi_fd_tag {
 
 /* Both CLOEXEC. Returns 0 or -errno. */
 int bhi_fdpass_pair(int out[2]);
-/* Sends one packet. Returns 0, -EAGAIN (non-blocking and full), or -errno (-EPIPE: peer gone).
- * Never raises SIGPIPE. */
+/* Sends one packet. Returns 0, -EAGAIN (full), or -errno (-EPIPE: peer gone). Never blocks,
+ * whatever the flags of |socket| (T4), and never raises SIGPIPE. */
 int bhi_fdpass_send(int socket, const void *bytes, size_t length, const int *fds, size_t fd_count);
 /* Receives one packet. Returns its length, 0 at end of file, or -errno. Descriptors arrive
  * CLOEXEC in |fds|, *out_count of them. A truncated packet or truncated control data is -EMSGSIZE;

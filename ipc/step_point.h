@@ -12,6 +12,7 @@
  *   result_read                          struct bhi_worker: taken over, its event is still pending
  *   event_due                            struct bh_event: the verdict is complete, not published
  *   worker_due                           struct bhi_worker: confirmed dead, nothing is judged yet
+ *   doorbell                             struct bhi_worker: epoll has reported its doorbell
  * Some are passed with the context's lock held: what acts there must not call the library. */
 #ifndef BHI_STEP_POINT_H
 #define BHI_STEP_POINT_H

@@ -13,10 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TURN_MESSAGES 64     /* one worker's chatter does not keep the reactor from the others */
-#define FLOOD_PER_S   20000u /* far beyond what reflecting any kernel needs */
+#define TURN_MESSAGES 64 /* one worker's chatter does not keep the reactor from the others */
 #define MAX_BINDINGS  256u
-#define NS_PER_S      1000000000ull
 
 static uint32_t state_bit(const struct bhi_worker *worker) {
     return worker->state == BHI_SPAWNING  ? BHI_WS_SPAWNING
@@ -188,6 +186,24 @@ static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kerne
     free(reflection);
 }
 
+static void on_log(struct bhi_worker *worker, const struct bhi_msg_log *log) {
+    switch (bhi_conduct_line(&worker->conduct, bhi_now_ns())) {
+    case BHI_CONDUCT_FINE:
+        bhi_context_log(worker->context, (int)log->level, "worker %d: %s", worker->crew.pid,
+                        log->text);
+        break;
+    case BHI_CONDUCT_FIRST:
+        bhi_context_log(worker->context, 1, "worker %d writes too many log lines: some are dropped",
+                        worker->crew.pid);
+        break;
+    case BHI_CONDUCT_OVER:
+        break;
+    case BHI_CONDUCT_KILL:
+        violation(worker, "it floods the log");
+        break;
+    }
+}
+
 static void handle(struct bhi_worker *worker, const struct bhi_message *message) {
     switch (message->type) {
     case BHI_MSG_HELLO:
@@ -206,21 +222,19 @@ static void handle(struct bhi_worker *worker, const struct bhi_message *message)
         on_kernel_info(worker, &message->kernel_info);
         break;
     case BHI_MSG_LOG:
-        bhi_context_log(worker->context, (int)message->log.level, "worker %d: %s", worker->crew.pid,
-                        message->log.text);
+        on_log(worker, &message->log);
         break;
     default: /* metrics nobody asked for */
         break;
     }
 }
 
-static bool flooding(struct bhi_worker *worker) {
-    uint64_t now_ns = bhi_now_ns();
-    if (now_ns - worker->flood_since_ns > NS_PER_S) {
-        worker->flood_since_ns = now_ns;
-        worker->flood_count = 0;
-    }
-    return ++worker->flood_count > FLOOD_PER_S;
+/* A message that is no log line, or a wake-up without one. */
+static bool floods(struct bhi_worker *worker) {
+    if (bhi_conduct_message(&worker->conduct, bhi_now_ns()) != BHI_CONDUCT_KILL)
+        return false;
+    violation(worker, "it floods the control channel");
+    return true;
 }
 
 static bool is_lost(struct bhi_worker *worker) {
@@ -230,30 +244,40 @@ static bool is_lost(struct bhi_worker *worker) {
     return lost;
 }
 
-void bhi_control_receive(struct bhi_worker *worker) {
+/* Returns how many messages it has handled. */
+static int receive(struct bhi_worker *worker) {
     worker->channel_more = false;
     for (int i = 0; i < TURN_MESSAGES; i++) {
         if (is_lost(worker))
-            return;
+            return i;
         struct bhi_message message;
         char why[192] = "";
         int result = bhi_channel_recv(&worker->channel, BHI_W2S, state_bit(worker), 0, &message,
                                       why, sizeof why);
         if (result == -EAGAIN || result == -EPIPE)
-            return;
+            return i;
         if (result) {
             char what[256];
             snprintf(what, sizeof what, "on the control channel: %s", why[0] ? why : "garbage");
             violation(worker, what);
-            return;
+            return i;
         }
-        if (flooding(worker)) {
-            violation(worker, "it floods the control channel");
-            return;
-        }
+        if (message.type != BHI_MSG_LOG && floods(worker))
+            return i;
         handle(worker, &message);
     }
     worker->channel_more = true;
+    return TURN_MESSAGES;
+}
+
+void bhi_control_receive(struct bhi_worker *worker) {
+    (void)receive(worker);
+}
+
+/* It may send its bytes one by one. */
+void bhi_control_woken(struct bhi_worker *worker) {
+    if (receive(worker) == 0 && !is_lost(worker))
+        (void)floods(worker);
 }
 
 /* The descriptor goes first, so that it is there when the message that announces it is read. */
@@ -278,6 +302,10 @@ static int send_one(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
         BHI_STEP_POINT("descriptor_sent", worker);
     }
     int error = bhi_channel_send(&worker->channel, &outgoing->message);
+    /* libzmq wakes us for its own ends, too: at most once a message that is sent. */
+    if (!error)
+        bhi_conduct_asks(&worker->conduct,
+                         outgoing->message.type == BHI_MSG_KERNEL_CREATE ? MAX_BINDINGS + 2 : 1);
     BHI_STEP_POINT("control_sent", worker);
     return error;
 }

@@ -6,6 +6,8 @@
 
 /* Takes in a bounded number of messages; worker->channel_more says whether some are left. */
 void bhi_control_receive(struct bhi_worker *worker);
+/* The same, when epoll has reported the channel: that should bring a message. */
+void bhi_control_woken(struct bhi_worker *worker);
 /* Sends what can be sent. True: something is left, try again soon. */
 bool bhi_control_send(struct bhi_worker *worker);
 

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "control.h"
 #include "core/detail.h"
+#include "doorbell.h"
 #include "futex.h"
 #include "staffing.h"
 #include "step_point.h"
@@ -10,11 +11,13 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
+#include <time.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -40,6 +43,7 @@ struct bhi_reactor {
     bool stopped;         /* context lock: nobody is to be woken any more */
     uint64_t armed_ns;    /* context lock: when the sleeping reactor wakes by itself */
     uint64_t close_by_ns; /* reactor thread */
+    uint64_t look_ns;     /* reactor thread: when idle workers are looked at next; 0: no worker */
 };
 
 static void close_fd(int *fd) {
@@ -73,9 +77,14 @@ void bhi_reactor_arm(bh_context *context, uint64_t when_ns) {
     }
 }
 
+int bhi_reactor_control(bh_context *context, int operation, int fd, uint32_t events,
+                        struct bhi_source *source) {
+    struct epoll_event event = {.events = events, .data.ptr = source};
+    return epoll_ctl(context->reactor->epoll, operation, fd, &event) ? -errno : 0;
+}
+
 int bhi_reactor_watch(bh_context *context, int fd, struct bhi_source *source) {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
-    return epoll_ctl(context->reactor->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+    return bhi_reactor_control(context, EPOLL_CTL_ADD, fd, EPOLLIN, source);
 }
 
 void bhi_reactor_unwatch(bh_context *context, int fd) {
@@ -230,13 +239,28 @@ static void on_worker_pidfd(struct bhi_worker *worker) {
     bhi_context_unlock(worker->context);
 }
 
-static void on_doorbell(struct bhi_worker *worker) {
-    uint64_t count;
-    ssize_t ignored = read(worker->doorbell, &count, sizeof count);
-    (void)ignored;
-    bhi_context_lock(worker->context);
-    bhi_worker_harvest(worker);
-    bhi_context_unlock(worker->context);
+/* Processor time of a process's life; 0: it has ended. */
+static uint64_t cpu_ns_of(pid_t pid) {
+    clockid_t clock;
+    struct timespec time;
+    if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0)
+        return 0;
+    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
+}
+
+/* Lock held. */
+static void look_at_conduct(struct bhi_worker *worker, uint64_t now_ns) {
+    struct bhi_crew *crew = &worker->crew;
+    const bool idle = worker->state == BHI_RUNNING && crew->harvested == crew->published;
+    uint64_t used_ns, time_ns;
+    if (crew->kill != BHI_KILL_NONE || worker->reap_deadline_ns ||
+        bhi_conduct_look(&worker->conduct, now_ns, crew->published, idle, cpu_ns_of(crew->pid),
+                         &used_ns, &time_ns) != BHI_CONDUCT_KILL)
+        return;
+    char what[128];
+    snprintf(what, sizeof what, "it used %.1f s of processor time in %.1f s with nothing in flight",
+             (double)used_ns / 1e9, (double)time_ns / 1e9);
+    bhi_crew_liar(crew, what);
 }
 
 static void on_event(bh_context *context, const struct bhi_source *source) {
@@ -254,10 +278,10 @@ static void on_event(bh_context *context, const struct bhi_source *source) {
         on_worker_pidfd(worker);
         break;
     case BHI_SOURCE_WORKER_DOORBELL:
-        on_doorbell(worker);
+        bhi_doorbell_rung(worker);
         break;
     case BHI_SOURCE_WORKER_CHANNEL:
-        bhi_control_receive(worker);
+        bhi_control_woken(worker);
         break;
     case BHI_SOURCE_ZYGOTE_SOCKET:
         if (zygote->state != BHI_ZYGOTE_LOST && !bhi_zygote_receive(zygote))
@@ -283,10 +307,21 @@ static void on_event(bh_context *context, const struct bhi_source *source) {
 
 /* Deadlines of submissions, of starts, and results that were left to this thread. */
 static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
+    struct bhi_reactor *reactor = context->reactor;
     uint64_t look_again = BH_FOREVER;
     bhi_context_lock(context);
+    /* One timer for all of them; none where there is nobody to look at. */
+    const bool looks = reactor->look_ns && reactor->look_ns <= now_ns;
+    if (bhi_list_empty(&context->workers))
+        reactor->look_ns = 0;
+    else if (looks || !reactor->look_ns)
+        reactor->look_ns = now_ns + bhi_conduct_limits.look_ns;
+    if (reactor->look_ns)
+        look_again = reactor->look_ns;
     BHI_LIST_EACH(node, &context->workers) {
         struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        if (looks)
+            look_at_conduct(worker, now_ns);
         if (worker->recheck) {
             worker->recheck = false;
             bhi_worker_harvest(worker);
@@ -310,10 +345,11 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
         }
         if (worker->channel_more)
             due = 0;
+        due = min_ns(due, bhi_doorbell_look(worker, now_ns));
         if (due < look_again)
             look_again = due;
     }
-    context->reactor->armed_ns = look_again;
+    reactor->armed_ns = look_again;
     bhi_context_unlock(context);
     return look_again;
 }

@@ -18,6 +18,9 @@ bool bhi_reactor_stopped(const bh_context *context); /* for good; lock held */
 void bhi_reactor_arm(bh_context *context, uint64_t when_ns);
 /* Adds a descriptor to its epoll set. Reactor thread. 0 or -errno. */
 int bhi_reactor_watch(bh_context *context, int fd, struct bhi_source *source);
+/* The same, with what else epoll_ctl can do. */
+int bhi_reactor_control(bh_context *context, int operation, int fd, uint32_t events,
+                        struct bhi_source *source);
 void bhi_reactor_unwatch(bh_context *context, int fd);
 /* The zmq context of this supervisor. Reactor thread. */
 void *bhi_reactor_zmq(bh_context *context);

@@ -3,6 +3,7 @@
 #include "buffer.h"
 #include "check.h"
 #include "core/detail.h"
+#include "doorbell.h"
 #include "event.h"
 #include "fdpass.h"
 #include "file.h"
@@ -162,7 +163,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     int worker_end = -1, listener = -1;
     int error = make_parts(worker, &worker_end, &listener);
     if (!error)
-        error = bhi_reactor_watch(context, worker->doorbell, &worker->doorbell_source);
+        error = bhi_doorbell_watch(worker);
     if (!error)
         error = bhi_reactor_watch(context, worker->channel.fd, &worker->channel_source);
     if (!error)

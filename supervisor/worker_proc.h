@@ -12,6 +12,7 @@
 #define BHI_WORKER_PROC_H
 
 #include "channel.h"
+#include "conduct.h"
 #include "context.h"
 #include "core/crew.h"
 #include "core/idset.h"
@@ -79,8 +80,7 @@ struct bhi_worker {
     int doorbell;
     uint8_t token[BHI_TOKEN_BYTES];
     struct bhi_source pidfd_source, doorbell_source, channel_source;
-    uint64_t flood_since_ns; /* control messages are counted by the second */
-    uint32_t flood_count;
+    struct bhi_conduct conduct;
     struct bhi_reflection *reflecting; /* bindings are coming */
     uint64_t passing_over;             /* kernel whose bindings there is no memory for; 0: none */
 

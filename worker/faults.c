@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -43,13 +44,17 @@ enum action {
     ACT_OOM_DEVICE,
     ACT_LOST,
     ACT_PAUSE,
+    ACT_UNBLOCK,
+    ACT_RING,
+    ACT_DRAIN,
     ACT_TAMPER, /* and as many as there are (faults_tamper.h) */
     ACTIONS = ACT_TAMPER + BHI_TAMPER_COUNT,
 };
 
 static const char *const action_names[ACT_TAMPER] = {
-    "segv",    "abort", "kill",  "stop",       "sigsys",  "exit0",    "exit7",      "hang", "flood",
-    "garbage", "fail",  "close", "close_hang", "hang_up", "oom_host", "oom_device", "lost", "pause",
+    "segv",     "abort",      "kill",    "stop",  "sigsys",  "exit0",      "exit7",
+    "hang",     "flood",      "garbage", "fail",  "close",   "close_hang", "hang_up",
+    "oom_host", "oom_device", "lost",    "pause", "unblock", "ring",       "drain",
 };
 
 struct rule {
@@ -180,6 +185,29 @@ static void close_all(void) {
     }
 }
 
+/* What it shares with the supervisor blocks from now on, where that would read or write it. */
+static void unblock(void) {
+    int off = 0;
+    if (ioctl(BHI_DOORBELL_DESCRIPTOR, FIONBIO, &off) != 0 ||
+        ioctl(BHI_FDPASS_DESCRIPTOR, FIONBIO, &off) != 0) {
+        abort();
+    }
+}
+
+/* For ever; |drains|: so that the supervisor finds nothing in it, although epoll has reported it.
+ */
+static void ring(bool drains) {
+    uint64_t count = 1;
+    for (;;) {
+        ssize_t done = write(BHI_DOORBELL_DESCRIPTOR, &count, sizeof count);
+        if (drains) {
+            done = read(BHI_DOORBELL_DESCRIPTOR, &count, sizeof count);
+            count = 1;
+        }
+        (void)done;
+    }
+}
+
 /* A crash is wanted here, not a sanitizer's report of it. */
 __attribute__((no_sanitize("address", "undefined"))) static void act(enum action action) {
     char *none[] = {NULL};
@@ -228,6 +256,15 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
         break;
     case ACT_HANG_UP:
         close(BHI_FDPASS_DESCRIPTOR);
+        break;
+    case ACT_UNBLOCK:
+        unblock();
+        break;
+    case ACT_RING:
+        ring(false);
+        break;
+    case ACT_DRAIN:
+        ring(true);
         break;
     case ACT_FAIL:
     case ACT_OOM_HOST:

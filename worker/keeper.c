@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,7 +21,8 @@
 
 enum { STARTING, KEEPING, FAILED };
 static _Atomic int state; /* the keeper writes it, the worker waits for it */
-static bool taken_over;   /* a test: what it would do for a worker that was taken over */
+static const struct rlimit processor_time = {1, 1}; /* seconds */
+static bool taken_over; /* a test: what it would do for a worker that was taken over */
 
 /* Shares everything with the worker, also errno: only calls that succeed, and nothing of libc
  * beyond them. */
@@ -33,6 +35,8 @@ static int keep(void *argument) {
         atomic_store(&state, FAILED);
         syscall(SYS_exit, 0);
     }
+    /* The host does not know its pid: if it is taken over it can spin for this long. */
+    syscall(SYS_prlimit64, 0, RLIMIT_CPU, &processor_time, NULL);
     if (pipe_end > 0) {
         syscall(SYS_close_range, 0u, (unsigned)pipe_end - 1, 0u);
     }

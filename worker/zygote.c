@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
@@ -26,6 +27,7 @@
 
 #define MAX_CHILDREN 4096
 #define MAX_PROBES   8
+#define NICER        3 /* a worker's share of a busy processor is about half of its host's */
 
 /* A child that somebody waits to hear of: a worker, or a prober (report is not NULL). */
 struct child {
@@ -441,6 +443,8 @@ _Noreturn void bhi_zygote_run(struct bhi_zygote_config *config) {
     struct bhi_failure failure = {.status = BH_OK};
     zygote.config = config;
     await_warden(config->go);
+    /* Workers inherit it, and may not take it back. At nice 19 there is nothing below the host. */
+    (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
     if (begin(&failure) != 0) {
         fail(&failure);
     }

@@ -1,0 +1,46 @@
+#include "doorbell.h"
+#include "reactor.h"
+#include "step_point.h"
+
+#include <sys/epoll.h>
+
+#define LISTENING (EPOLLIN | EPOLLET)
+
+int bhi_doorbell_watch(struct bhi_worker *worker) {
+    return bhi_reactor_control(worker->context, EPOLL_CTL_ADD, worker->doorbell, LISTENING,
+                               &worker->doorbell_source);
+}
+
+static void listen_for(struct bhi_worker *worker, uint32_t events) {
+    (void)bhi_reactor_control(worker->context, EPOLL_CTL_MOD, worker->doorbell, events,
+                              &worker->doorbell_source);
+}
+
+void bhi_doorbell_rung(struct bhi_worker *worker) {
+    bh_context *context = worker->context;
+    BHI_STEP_POINT("doorbell", worker);
+    bhi_context_lock(context);
+    bhi_worker_harvest(worker);
+    const enum bhi_conduct_verdict verdict =
+        bhi_conduct_ring(&worker->conduct, bhi_now_ns(), worker->crew.published);
+    if (verdict == BHI_CONDUCT_KILL)
+        bhi_crew_liar(&worker->crew, "it rings its doorbell without end");
+    bhi_context_unlock(context);
+    if (verdict == BHI_CONDUCT_FINE)
+        return;
+    listen_for(worker, 0);
+    if (verdict == BHI_CONDUCT_FIRST)
+        bhi_context_log(context, 1,
+                        "worker %d rings its doorbell without cause: it is ignored for a while",
+                        worker->crew.pid);
+}
+
+uint64_t bhi_doorbell_look(struct bhi_worker *worker, uint64_t now_ns) {
+    if (!worker->conduct.muted_until_ns || worker->crew.kill != BHI_KILL_NONE)
+        return BH_FOREVER;
+    if (worker->conduct.muted_until_ns > now_ns)
+        return worker->conduct.muted_until_ns;
+    bhi_conduct_unmute(&worker->conduct);
+    listen_for(worker, LISTENING); /* reports what has been rung since */
+    return BH_FOREVER;
+}

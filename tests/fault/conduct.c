@@ -1,0 +1,240 @@
+/* What a worker that was taken over may cost its host (T4, T5): it blocks what it shares with the
+ * supervisor, rings, floods, spins. It is killed, and says what for in its obituary; nobody else
+ * notices. */
+#include "conduct.h"
+#include "plan.h"
+#include "worker_proc.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* The line of the log that the test waits for; NULL: none. */
+static struct {
+    pthread_mutex_t lock;
+    const char *awaited;
+    bool seen;
+    unsigned lines;
+} journal = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void keep(void *user, int level, const char *line) {
+    (void)user, (void)level;
+    pthread_mutex_lock(&journal.lock);
+    journal.lines++;
+    journal.seen |= journal.awaited && strstr(line, journal.awaited);
+    pthread_mutex_unlock(&journal.lock);
+}
+
+static bool seen(void) {
+    pthread_mutex_lock(&journal.lock);
+    bool is = journal.seen;
+    pthread_mutex_unlock(&journal.lock);
+    return is;
+}
+
+static void await_line(const char *what) {
+    pthread_mutex_lock(&journal.lock);
+    journal.awaited = what;
+    journal.seen = false;
+    journal.lines = 0;
+    pthread_mutex_unlock(&journal.lock);
+}
+
+static bh_context *open_context(const char *more) {
+    char faults[256];
+    snprintf(faults, sizeof faults, "%s%s", bht_plan_open(), more);
+    bh_context_options options = fx_options();
+    options.log = keep;
+    return fx_context_with(options, faults);
+}
+
+static void close_context(bh_context *context) {
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+    bht_plan_close();
+}
+
+/* -- T4 ---------------------------------------------------------------------------------------- */
+
+static _Atomic bool drained;
+
+/* The reactor has been told of a ring, and what it was told of is gone when it looks. It is the
+ * worker's open file as well as ours: that one has cleared O_NONBLOCK, and could do this. */
+static void drain(void *object) {
+    const struct bhi_worker *worker = object;
+    BHT_EQ(fcntl(worker->doorbell, F_GETFL) & O_NONBLOCK, 0);
+    struct pollfd rung = {.fd = worker->doorbell, .events = POLLIN};
+    uint64_t count;
+    BHT_EQ(poll(&rung, 1, 0), 1);
+    BHT_EQ(read(worker->doorbell, &count, sizeof count), sizeof count);
+    drained = true;
+}
+
+/* Deadlines are kept, the neighbour is served, and the context ends. */
+static void a_drained_doorbell_blocks_nobody(void) {
+    bh_context *context = open_context(",*:hello:1=unblock");
+    bh_stream *stream = fx_stream(context, "one", BHT_SECOND_MS * FX_MS);
+    bh_stream *neighbour = fx_stream(context, "neighbour", FX_SECONDS);
+    fx_ready(stream);
+    fx_expect_healthy(context, neighbour);
+    drained = false;
+    bht_at_step("doorbell", 1, drain);
+    bh_kernel *square = fx_kernel(context, "square"), *gate = fx_kernel(context, "gate");
+    bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
+    bh_event_release(fx_square(stream, square, x, y)); /* nobody waits: its worker rings */
+    WAIT_UNTIL(drained, 20000);
+    bh_buffer *data = fx_words(context, 64, 0);
+    bh_event *endless = fx_gate(stream, gate, data);
+    fx_expect(endless, BH_DEADLINE);
+    fx_expect_healthy(context, neighbour);
+    bh_event_release(endless);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_buffer_release(data);
+    bh_kernel_release(square);
+    bh_kernel_release(gate);
+    bh_stream_release(stream);
+    bh_stream_release(neighbour);
+    close_context(context);
+}
+
+/* The same as it is done, as often as it can: one of these meets the reactor between its epoll and
+ * what it does then. */
+static void a_worker_that_rings_and_drains(void) {
+    bh_context *context = open_context(",*:hello:1=unblock");
+    bh_stream *stream = fx_stream(context, "one", BH_FOREVER);
+    bh_stream *neighbour = fx_stream(context, "neighbour", FX_SECONDS);
+    fx_ready(stream);
+    fx_expect_healthy(context, neighbour);
+    bh_kernel *square = fx_kernel(context, "square");
+    bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
+    bht_plan_arm("before_record", "drain", 1);
+    bh_event *event = fx_square(stream, square, x, y);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.status, BH_PROTOCOL);
+    BHT_STR_HAS(verdict.message, "it rings its doorbell without end");
+    BHT_TRUE(bht_plan_disarm());
+    fx_expect_healthy(context, neighbour);
+    fx_expect_healthy(context, stream);
+    bh_event_release(event);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_kernel_release(square);
+    bh_stream_release(stream);
+    bh_stream_release(neighbour);
+    close_context(context);
+}
+
+/* -- T5 ---------------------------------------------------------------------------------------- */
+
+/* What it does once its result is there: that counts, it is killed, and the stream is served on. */
+static void idle(const char *what, const char *obituary) {
+    bh_context *context = open_context("");
+    bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
+    bh_stream *neighbour = fx_stream(context, "neighbour", FX_SECONDS);
+    fx_expect_healthy(context, neighbour);
+    const pid_t pid = fx_ready(stream);
+    bh_kernel *square = fx_kernel(context, "square");
+    bh_buffer *x = fx_words(context, 64, 0x40000000u), *y = fx_words(context, 64, 0);
+    await_line(obituary);
+    bht_plan_arm("after_record", what, 1);
+    bh_event *event = fx_square(stream, square, x, y);
+    fx_expect(event, BH_OK);
+    WAIT_UNTIL(seen(), 20000);
+    BHT_TRUE(bht_plan_disarm());
+    BHT_LT(journal.lines, bhi_conduct_limits.lines + 20); /* its own lines among them */
+    WAIT_UNTIL(strchr("XZ", bht_process_state(pid)), 20000);
+    fx_expect_healthy(context, stream);
+    fx_expect_healthy(context, neighbour);
+    BHT_NE(fx_ready(stream), pid);
+    bh_event_release(event);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_kernel_release(square);
+    bh_stream_release(stream);
+    bh_stream_release(neighbour);
+    close_context(context);
+}
+
+static void ringing_with_nothing_in_flight(void) {
+    idle("ring", "died while it was idle: it rings its doorbell without end");
+}
+
+static void flooding_with_nothing_in_flight(void) {
+    idle("flood", "died while it was idle: it floods the log");
+}
+
+static void spinning_with_nothing_in_flight(void) {
+    const struct bhi_conduct_limits limits = bhi_conduct_limits;
+    bhi_conduct_limits.look_ns = 100 * FX_MS;
+    bhi_conduct_limits.idle_cpu_ns = 30 * FX_MS;
+    idle("hang", "s of processor time in 0.");
+    bhi_conduct_limits = limits;
+}
+
+/* A loader has no device; its processor time counts like any other's. */
+static void a_loader_that_spins(void) {
+    const struct bhi_conduct_limits limits = bhi_conduct_limits;
+    bhi_conduct_limits.look_ns = 100 * FX_MS;
+    bhi_conduct_limits.idle_cpu_ns = 30 * FX_MS;
+    char folder[] = "/tmp/bulkhead-conduct-XXXXXX", path[64];
+    BHT_TRUE(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/f", folder);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    BHT_GE(fd, 0);
+    BHT_EQ(write(fd, "0123456789abcdef", 16), 16);
+    close(fd);
+    bh_context *context = open_context("");
+    bh_file_source source;
+    bh_file_source_init(&source);
+    source.path = path;
+    source.format = BH_FILE_RAW;
+    bh_detail detail;
+    bh_buffer *buffer = NULL;
+    await_line("s of processor time in 0.");
+    bht_plan_arm("after_record", "hang", 1);
+    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_OK);
+    void *pointer;
+    BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_OK);
+    WAIT_UNTIL(seen(), 20000);
+    BHT_TRUE(bht_plan_disarm());
+    bh_buffer_release(buffer);
+    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_OK);
+    BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_OK);
+    BHT_EQ(memcmp(pointer, "0123456789abcdef", 16), 0);
+    bh_buffer_release(buffer);
+    close_context(context);
+    unlink(path);
+    rmdir(folder);
+    bhi_conduct_limits = limits;
+}
+
+/* Idle and honest: looks find nothing, however many there are. */
+static void the_idle_are_left_alone(void) {
+    const struct bhi_conduct_limits limits = bhi_conduct_limits;
+    bhi_conduct_limits.look_ns = 5 * FX_MS;
+    bh_context *context = open_context("");
+    bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
+    const pid_t pid = fx_ready(stream);
+    for (int i = 0; i < 20; i++)
+        fx_expect_healthy(context, stream);
+    BHT_EQ(fx_ready(stream), pid);
+    /* Its share of a busy processor is smaller than its host's. */
+    const int host = getpriority(PRIO_PROCESS, 0), worker = getpriority(PRIO_PROCESS, (id_t)pid);
+    BHT_TRUE(worker > host || host == 19);
+    bh_stream_release(stream);
+    close_context(context);
+    bhi_conduct_limits = limits;
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(a_drained_doorbell_blocks_nobody), BHT_TEST(a_worker_that_rings_and_drains),
+        BHT_TEST(ringing_with_nothing_in_flight),   BHT_TEST(flooding_with_nothing_in_flight),
+        BHT_TEST(spinning_with_nothing_in_flight),  BHT_TEST(a_loader_that_spins),
+        BHT_TEST(the_idle_are_left_alone),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
