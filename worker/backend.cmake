@@ -72,6 +72,7 @@ set(backend_sources
     vk_prime.c
     vk_record.c
     vk_recordings.c
+    vk_reserve.c
     vk_run.c
     vk_stage.c)
 list(TRANSFORM backend_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

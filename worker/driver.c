@@ -108,7 +108,17 @@ static const struct bhi_driver_env lavapipe_environment[] = {
 };
 /* The whole device creation works in an empty root once the library is loaded. */
 static const struct bhi_driver_path lavapipe_paths[] = {{NULL, BHI_PATH_READ}};
-static const struct bhi_seccomp_rule lavapipe_rules[] = {
+static const struct bhi_seccomp_rule lavapipe_start[] = {
+    BHI_ANSWER(openat, ENOENT),
+    BHI_ANSWER_LOOKUPS,
+    /* Since Mesa 23 it keeps its memory in a memfd, which gets its length, and is sealed, before
+     * filter B. RLIMIT_FSIZE is the same number, for what else could make it longer. */
+    BHI_ALLOW1(memfd_create, BHI_INT(1, MFD_CLOEXEC | MFD_ALLOW_SEALING)),
+    BHI_ALLOW1(ftruncate, BHI_MOST(1, BHI_DRIVER_FILE_MOST)),
+    BHI_ALLOW2(fcntl, BHI_INT(1, F_ADD_SEALS), BHI_INT(2, BHI_DRIVER_FILE_SEALS)),
+    BHI_END_OF_RULES,
+};
+static const struct bhi_seccomp_rule lavapipe_steady[] = {
     BHI_ANSWER(openat, ENOENT),
     BHI_ANSWER_LOOKUPS,
     BHI_END_OF_RULES,
@@ -181,9 +191,9 @@ static const struct bhi_driver_info drivers[] = {
         .devices = lavapipe_devices,
         .environment = lavapipe_environment,
         .paths = lavapipe_paths,
-        .start_rules = lavapipe_rules,
-        .steady_rules = lavapipe_rules,
-        .limits = {.descriptors = 256, .file_bytes = 0, .locked = 65536},
+        .start_rules = lavapipe_start,
+        .steady_rules = lavapipe_steady,
+        .limits = {.descriptors = 256, .file_bytes = BHI_DRIVER_FILE_MOST, .locked = 65536},
         .compiles = true,
 #if !BHI_SANITIZED /* the sanitizers' runtime would see a second process in its memory */
         .keeper = true,

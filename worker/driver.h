@@ -34,6 +34,13 @@ struct bhi_driver_env {
     const char *value;
 };
 
+/* Drivers of a CPU that keep their memory in an anonymous file: its length, how long a worker may
+ * make it while it starts (that and what the driver has made before), and the seals it then gets
+ * (vk_reserve.h). */
+#define BHI_DRIVER_FILE_BYTES (UINT64_C(256) << 20)
+#define BHI_DRIVER_FILE_MOST  (BHI_DRIVER_FILE_BYTES + (UINT64_C(16) << 20))
+#define BHI_DRIVER_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
 struct bhi_driver_limits {
     uint64_t descriptors; /* RLIMIT_NOFILE */
     uint64_t file_bytes;  /* RLIMIT_FSIZE */

@@ -8,12 +8,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 struct forbidden {
     const char *name;
     long number;
+    long second; /* its second argument; 0: a bad one */
 };
 
 /* Beyond x86-64's own table: another entry, and another table. */
@@ -22,44 +24,48 @@ struct forbidden {
 #define THREAD (-3)
 
 static const struct forbidden of_start[] = {
-    {"socket", SYS_socket},
-    {"connect", SYS_connect},
-    {"execve", SYS_execve},
-    {"fork", SYS_fork},
-    {"kill", SYS_kill},
-    {"ptrace", SYS_ptrace},
-    {"mount", SYS_mount},
-    {"unshare", SYS_unshare},
-    {"setns", SYS_setns},
-    {"bpf", SYS_bpf},
-    {"io_uring_setup", SYS_io_uring_setup},
-    {"userfaultfd", SYS_userfaultfd},
-    {"perf_event_open", SYS_perf_event_open},
-    {"keyctl", SYS_keyctl},
-    {"process_vm_readv", SYS_process_vm_readv},
+    {"socket", SYS_socket, 0},
+    {"connect", SYS_connect, 0},
+    {"execve", SYS_execve, 0},
+    {"fork", SYS_fork, 0},
+    {"kill", SYS_kill, 0},
+    {"ptrace", SYS_ptrace, 0},
+    {"mount", SYS_mount, 0},
+    {"unshare", SYS_unshare, 0},
+    {"setns", SYS_setns, 0},
+    {"bpf", SYS_bpf, 0},
+    {"io_uring_setup", SYS_io_uring_setup, 0},
+    {"userfaultfd", SYS_userfaultfd, 0},
+    {"perf_event_open", SYS_perf_event_open, 0},
+    {"keyctl", SYS_keyctl, 0},
+    {"process_vm_readv", SYS_process_vm_readv, 0},
 #ifdef __x86_64__
-    {"int 0x80", INT80},
-    {"x32", X32},
+    {"int 0x80", INT80, 0},
+    {"x32", X32, 0},
 #endif
 };
 
 static const struct forbidden of_steady[] = {
-    {"rt_sigaction", SYS_rt_sigaction}, /* the first two pass filter A: it is B that forbids them */
-    {"seccomp", SYS_seccomp},
-    {"socket", SYS_socket},
-    {"execve", SYS_execve},
-    {"clone", SYS_clone},
-    {"kill", SYS_kill},
-    {"ptrace", SYS_ptrace},
-    {"memfd_create", SYS_memfd_create},
-    {"sendmsg", SYS_sendmsg},
-    {"io_uring_setup", SYS_io_uring_setup},
-    {"pidfd_getfd", SYS_pidfd_getfd},
+    {"rt_sigaction", SYS_rt_sigaction,
+     0}, /* the first two pass filter A: it is B that forbids them */
+    {"seccomp", SYS_seccomp, 0},
+    {"socket", SYS_socket, 0},
+    {"execve", SYS_execve, 0},
+    {"clone", SYS_clone, 0},
+    {"kill", SYS_kill, 0},
+    {"ptrace", SYS_ptrace, 0},
+    /* With what filter A lets through for some drivers. */
+    {"memfd_create", SYS_memfd_create, MFD_CLOEXEC | MFD_ALLOW_SEALING},
+    {"ftruncate", SYS_ftruncate, 4096},
+    {"fallocate", SYS_fallocate, 0},
+    {"sendmsg", SYS_sendmsg, 0},
+    {"io_uring_setup", SYS_io_uring_setup, 0},
+    {"pidfd_getfd", SYS_pidfd_getfd, 0},
 #ifdef __x86_64__
-    {"int 0x80", INT80},
-    {"x32", X32},
+    {"int 0x80", INT80, 0},
+    {"x32", X32, 0},
 #endif
-    {"seccomp in an older thread", THREAD},
+    {"seccomp in an older thread", THREAD, 0},
 };
 
 static void *call_in_thread(void *go) {
@@ -101,7 +107,7 @@ static void try_call(struct bhi_victim *victim) {
         break;
 #endif
     default:
-        r = syscall(call->number, bad, bad, bad, bad, bad, bad);
+        r = syscall(call->number, bad, call->second != 0 ? call->second : bad, bad, bad, bad, bad);
     }
     bhi_victim_says(victim, false, "came back with %ld", r);
 }

@@ -24,6 +24,8 @@ struct bhi_seccomp_rule {
     { arg, SCMP_CMP_MASKED_EQ, 0xffffffffu, value }
 #define BHI_BITS(arg, mask, value)                                                                 \
     { arg, SCMP_CMP_MASKED_EQ, (uint64_t)(mask), value }
+#define BHI_MOST(arg, value)                                                                       \
+    { arg, SCMP_CMP_LE, value, 0 }
 #define BHI_NOT(arg, value)                                                                        \
     { arg, SCMP_CMP_NE, value, 0 }
 

@@ -38,7 +38,7 @@ static int add_signals(scmp_filter_ctx context) {
 }
 
 /* Behind B nothing new can be read or written: the descriptors that come later are memfds, which
- * are mapped. */
+ * are mapped. Those that are there (the driver's) are, too. */
 static int add_descriptors(scmp_filter_ctx context) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
@@ -46,7 +46,7 @@ static int add_descriptors(scmp_filter_ctx context) {
     }
     int r = 0;
     for (int fd = 0; fd < (int)limit.rlim_cur && r == 0; fd++) {
-        if (fcntl(fd, F_GETFD) < 0) {
+        if (fcntl(fd, F_GETFD) < 0 || fcntl(fd, F_GET_SEALS) >= 0) {
             continue;
         }
         const struct bhi_seccomp_rule rules[] = {

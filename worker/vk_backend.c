@@ -51,6 +51,7 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
     b->kernels.max_pipelines = config->max_pipelines ? config->max_pipelines : 256;
     b->kernels.abort = &b->abort;
     b->groups.limit = BHI_GROUP_LIMIT;
+    b->groups.max_bytes = BHI_GROUP_BYTES;
     b->compiling = config->compiling;
     b->user = config->user;
     b->compiles = UINT64_MAX;

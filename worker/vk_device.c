@@ -4,6 +4,7 @@
 #include "vk_abort.h"
 #include "vk_fault.h"
 #include "vk_features.h"
+#include "vk_reserve.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,7 +213,7 @@ bool bhi_vk_device_init(struct bhi_vk_device *d, const struct bhi_backend_config
     memset(d, 0, sizeof *d);
     if (!bhi_vk_instance_create(&d->api, config, &d->instance, fault) ||
         !open_physical(d, config->device_index, fault) || !pick_queue_family(d, fault) ||
-        !create_device(d, fault)) {
+        !create_device(d, fault) || !bhi_vk_reserve(d, fault)) {
         bhi_vk_device_fini(d);
         return false;
     }

@@ -124,6 +124,7 @@ static void destroy_group(struct bhi_vk_device *device, struct bhi_vk_groups *gr
     *at = group->next;
     unlink_group(groups, group);
     groups->count--;
+    groups->bytes -= group->bytes;
     uint32_t storage, uniform;
     count_descriptors(group->kernel->reflection, &storage, &uniform);
     device->api.FreeDescriptorSets(device->device, group->pool->pool,
@@ -134,15 +135,27 @@ static void destroy_group(struct bhi_vk_device *device, struct bhi_vk_groups *gr
     free(group);
 }
 
-static void evict(struct bhi_vk_device *device, struct bhi_vk_groups *groups) {
+static void evict(struct bhi_vk_device *device, struct bhi_vk_groups *groups, uint64_t bytes) {
     for (struct bhi_vk_group *group = groups->oldest;
-         group != NULL && groups->count > groups->limit;) {
+         group != NULL &&
+         (groups->count > groups->limit || groups->bytes + bytes > groups->max_bytes);) {
         struct bhi_vk_group *newer = group->newer;
         if (group->references == 0) {
             destroy_group(device, groups, group);
         }
         group = newer;
     }
+}
+
+bool bhi_vk_groups_make_room(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
+                             uint64_t bytes) {
+    evict(device, groups, bytes);
+    return groups->bytes + bytes <= groups->max_bytes;
+}
+
+/* A set takes whole pages; no driver's descriptor is larger. */
+static uint64_t bytes_of(const struct bhi_reflection *r) {
+    return (uint64_t)r->set_count * 4096 + (uint64_t)r->binding_count * 512;
 }
 
 static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
@@ -152,6 +165,15 @@ static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bh
     const struct bhi_reflection *r = kernel->reflection;
     uint32_t storage, uniform;
     count_descriptors(r, &storage, &uniform);
+    if (!bhi_vk_groups_make_room(device, groups, bytes_of(r))) {
+        bhi_fault_set(
+            fault, BH_OUT_OF_HOST_MEMORY,
+            "%llu bytes of descriptor sets are in use, %llu more are needed, and a worker "
+            "may have %llu",
+            (unsigned long long)groups->bytes, (unsigned long long)bytes_of(r),
+            (unsigned long long)groups->max_bytes);
+        return NULL;
+    }
     struct bhi_vk_pool *pool = find_pool(device, groups, r->set_count, storage, uniform, fault);
     struct bhi_vk_group *group =
         pool != NULL ? calloc(1, sizeof *group + r->binding_count * sizeof *ranges) : NULL;
@@ -178,6 +200,8 @@ static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bh
     pool->uniform -= uniform;
     group->kernel = kernel;
     group->pool = pool;
+    group->bytes = bytes_of(r);
+    groups->bytes += group->bytes;
     group->range_count = r->binding_count;
     memcpy(group->ranges, ranges, r->binding_count * sizeof *ranges);
     write_descriptors(device, group);
@@ -212,14 +236,14 @@ struct bhi_vk_group *bhi_vk_group_get(struct bhi_vk_device *device, struct bhi_v
     *bucket = group;
     append_group(groups, group);
     groups->count++;
-    evict(device, groups);
+    evict(device, groups, 0);
     return group;
 }
 
 void bhi_vk_group_release(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
                           struct bhi_vk_group *group) {
     group->references--;
-    evict(device, groups);
+    evict(device, groups, 0);
 }
 
 static bool uses(const struct bhi_vk_group *group, const struct bhi_vk_buffer *buffer) {

@@ -21,18 +21,26 @@ struct bhi_vk_group {
     struct bhi_vk_group *next; /* in the bucket */
     struct bhi_vk_group *older, *newer;
     VkDescriptorSet sets[BHI_MAX_SETS];
+    uint64_t bytes; /* of the driver's memory, at most */
     uint32_t range_count;
     struct bhi_group_range ranges[]; /* in the order of the kernel's reflection */
 };
 
 #define BHI_GROUP_BUCKETS 1024u
 #define BHI_GROUP_LIMIT   4096u
+/* What the sets of a worker may take of a driver's memory. Some drivers cannot have more than
+ * BHI_DRIVER_FILE_BYTES (vk_reserve.h); a quarter of that is for gaps. A full lane of the smallest
+ * commands that bind a set each needs 126 MiB. */
+#define BHI_GROUP_BYTES (UINT64_C(192) << 20)
+/* The most that one byte of a record can take: a set is a page, for a binding of 32 bytes. */
+#define BHI_GROUP_BYTES_A_BYTE 128u
 
 struct bhi_vk_groups {
     struct bhi_vk_group *buckets[BHI_GROUP_BUCKETS];
     struct bhi_vk_group *oldest, *newest;
     struct bhi_vk_pool *pools;
     uint32_t count, limit;
+    uint64_t bytes, max_bytes;
 };
 
 /* The group of |kernel| (READY) with |ranges|, made if there is none; takes a reference. NULL and
@@ -41,6 +49,9 @@ struct bhi_vk_group *bhi_vk_group_get(struct bhi_vk_device *device, struct bhi_v
                                       const struct bhi_vk_kernel *kernel,
                                       const struct bhi_group_range *ranges,
                                       struct bhi_fault *fault);
+/* Gives up groups that nothing references until |bytes| fit; false where that is not enough. */
+bool bhi_vk_groups_make_room(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
+                             uint64_t bytes);
 void bhi_vk_group_release(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
                           struct bhi_vk_group *group);
 /* Forgets all groups that use |buffer|, or belong to |kernel| (either may be NULL). None of them

@@ -159,7 +159,8 @@ struct bhi_vk_recording *bhi_vk_recording_take(struct bhi_vk_device *device,
                                                struct bhi_fault *fault) {
     while (recordings->oldest != NULL && recordings->oldest->last_run != run &&
            (recordings->count > recordings->max_count ||
-            recordings->bytes + size > recordings->max_bytes)) {
+            recordings->bytes + size > recordings->max_bytes ||
+            !bhi_vk_groups_make_room(device, groups, size * BHI_GROUP_BYTES_A_BYTE))) {
         destroy(device, recordings, groups, recordings->oldest);
     }
     struct bhi_vk_recording *r = recordings->oldest;

@@ -220,6 +220,37 @@ static void groups_are_bounded(void **state) {
     rig_close(&rig);
 }
 
+/* Descriptor sets beyond the bytes that a driver has for them: what is only kept gives way, and
+ * what one record needs at once has to fit. */
+static void descriptor_bytes_are_bounded(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    rig.backend->groups.max_bytes = 100000;
+    rig_kernel(&rig, 1, CODE(add));
+    for (uint64_t id = 1; id <= 40; id++) {
+        ((uint32_t *)rig_buffer(&rig, id, 1024))[0] = (uint32_t)id;
+    }
+    for (uint64_t id = 1; id < 40; id++) {
+        rig_begin(&rig);
+        dispatch_add(&rig, 1, id, id + 1, 1);
+        rig_run_ok(&rig);
+        assert_int_equal(((uint32_t *)rig.buffers[id].data)[0], id + 1);
+        assert_true(rig.backend->groups.bytes <= 100000);
+        assert_true(rig.backend->groups.bytes > 0);
+    }
+    rig_begin(&rig);
+    for (uint64_t id = 1; id < 40; id++) {
+        dispatch_add(&rig, 1, id, id + 1, 1);
+    }
+    rig_run_fails(&rig, BH_OUT_OF_HOST_MEMORY, 19, "bytes of descriptor sets are in use");
+    rig_begin(&rig); /* and the worker goes on */
+    dispatch_add(&rig, 1, 1, 2, 5);
+    rig_run_ok(&rig);
+    assert_int_equal(((uint32_t *)rig.buffers[1].data)[0], 6);
+    rig_close(&rig);
+}
+
 static void a_thousand_buffers(void **state) {
     (void)state;
     struct rig rig;
@@ -276,6 +307,7 @@ int main(void) {
         cmocka_unit_test(attach_and_detach),
         cmocka_unit_test(kernels_come_and_go),
         cmocka_unit_test(groups_are_bounded),
+        cmocka_unit_test(descriptor_bytes_are_bounded),
         cmocka_unit_test(a_thousand_buffers),
         cmocka_unit_test(the_map),
     };

@@ -1,0 +1,127 @@
+/* A driver that keeps its memory in a file of its own: the file gets its length once, and sealed.
+ * The driver is a fake, so that it is tested with every Mesa. */
+#include "driver.h"
+#include "rig.h"
+#include "vk_reserve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct fake {
+    int file;          /* -1: it has none */
+    VkDeviceSize most; /* it does not make it longer than that */
+    unsigned allocated, freed;
+} fake;
+
+static VKAPI_ATTR VkResult VKAPI_CALL fake_allocate(VkDevice device,
+                                                    const VkMemoryAllocateInfo *info,
+                                                    const VkAllocationCallbacks *callbacks,
+                                                    VkDeviceMemory *memory) {
+    (void)device, (void)callbacks;
+    const VkDeviceSize size = info->allocationSize < fake.most ? info->allocationSize : fake.most;
+    fake.allocated++;
+    *memory = (VkDeviceMemory)(uintptr_t)&fake;
+    if (fake.file >= 0) {
+        assert_int_equal(ftruncate(fake.file, (off_t)size + 4096), 0);
+    }
+    return VK_SUCCESS;
+}
+
+static VKAPI_ATTR void VKAPI_CALL fake_free(VkDevice device, VkDeviceMemory memory,
+                                            const VkAllocationCallbacks *callbacks) {
+    (void)device, (void)memory, (void)callbacks;
+    fake.freed++;
+}
+
+static bool reserve(int file, VkDeviceSize most, bool is_cpu, struct bhi_fault *fault) {
+    static struct bhi_vk_device device;
+    fake = (struct fake){.file = file, .most = most};
+    memset(&device, 0, sizeof device);
+    device.is_cpu = is_cpu;
+    device.api.AllocateMemory = fake_allocate;
+    device.api.FreeMemory = fake_free;
+    device.memory.memoryTypeCount = 1;
+    device.memory.memoryTypes[0].propertyFlags = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+    memset(fault, 0, sizeof *fault);
+    return bhi_vk_reserve(&device, fault);
+}
+
+static int new_file(void) {
+    int file = memfd_create("allocation fd", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_true(file >= 0);
+    return file;
+}
+
+static void it_gets_its_length_and_is_sealed(void **state) {
+    (void)state;
+    struct bhi_fault fault;
+    struct stat status;
+    int file = new_file();
+    int another = new_file();
+    assert_true(reserve(file, UINT64_MAX, true, &fault));
+    assert_int_equal(fake.allocated, 1);
+    assert_int_equal(fake.freed, 1);
+    assert_int_equal(fstat(file, &status), 0);
+    assert_true((uint64_t)status.st_size >= BHI_DRIVER_FILE_BYTES);
+    assert_int_equal(status.st_blocks, 0); /* no page of it exists */
+    assert_int_equal(fcntl(file, F_GET_SEALS), BHI_DRIVER_FILE_SEALS);
+    assert_int_equal(ftruncate(file, status.st_size + 4096), -1);
+    assert_int_equal(errno, EPERM);
+    assert_int_equal(fcntl(another, F_GET_SEALS), 0); /* what is not the driver's is left alone */
+    close(file);
+    close(another);
+}
+
+static void nothing_to_do(void **state) {
+    (void)state;
+    struct bhi_fault fault;
+    assert_true(reserve(-1, UINT64_MAX, true, &fault)); /* Mesa 22: no file */
+    assert_int_equal(fake.allocated, 0);
+    int file = new_file();
+    assert_true(reserve(file, UINT64_MAX, false, &fault)); /* a GPU */
+    assert_int_equal(fake.allocated, 0);
+    close(file);
+}
+
+static void too_short(void **state) {
+    (void)state;
+    struct bhi_fault fault;
+    int file = new_file();
+    assert_false(reserve(file, 1u << 20, true, &fault));
+    assert_int_equal(fault.status, BH_UNSUPPORTED);
+    assert_non_null(strstr(fault.text, "the driver's memory file has"));
+    close(file);
+}
+
+/* A host with a small `ulimit -f`: named, and no SIGXFSZ. */
+static void file_size_limit(void **state) {
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct bhi_fault fault;
+        const struct rlimit small = {4096, 4096};
+        setrlimit(RLIMIT_FSIZE, &small);
+        bool good = reserve(new_file(), UINT64_MAX, true, &fault);
+        _exit(!good && fake.allocated == 0 && strstr(fault.text, "RLIMIT_FSIZE") ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_gets_its_length_and_is_sealed),
+        cmocka_unit_test(nothing_to_do),
+        cmocka_unit_test(too_short),
+        cmocka_unit_test(file_size_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

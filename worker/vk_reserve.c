@@ -1,0 +1,103 @@
+#include "vk_reserve.h"
+
+#include "driver.h"
+#include "vk_fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#define FILES 8
+
+/* Anonymous files that can still be made longer, by descriptor and length. All that the supervisor
+ * gives are sealed. */
+struct files {
+    unsigned count;
+    int fd[FILES];
+    uint64_t size[FILES];
+};
+
+static bool length_of(int fd, uint64_t *out) {
+    struct stat status;
+    const bool known = fstat(fd, &status) == 0 && status.st_size >= 0;
+    *out = known ? (uint64_t)status.st_size : 0;
+    return known;
+}
+
+static void find_files(struct files *files) {
+    struct rlimit limit = {.rlim_cur = 256};
+    files->count = 0;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    const int end = limit.rlim_cur > 1024 ? 1024 : (int)limit.rlim_cur;
+    for (int fd = 0; fd < end && files->count < FILES; fd++) {
+        const int seals = fcntl(fd, F_GET_SEALS);
+        if (seals >= 0 && !(seals & (F_SEAL_GROW | F_SEAL_SEAL)) &&
+            length_of(fd, &files->size[files->count])) {
+            files->fd[files->count++] = fd;
+        }
+    }
+}
+
+/* All of it at once, and gives it back: the driver keeps the file as long as it is. */
+static VkResult take_all(struct bhi_vk_device *device) {
+    for (uint32_t type = 0; type < device->memory.memoryTypeCount; type++) {
+        if (!(device->memory.memoryTypes[type].propertyFlags &
+              VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT)) {
+            continue;
+        }
+        const VkMemoryAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                               .allocationSize = BHI_DRIVER_FILE_BYTES,
+                                               .memoryTypeIndex = type};
+        VkDeviceMemory memory = VK_NULL_HANDLE;
+        VkResult result = device->api.AllocateMemory(device->device, &allocate, NULL, &memory);
+        if (result == VK_SUCCESS) {
+            device->api.FreeMemory(device->device, memory, NULL);
+        }
+        return result;
+    }
+    return VK_ERROR_FEATURE_NOT_PRESENT;
+}
+
+bool bhi_vk_reserve(struct bhi_vk_device *device, struct bhi_fault *fault) {
+    struct files files;
+    if (!device->is_cpu) {
+        return true;
+    }
+    find_files(&files);
+    if (files.count == 0) {
+        return true;
+    }
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < BHI_DRIVER_FILE_MOST) {
+        bhi_fault_set(fault, BH_UNSUPPORTED,
+                      "this driver needs RLIMIT_FSIZE to be at least %llu bytes; it is %llu "
+                      "(ulimit -f of the host)",
+                      (unsigned long long)BHI_DRIVER_FILE_MOST, (unsigned long long)limit.rlim_cur);
+        return false;
+    }
+    VkResult result = take_all(device);
+    if (result != VK_SUCCESS) {
+        bhi_fault_vk(fault, result, "vkAllocateMemory (the driver's memory file)");
+        return false;
+    }
+    for (unsigned i = 0; i < files.count; i++) {
+        uint64_t size;
+        if (!length_of(files.fd[i], &size) || size <= files.size[i]) {
+            continue; /* another's */
+        }
+        if (size < BHI_DRIVER_FILE_BYTES) {
+            bhi_fault_set(fault, BH_UNSUPPORTED,
+                          "the driver's memory file has %llu bytes; %llu were asked for",
+                          (unsigned long long)size, (unsigned long long)BHI_DRIVER_FILE_BYTES);
+            return false;
+        }
+        if (fcntl(files.fd[i], F_ADD_SEALS, BHI_DRIVER_FILE_SEALS) != 0) {
+            bhi_fault_set(fault, BH_UNSUPPORTED, "the driver's memory file cannot be sealed: %s",
+                          strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
