@@ -199,7 +199,7 @@ int bhi_progress_read(const struct bhi_progress_view *view, uint64_t seq, struct
         struct bhi_fault_slot slot;
         copy_once(&slot, &view->faults[seq % BHI_FAULT_SLOTS], sizeof slot);
         if (slot.seq == seq)
-            bhi_text_sanitise(text, BHI_FAULT_TEXT, slot.text, sizeof slot.text);
+            bhi_text_line(text, BHI_FAULT_TEXT, slot.text, sizeof slot.text);
     }
     *out = r;
     return 0;

@@ -78,3 +78,18 @@ bool bhi_status_from_worker(uint32_t code) {
         return false;
     }
 }
+
+bool bhi_status_from_kind(uint32_t code, enum bhi_worker_kind kind) {
+    if (!bhi_status_from_worker(code))
+        return false;
+    if (code == BH_CANCELLED || code == BH_OUT_OF_HOST_MEMORY)
+        return true;
+    switch (kind) {
+    case BHI_WORKER_LOADER:
+        return code == BH_LOAD_FAILED;
+    case BHI_WORKER_COMPILER:
+        return code == BH_COMPILE_FAILED || code == BH_INVALID_KERNEL || code == BH_LIMIT_EXCEEDED;
+    default:
+        return code != BH_LOAD_FAILED;
+    }
+}

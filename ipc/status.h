@@ -3,6 +3,7 @@
 #ifndef BHI_STATUS_H
 #define BHI_STATUS_H
 
+#include "worker_kind.h"
 #include <bulkhead/status.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,5 +11,7 @@
 bool bhi_status_known(uint32_t code);
 /* True for a code that a worker may put into a result: a verdict that it can know of. */
 bool bhi_status_from_worker(uint32_t code);
+/* The same for a worker of |kind|: one with a device loads no file (T6). */
+bool bhi_status_from_kind(uint32_t code, enum bhi_worker_kind kind);
 
 #endif

@@ -1,16 +1,17 @@
 #include "text.h"
 
+#include <stdbool.h>
 #include <string.h>
 
-/* Length of the well-formed character at |bytes| that may be shown, or 0: ill-formed UTF-8
- * (overlong, surrogate, beyond U+10FFFF, cut off), NUL, or a control character (C0, DEL, C1)
- * other than \n and \t. Each byte is read once: they may change under us. */
-size_t bhi_text_char(const uint8_t *bytes, size_t length, uint8_t out[4]) {
+/* Length of the well-formed UTF-8 sequence at |bytes|, or 0: overlong, a surrogate, beyond
+ * U+10FFFF, cut off. Each byte is read once: they may change under us. */
+static size_t decode(const uint8_t *bytes, size_t length, uint8_t out[4], uint32_t *out_point) {
     if (length == 0)
         return 0;
     uint8_t b0 = out[0] = bytes[0];
+    *out_point = b0;
     if (b0 < 0x80)
-        return (b0 >= 0x20 && b0 != 0x7f) || b0 == '\n' || b0 == '\t' ? 1 : 0;
+        return 1;
     size_t n = b0 >= 0xf0 ? 4 : b0 >= 0xe0 ? 3 : 2;
     if (b0 < 0xc2 || b0 > 0xf4 || length < n)
         return 0;
@@ -24,32 +25,57 @@ size_t bhi_text_char(const uint8_t *bytes, size_t length, uint8_t out[4]) {
         low = 0x90;
     else if (b0 == 0xf4)
         high = 0x8f;
-    else if (b0 == 0xc2)
-        low = 0xa0; /* U+0080 to U+009F are the C1 controls */
+    *out_point = b0 & (0x3fu >> (n - 1));
     for (size_t i = 1; i < n; i++) {
         out[i] = bytes[i];
         if (out[i] < low || out[i] > high)
             return 0;
+        *out_point = *out_point << 6 | (out[i] & 0x3fu);
         low = 0x80;
         high = 0xbf;
     }
     return n;
 }
 
-void bhi_text_sanitise(char *out, size_t capacity, const char *text, size_t length) {
+/* Not C0, DEL and C1, and nothing that makes text look like other text: marks that reorder it, and
+ * separators that some terminals take for the end of a line. */
+static bool may_be_shown(uint32_t point) {
+    static const struct {
+        uint32_t first, last;
+    } hidden[] = {
+        {0x00, 0x08},     {0x0b, 0x1f},     {0x7f, 0x9f},     {0x061c, 0x061c},
+        {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
+    };
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+        if (point >= hidden[i].first && point <= hidden[i].last)
+            return false;
+    return true;
+}
+
+size_t bhi_text_char(const uint8_t *bytes, size_t length, uint8_t out[4]) {
+    uint32_t point;
+    size_t n = decode(bytes, length, out, &point);
+    return n && may_be_shown(point) ? n : 0;
+}
+
+/* |one_line|: line ends and tabulators become blanks. */
+static void clean(char *out, size_t capacity, const char *text, size_t length, bool one_line) {
     if (capacity == 0)
         return;
     size_t used = 0;
     const uint8_t *bytes = (const uint8_t *)text;
     while (length > 0) {
         uint8_t c[4] = {0};
-        size_t n = bhi_text_char(bytes, length, c);
-        size_t step = n;
-        if (n == 0) {
-            if (c[0] == 0)
-                break;
+        uint32_t point;
+        size_t n = decode(bytes, length, c, &point);
+        size_t step = n ? n : 1;
+        if (n && point == 0)
+            break;
+        if (one_line && n && (point == '\n' || point == '\t' || point == '\r')) {
+            c[0] = ' ';
+        } else if (!n || !may_be_shown(point)) {
             c[0] = '?';
-            n = step = 1;
+            n = 1;
         }
         if (n > capacity - 1 - used)
             break;
@@ -59,4 +85,12 @@ void bhi_text_sanitise(char *out, size_t capacity, const char *text, size_t leng
         length -= step;
     }
     out[used] = '\0';
+}
+
+void bhi_text_sanitise(char *out, size_t capacity, const char *text, size_t length) {
+    clean(out, capacity, text, length, false);
+}
+
+void bhi_text_line(char *out, size_t capacity, const char *text, size_t length) {
+    clean(out, capacity, text, length, true);
 }

@@ -1,4 +1,7 @@
-/* Text that may be shown: valid UTF-8 without control characters other than \n and \t. */
+/* Text that may be shown: valid UTF-8 without control characters other than \n and \t, without
+ * marks that reorder what is seen (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069) and
+ * without other line ends (U+2028, U+2029). All text that comes from a worker, a file or a file's
+ * name goes through here before anybody sees it. */
 #ifndef BHI_TEXT_H
 #define BHI_TEXT_H
 
@@ -10,7 +13,9 @@
 size_t bhi_text_char(const uint8_t *bytes, size_t length, uint8_t out[4]);
 /* Copies |text| up to its NUL or |length|; each byte or character that may not be shown becomes
  * '?'. Cut at a character where |out| is too small; NUL-terminated. Use it on whatever comes from a
- * worker before it is shown, and before it is encoded. */
+ * worker before it is shown, and before it is encoded. |out| may be |text|. */
 void bhi_text_sanitise(char *out, size_t capacity, const char *text, size_t length);
+/* The same for what is one line: \n, \r and \t become blanks. Names, and lines of a log. */
+void bhi_text_line(char *out, size_t capacity, const char *text, size_t length);
 
 #endif

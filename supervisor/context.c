@@ -12,6 +12,7 @@
 #include "reactor.h"
 #include "slab.h"
 #include "stream.h"
+#include "text.h"
 #include "worker_proc.h"
 
 #include <errno.h>
@@ -148,6 +149,7 @@ void bhi_context_log(bh_context *context, int level, const char *format, ...) {
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    bhi_text_line(line, sizeof line, line, strlen(line)); /* whoever wrote it */
     bhi_callback_enter(context); /* what it calls must not make the reactor wait for itself */
     context->settings.log(context->settings.log_user, level, line);
     bhi_callback_leave();

@@ -64,11 +64,11 @@ static void give_name(struct bhi_file *file, const bh_file_source *source) {
     } else {
         snprintf(path, sizeof path, "descriptor %d", source->fd);
     }
-    bhi_text_sanitise(file->name, sizeof file->name, path, strlen(path));
+    bhi_text_line(file->name, sizeof file->name, path, strlen(path));
     if (source->format == BH_FILE_SAFETENSORS) {
         size_t used = strlen(file->name);
         char shown[100];
-        bhi_text_sanitise(shown, sizeof shown, source->tensor, strlen(source->tensor));
+        bhi_text_line(shown, sizeof shown, source->tensor, strlen(source->tensor));
         snprintf(file->name + used, sizeof file->name - used, ", tensor '%s'", shown);
     }
 }

@@ -286,23 +286,42 @@ static bh_status make_kernel(bh_context *context, const bh_glsl_source *source, 
     return bh_kernel_create_spirv(context, code, bytes, &named, out_kernel, detail);
 }
 
-BH_API bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source *source,
-                                       const bh_kernel_options *options, bh_kernel **out_kernel,
-                                       bh_detail *detail) {
-    if (!out_kernel)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": out_kernel is NULL");
-    *out_kernel = NULL;
-    bh_status status = bhi_context_check(context, CALL, detail);
-    if (status == BH_OK)
-        status = check_source(source, options, detail);
-    if (status == BH_OK)
-        status = bhi_callback_check(CALL, detail);
-    if (status != BH_OK)
-        return status;
+/* Names stand in the compiler's log, at the beginning of a line: they must not look like one. Where
+ * they are compared they are cleaned on both sides (worker/glsl.c). All of |out|'s are in one block
+ * of memory, which is returned; NULL: there is none. */
+static void *clean_names(const bh_glsl_source *source, bh_glsl_source *out) {
+    *out = *source;
+    size_t bytes = source->include_count * sizeof *source->includes + strlen(name_of(source)) + 1;
+    for (uint32_t i = 0; i < source->include_count; i++)
+        bytes += strlen(source->includes[i].name) + 1;
+    bh_glsl_include *includes = malloc(bytes);
+    if (!includes)
+        return NULL;
+    char *at = (char *)(includes + source->include_count);
+    for (uint32_t i = 0; i <= source->include_count; i++) {
+        const bool last = i == source->include_count;
+        const char *name = last ? name_of(source) : source->includes[i].name;
+        const size_t length = strlen(name);
+        bhi_text_line(at, length + 1, name, length);
+        if (last) {
+            out->name = at;
+        } else {
+            includes[i] = source->includes[i];
+            includes[i].name = at;
+        }
+        at += length + 1;
+    }
+    out->includes = source->include_count ? includes : NULL;
+    return includes;
+}
+
+static bh_status create(bh_context *context, const bh_glsl_source *source,
+                        const bh_kernel_options *options, bh_kernel **out_kernel,
+                        bh_detail *detail) {
     if (source->log)
         source->log[0] = '\0';
     struct bh_buffer *request;
-    status = make_request(context, source, &request, detail);
+    bh_status status = make_request(context, source, &request, detail);
     if (status != BH_OK)
         return status;
     void *code = NULL;
@@ -324,5 +343,27 @@ BH_API bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source
         status = make_kernel(context, source, code, bytes, options, out_kernel, detail);
     free(code);
     bh_buffer_release(request);
+    return status;
+}
+
+BH_API bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source *source,
+                                       const bh_kernel_options *options, bh_kernel **out_kernel,
+                                       bh_detail *detail) {
+    if (!out_kernel)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": out_kernel is NULL");
+    *out_kernel = NULL;
+    bh_status status = bhi_context_check(context, CALL, detail);
+    if (status == BH_OK)
+        status = check_source(source, options, detail);
+    if (status == BH_OK)
+        status = bhi_callback_check(CALL, detail);
+    if (status != BH_OK)
+        return status;
+    bh_glsl_source clean;
+    void *names = clean_names(source, &clean);
+    if (!names)
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+    status = create(context, &clean, options, out_kernel, detail);
+    free(names);
     return status;
 }

@@ -123,7 +123,7 @@ static bh_status take_answer(const struct bh_kernel *kernel, const struct bh_buf
     uint64_t room = answer->size - sizeof *copy;
     if (copy->refused == BH_INVALID_KERNEL || copy->refused == BH_LIMIT_EXCEEDED) {
         char reason[BHI_INSPECT_REASON];
-        bhi_text_sanitise(reason, sizeof reason, copy->reason, sizeof copy->reason);
+        bhi_text_line(reason, sizeof reason, copy->reason, sizeof copy->reason);
         status = bhi_fail(detail, (bh_status)copy->refused, 0, CALL ": %s: %.400s", kernel->name,
                           reason);
     } else if (copy->refused || !bhi_inspection_take(copy, out)) {

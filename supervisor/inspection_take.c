@@ -5,7 +5,7 @@
 
 static void take_text(char out[64], const char from[BHI_INSPECT_NAME]) {
     _Static_assert(BHI_INSPECT_NAME == 64, "as the caller has it");
-    bhi_text_sanitise(out, 64, from, BHI_INSPECT_NAME);
+    bhi_text_line(out, 64, from, BHI_INSPECT_NAME);
 }
 
 static bool counts_fit(const struct bhi_inspection *from) {

@@ -119,7 +119,7 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
     bhi_context_retain(context);
     kernel->body = body;
     const char *name = options && options->name ? options->name : body->entry;
-    bhi_text_sanitise(kernel->name, sizeof kernel->name, name, strlen(name));
+    bhi_text_line(kernel->name, sizeof kernel->name, name, strlen(name));
     atomic_init(&kernel->handle.count, 1);
     *out_kernel = kernel;
     return BH_OK;

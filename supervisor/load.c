@@ -119,7 +119,7 @@ static bh_status take_answer(const struct bh_buffer *buffer, const struct bhi_fi
     bhi_copy_once(out, buffer->pointer, sizeof *out); /* the loader can still write there */
     if (out->refused) {
         char why[BHI_FILE_TEXT];
-        bhi_text_sanitise(why, sizeof why, out->text, sizeof out->text);
+        bhi_text_line(why, sizeof why, out->text, sizeof out->text);
         bhi_fail(detail, BH_LOAD_FAILED, 0, CALL ": %s: %s", file->name, why);
         if (detail && out->error > 0 && out->error < 4096)
             detail->sys_errno = out->error; /* its words are in the text */
@@ -218,7 +218,7 @@ static bh_status check_source(const bh_file_source *source, bh_detail *detail) {
     if (length >= sizeof clean)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": source.tensor is longer than %zu bytes", sizeof clean - 1);
-    bhi_text_sanitise(clean, sizeof clean, source->tensor, length);
+    bhi_text_line(clean, sizeof clean, source->tensor, length);
     if (strcmp(clean, source->tensor) != 0)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": source.tensor is not UTF-8, or has control characters");

@@ -91,7 +91,7 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
     memcpy(text, header->step_text, sizeof text);
     text[sizeof text - 1] = 0;
     char clean[384];
-    bhi_text_sanitise(clean, sizeof clean, text, strlen(text));
+    bhi_text_line(clean, sizeof clean, text, strlen(text));
     if (worker->exit_known && worker->exit_code_kind == CLD_EXITED && clean[0] &&
         bh_status_classify((bh_status)status) == BH_CLASS_ENVIRON) {
         bhi_fail(why, (bh_status)status, 0, "%s", clean); /* errno is in its words */

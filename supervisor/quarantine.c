@@ -99,7 +99,7 @@ void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdi
     if (!suspect)
         return;
     say_left(left, bhi_suspects_expiry(&context->suspects, suspect), now_ns);
-    bhi_text_sanitise(tenant, sizeof tenant, stream->tenant, strlen(stream->tenant));
+    bhi_text_line(tenant, sizeof tenant, stream->tenant, strlen(stream->tenant));
     bhi_context_say(context, 1,
                     "kernel \"%s\" of tenant \"%s\" is %s with event %llu; this expires %s",
                     verdict->kernel_name, tenant, compiling ? "not compiled again" : "quarantined",

@@ -68,8 +68,8 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
     stream->core.grace_ns = options->grace_ns;
     context->stream_serial += kind == BHI_WORKER_DEVICE;
     if (options->name)
-        bhi_text_sanitise(stream->core.name, sizeof stream->core.name, options->name,
-                          strlen(options->name));
+        bhi_text_line(stream->core.name, sizeof stream->core.name, options->name,
+                      strlen(options->name));
     else
         snprintf(stream->core.name, sizeof stream->core.name, "stream-%u", context->stream_serial);
     bhi_list_append(&context->streams, &stream->link);

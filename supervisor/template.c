@@ -134,7 +134,7 @@ BH_API bh_status bh_template_create(bh_context *context, const bh_template_optio
                               .compile_deadline_ns = options->compile_deadline_ns,
                               .capacity = options->variants};
     const char *name = options->name ? options->name : "template";
-    bhi_text_sanitise(t->name, sizeof t->name, name, strlen(name));
+    bhi_text_line(t->name, sizeof t->name, name, strlen(name));
     status = take_form(&t->form, options, t->name, detail);
     if (status != BH_OK) {
         bhi_form_fini(&t->form);

@@ -157,7 +157,7 @@ void bhi_faults_targets(struct bhi_progress *progress, struct bhi_channel *chann
 static void flood(void) {
     struct bhi_message message = {.type = BHI_MSG_LOG};
     message.log.level = 2;
-    snprintf(message.log.text, sizeof message.log.text, "flood");
+    snprintf(message.log.text, sizeof message.log.text, "flood\nof lines");
     for (;;) {
         (void)bhi_channel_send(faults.channel, &message);
     }

@@ -60,6 +60,7 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   compile        a kernel is about to be validated, guarded, compiled
  *   abort          what runs is told to end (fail: nobody hears it)
  *   lie_deadline   (fail: it says that it was told to end, and has)
+ *   lie_load, lie_device   (fail: it says that a file cannot be loaded, that its device is lost)
  *   started        a submission was taken from the lane, nothing is submitted
  *   submitted      vkQueueSubmit has returned
  *   before_record  the device has finished, the completion record is not written

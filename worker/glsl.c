@@ -1,6 +1,7 @@
 #include "glsl.h"
 
 #include "optimize.h"
+#include "text.h"
 #include "vk_fault.h"
 
 #include <limits.h>
@@ -89,8 +90,13 @@ static bool resolve(const char *from, const char *name, char out[MAX_NAME]) {
 
 static const struct bhi_glsl_pair *find(const struct bhi_glsl *glsl, const char *from,
                                         const char *name) {
-    char wanted[MAX_NAME];
-    if (!resolve(from, name, wanted)) {
+    char shown[MAX_NAME], wanted[MAX_NAME];
+    if (strlen(name) >= sizeof shown) {
+        return NULL;
+    }
+    /* As the supervisor has cleaned the names that it gave. */
+    bhi_text_line(shown, sizeof shown, name, strlen(name));
+    if (!resolve(from, shown, wanted)) {
         return NULL;
     }
     for (size_t i = 0; i < glsl->include_count; i++) {

@@ -289,6 +289,12 @@ static int run_batch(struct bhi_session *s, size_t count) {
         if (BHI_FAULT_FAILS("lie_deadline")) {
             s->results[i].status = BH_DEADLINE;
         }
+        if (BHI_FAULT_FAILS("lie_load")) {
+            s->results[i].status = BH_LOAD_FAILED;
+        }
+        if (BHI_FAULT_FAILS("lie_device")) {
+            s->results[i].status = BH_DEVICE_LOST;
+        }
         const bool poisoned = s->results[i].status != BH_OK && s->results[i].status != BH_CANCELLED;
         if (poisoned) {
             const uint64_t old = s->config.progress->faults[(first + i) % BHI_FAULT_SLOTS].seq;

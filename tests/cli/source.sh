@@ -107,6 +107,11 @@ does_not_compile "bad.comp:4: error: 'nothing' : undeclared identifier" run bad.
 printf '#version 450\n#error \033[31mred\nvoid main() {}\n' > escape.comp
 does_not_compile "escape.comp:2: error:" run escape.comp --groups 1
 if grep -q $'\033' .stderr; then fail "an escape"; else passed=$((passed + 1)); fi
+# Nor do line ends in a file's name, which would make a line of its own there.
+forged=$'a\nbulkhead run: all is well.comp'
+cp bad.comp "$forged"
+does_not_compile "a bulkhead run: all is well.comp:4: error: 'nothing'" run "$forged" --groups 1
+if grep -q '^bulkhead run: all is well' .stderr; then fail "a forged line"; else passed=$((passed + 1)); fi
 : > empty.comp
 does_not_compile "error" run empty.comp --groups 1
 head -c 5000 /dev/urandom > noise.comp

@@ -529,10 +529,36 @@ static void in_a_callback(void) {
     bh_context_destroy(context);
 }
 
+/* A name is no line of the log, whoever chose it; what is included is found by it all the same. */
+static void names_are_one_line(void) {
+    bh_context *context = fx_context(NULL);
+    char log[1024] = "";
+    const bh_glsl_include includes[] = {{"an \xe2\x80\xaeodd\tname.glsl", "#error here\n", 0}};
+    bh_glsl_source source;
+    bh_glsl_source_init(&source);
+    source.name = "first\nsecond.comp: forged";
+    source.text = "#version 450\n#include \"an \xe2\x80\xaeodd\tname.glsl\"\nvoid main() {}\n";
+    source.includes = includes;
+    source.include_count = 1;
+    source.log = log;
+    source.log_size = sizeof log;
+    bh_kernel *kernel = NULL;
+    bh_detail detail;
+    BHT_EQ(bh_kernel_create_glsl(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
+    BHT_STR_HAS(log, "an ?odd name.glsl:1: error: '#error' : here");
+    BHT_TRUE(strchr(detail.message, '\n') == NULL);
+    source.text = "#version 450\n#error there\nvoid main() {}\n";
+    BHT_EQ(bh_kernel_create_glsl(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
+    BHT_STR_HAS(log, "first second.comp: forged:2: error: '#error' : there");
+    BHT_TRUE(strstr(log, "\nsecond.comp") == NULL);
+    bh_context_destroy(context);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(it_runs),
         BHT_TEST(names_stay),
+        BHT_TEST(names_are_one_line),
         BHT_TEST(dead_code_binds_nothing),
         BHT_TEST(defines_and_includes),
         BHT_TEST(identity_is_the_modules),

@@ -51,6 +51,74 @@ static void words_of_a_liar(void) {
     leave_folder();
 }
 
+/* T6: nobody believes a worker that tells of what it cannot have done. */
+static void a_device_worker_loads_no_file(void) {
+    bh_context *context = fx_context("1:lie_load:1=fail");
+    bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
+    bh_kernel *square = fx_kernel(context, "square");
+    bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
+    bh_event *event = fx_square(stream, square, x, y);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.status, BH_PROTOCOL);
+    BHT_STR_HAS(verdict.message, "its result is LOAD_FAILED, which no such worker can have");
+    fx_expect_healthy(context, stream);
+    bh_event_release(event);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_kernel_release(square);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+static void a_loader_has_no_device(void) {
+    enter_folder();
+    write_safetensors("t", sizeof HEADER - 1, HEADER, 8);
+    bh_context *context = fx_context("*:lie_device:2=fail"); /* the header comes first */
+    bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+    bh_buffer *buffer = NULL;
+    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, NULL), BH_OK);
+    bh_detail detail;
+    void *pointer;
+    BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_PROTOCOL);
+    BHT_STR_HAS(detail.message, "its result is DEVICE_LOST");
+    bh_buffer_release(buffer);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+static struct {
+    pthread_mutex_t lock;
+    bool seen, broken;
+} journal = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void keep(void *user, int level, const char *line) {
+    (void)user, (void)level;
+    pthread_mutex_lock(&journal.lock);
+    journal.seen |= strstr(line, ": flood of lines") != NULL;
+    journal.broken |= strpbrk(line, "\n\r\t") != NULL;
+    pthread_mutex_unlock(&journal.lock);
+}
+
+static bool seen(void) {
+    pthread_mutex_lock(&journal.lock);
+    bool is = journal.seen;
+    pthread_mutex_unlock(&journal.lock);
+    return is;
+}
+
+/* A worker that writes a line end into its log line makes no second line of it. */
+static void a_log_line_is_one_line(void) {
+    bh_context_options options = fx_options();
+    options.log = keep;
+    bh_context *context = fx_context_with(options, "1:after_record:1=flood");
+    bh_stream *stream = fx_stream(context, "two\nlines", FX_SECONDS);
+    fx_expect_healthy(context, stream);
+    WAIT_UNTIL(seen(), 20000);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+    BHT_TRUE(!journal.broken);
+}
+
 /* While its loader stands still. */
 static void *change_the_file(void *argument) {
     (void)argument;
@@ -82,9 +150,9 @@ static void changed_while_it_is_inspected(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
-        BHT_TEST(lies_are_seen_through),
-        BHT_TEST(words_of_a_liar),
-        BHT_TEST(changed_while_it_is_inspected),
+        BHT_TEST(lies_are_seen_through),         BHT_TEST(words_of_a_liar),
+        BHT_TEST(a_device_worker_loads_no_file), BHT_TEST(a_loader_has_no_device),
+        BHT_TEST(a_log_line_is_one_line),        BHT_TEST(changed_while_it_is_inspected),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -97,6 +97,27 @@ static void test_from_worker(void **state) {
     assert_true(bhi_status_from_worker(BH_DEADLINE)); /* as an answer: core/crew.c */
 }
 
+/* T6: by what it is for. */
+static void test_from_kind(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t code;
+        bool device, loader, compiler;
+    } kinds[] = {
+        {BH_OK, false, false, false},           {BH_WORKER_SIGNAL, false, false, false},
+        {BH_CANCELLED, true, true, true},       {BH_OUT_OF_HOST_MEMORY, true, true, true},
+        {BH_LOAD_FAILED, false, true, false},   {BH_DEVICE_LOST, true, false, false},
+        {BH_DEADLINE, true, false, false},      {BH_LOOP_LIMIT, true, false, false},
+        {BH_COMPILE_FAILED, true, false, true}, {BH_INVALID_KERNEL, true, false, true},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        assert_int_equal(bhi_status_from_kind(kinds[i].code, BHI_WORKER_DEVICE), kinds[i].device);
+        assert_int_equal(bhi_status_from_kind(kinds[i].code, BHI_WORKER_LOADER), kinds[i].loader);
+        assert_int_equal(bhi_status_from_kind(kinds[i].code, BHI_WORKER_COMPILER),
+                         kinds[i].compiler);
+    }
+}
+
 static void test_layers(void **state) {
     (void)state;
     for (uint32_t i = 0; i < BHI_LAYER_COUNT; i++) {
@@ -125,6 +146,7 @@ int main(void) {
         cmocka_unit_test(test_values_are_fixed),
         cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_from_worker),
+        cmocka_unit_test(test_from_kind),
         cmocka_unit_test(test_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

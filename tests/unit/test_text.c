@@ -33,6 +33,10 @@ static bool allowed(uint32_t point) {
         return true;
     if (point < 0x20 || (point >= 0x7f && point <= 0x9f))
         return false;
+    /* Marks that reorder what is seen, and line ends that are not ours. */
+    if (point == 0x061c || point == 0x200e || point == 0x200f ||
+        (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069))
+        return false;
     return (point < 0xd800 || point > 0xdfff) && point <= 0x10ffff;
 }
 
@@ -105,7 +109,7 @@ static void test_sanitise(void **state) {
     check_sanitised("abc", 2, 32, "ab");
     check_sanitised("\xc3\xa9t\xc3\xa9", 5, 32, "\xc3\xa9t\xc3\xa9");
     check_sanitised("\xc3", 1, 32, "?");
-    check_sanitised("\xc2\x9b", 2, 32, "??"); /* C1 control sequence introducer */
+    check_sanitised("\xc2\x9b", 2, 32, "?"); /* C1 control sequence introducer */
     check_sanitised("\xff\xfe", 2, 32, "??");
     check_sanitised("", 0, 32, "");
     /* Cut at a character, never in the middle of one. */
@@ -117,6 +121,38 @@ static void test_sanitise(void **state) {
     char untouched = 'X';
     bhi_text_sanitise(&untouched, 0, "abc", 3);
     assert_int_equal(untouched, 'X');
+}
+
+/* T6: text of a worker, or a name, as it is shown in a line. */
+static void test_line(void **state) {
+    (void)state;
+    static const struct {
+        const char *in, *out;
+    } rows[] = {
+        {"plain", "plain"},
+        {"two\nlines\r\nand a\ttab", "two lines  and a tab"},
+        {"\nfirst", " first"},
+        {"\x1b[2J\x07\x7f", "?[2J??"},
+        {"a\xc2\x9bz", "a?z"},                    /* U+009B, a control sequence's start */
+        {"a\xc2\x85z", "a?z"},                    /* U+0085, next line */
+        {"a\xd8\x9cz", "a?z"},                    /* U+061C */
+        {"\xe2\x80\x8e\xe2\x80\x8f", "??"},       /* U+200E, U+200F */
+        {"\xe2\x80\xa8\xe2\x80\xa9", "??"},       /* U+2028, U+2029 */
+        {"\xe2\x80\xaa\xe2\x80\xaezip", "??zip"}, /* U+202A, U+202E */
+        {"\xe2\x81\xa6x\xe2\x81\xa9", "?x?"},     /* U+2066, U+2069 */
+        {"\xe2\x80\x8d\xe2\x81\xa5", "\xe2\x80\x8d\xe2\x81\xa5"}, /* their neighbours may stay */
+        {"\xff\xc3", "??"},
+        {"\xed\xa0\x80", "???"},
+        {"\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d", "\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d"}, /* letters */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char out[64], same[64];
+        bhi_text_line(out, sizeof out, rows[i].in, strlen(rows[i].in));
+        assert_string_equal(out, rows[i].out);
+        strcpy(same, rows[i].in);
+        bhi_text_line(same, sizeof same, same, strlen(same)); /* in place */
+        assert_string_equal(same, rows[i].out);
+    }
 }
 
 /* Whatever comes in, what goes out is fit to be shown, and sanitising it again changes nothing. */
@@ -145,9 +181,8 @@ static void test_sanitise_random(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_code_point),
-        cmocka_unit_test(test_ill_formed),
-        cmocka_unit_test(test_sanitise),
+        cmocka_unit_test(test_every_code_point), cmocka_unit_test(test_ill_formed),
+        cmocka_unit_test(test_sanitise),         cmocka_unit_test(test_line),
         cmocka_unit_test(test_sanitise_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
