@@ -1,5 +1,6 @@
 /* bh_doctor: what holds on this machine, each proven by trying. */
 #include "cgroup.h"
+#include "chroot.h"
 #include "context.h"
 #include "core/detail.h"
 #include "fdpass.h"
@@ -297,7 +298,7 @@ BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t cap
     }
     bhi_context_unlock(context);
     add(&report, "sandbox", "worker", true, zygote ? BH_CHECK_HOLDS : BH_CHECK_BROKEN,
-        bh_status_advice(status), "%s",
+        !zygote && bhi_in_chroot() ? BHI_CHROOT_ADVICE : bh_status_advice(status), "%s",
         zygote ? "one started; /proc says that each of its threads is filtered and has no rights"
                : why.message);
     if (zygote) {
@@ -308,9 +309,12 @@ BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t cap
 
     bh_device_info devices[8];
     size_t count = 0;
-    if (bh_devices(context, devices, 8, &count, &why) != BH_OK)
+    status = bh_devices(context, devices, 8, &count, &why);
+    if (status != BH_OK)
         add(&report, "driver", "device", true, BH_CHECK_ABSENT,
-            "install a Vulkan driver: mesa-vulkan-drivers, or NVIDIA's", "%s", why.message);
+            status == BH_NO_DEVICE ? "install a Vulkan driver: mesa-vulkan-drivers, or NVIDIA's"
+                                   : "see what the check \"worker\" says",
+            "%s", why.message);
     for (size_t i = 0; i < count && i < 8; i++) {
         report_driver(&report, &devices[i]);
         report_grid(&report, context, &devices[i]);

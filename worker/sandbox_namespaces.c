@@ -1,4 +1,5 @@
 /* Namespaces: user, pid, network, System V IPC, host name, mounts, cgroups, all at once. */
+#include "chroot.h"
 #include "sandbox.h"
 
 #include <errno.h>
@@ -50,6 +51,11 @@ pid_t bhi_sandbox_clone(int *out_pidfd, uint64_t *out_layers, struct bhi_failure
         flags &= ~(unsigned long)CLONE_NEWCGROUP; /* optional in layers.def */
         layers &= ~BHI_LAYER_BIT(CGROUPNS);
         pid = (pid_t)syscall(SYS_clone, flags, 0, &pidfd, 0, 0);
+    }
+    if (pid < 0 && errno == EPERM && bhi_in_chroot()) {
+        return bhi_fail(failure, BH_UNSUPPORTED, EPERM,
+                        "this process is in a chroot, where the kernel refuses user namespaces; "
+                        "enter its root by pivot_root instead");
     }
     if (pid < 0) {
         return bhi_fail(failure, BH_UNSUPPORTED, errno,

@@ -1,0 +1,61 @@
+/* A chroot is recognised, and named where namespaces cannot be made in it. */
+#include "chroot.h"
+#include "harness.h"
+#include "sandbox.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FINE, NO_CHROOT, NOT_SEEN, CLONED, NOT_NAMED };
+
+/* In a process of its own: there is no way out of a chroot. */
+static _Noreturn void inside(const char *folder) {
+    struct bhi_failure failure = {0};
+    uint64_t layers;
+    int pidfd;
+    if ((geteuid() != 0 && unshare(CLONE_NEWUSER) != 0) || chroot(folder) != 0 || chdir("/") != 0) {
+        _exit(NO_CHROOT);
+    }
+    if (!bhi_in_chroot()) {
+        _exit(NOT_SEEN);
+    }
+    pid_t pid = bhi_sandbox_clone(&pidfd, &layers, &failure);
+    if (pid >= 0) {
+        _exit(CLONED);
+    }
+    _exit(failure.error == EPERM && strstr(failure.text, "in a chroot") != NULL &&
+                  strstr(failure.text, "pivot_root") != NULL
+              ? FINE
+              : NOT_NAMED);
+}
+
+static void it_is_recognised(void) {
+    char folder[] = "/tmp/bulkhead-chroot-XXXXXX";
+    BHT_TRUE(mkdtemp(folder) != NULL);
+    pid_t pid = fork();
+    BHT_GE(pid, 0);
+    if (pid == 0) {
+        inside(folder);
+    }
+    int status;
+    BHT_EQ(waitpid(pid, &status, 0), pid);
+    BHT_TRUE(WIFEXITED(status));
+    BHT_EQ(WEXITSTATUS(status), FINE);
+    BHT_EQ(rmdir(folder), 0);
+}
+
+static void nothing_is_said_outside(void) {
+    BHT_TRUE(!bhi_in_chroot());
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(it_is_recognised),
+        BHT_TEST(nothing_is_said_outside),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

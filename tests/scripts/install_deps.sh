@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# scripts/install-deps on three distributions that are not here: the names it picks, and what it says
+# where there is no package of a name. apt and dpkg are fakes that know the packages in $PACKAGES and
+# have those in $INSTALLED.
+# Usage: install_deps.sh SOURCE_FOLDER
+set -euo pipefail
+script=$1/scripts/install-deps
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+export PACKAGES=$folder/packages INSTALLED=$folder/installed LOG=$folder/log CLANG
+
+fake() { cat > "$folder/$1" && chmod +x "$folder/$1"; }
+fake dpkg-query << 'END'
+#!/bin/sh
+for name; do :; done
+grep -qx "$name" "$INSTALLED" && printf installed
+END
+fake apt-cache << 'END'
+#!/bin/sh
+case $1 in
+policy)
+    # Much text behind the answer: who reads only the first lines must not fail.
+    grep -qx "$2" "$PACKAGES" && echo "$2:" && echo '  Installed: (none)' && echo '  Candidate: 1.0' &&
+        seq 1 20000
+    ;;
+depends)
+    echo clang
+    [ -z "$CLANG" ] || echo "  Depends: clang-$CLANG"
+    seq 1 20000
+    ;;
+esac
+END
+fake apt-get << 'END'
+#!/bin/sh
+echo "$*" >> "$LOG"
+case $* in
+*update) [ ! -e "$PACKAGES.new" ] || cat "$PACKAGES.new" > "$PACKAGES" ;;
+*install*) for name; do grep -x "$name" "$PACKAGES" >> "$INSTALLED"; done ;;
+esac
+exit 0
+END
+fake sudo << 'END'
+#!/bin/sh
+exec "$@"
+END
+PATH=$folder:$PATH
+
+die() {
+    echo "$*" >&2
+    exit 1
+}
+# What every release has, by the script's own lists.
+common=$(sed -n '/^build=(/,/^check=/p' "$script" | tr -d '()' | sed 's/^[a-z]*=//;s/#.*//;s/"[^"]*"//g')
+machine() { # CLANG PACKAGE...
+    CLANG=$1
+    shift
+    : > "$INSTALLED"
+    : > "$LOG"
+    rm -f "$PACKAGES.new"
+    # shellcheck disable=SC2086 # words
+    printf '%s\n' $common "$@" > "$PACKAGES"
+}
+names() { "$script" --names all; }
+
+machine 14 libclang-rt-14-dev libclang-rt-dev
+[ "$(names | grep libclang-rt)" = libclang-rt-14-dev ] || die "Debian 12: $(names)"
+machine 19 libclang-rt-19-dev libclang-rt-dev
+[ "$(names | grep libclang-rt)" = libclang-rt-19-dev ] || die "Debian 13: $(names)"
+"$script" all > "$folder/said" || die "it could not be installed"
+grep -qx libclang-rt-19-dev "$INSTALLED" || die "not installed: $(cat "$LOG")"
+grep -q 'libclang-rt-14' "$LOG" && die "another release's name was asked for"
+"$script" all | grep -q 'Nothing to install' || die "installed twice"
+machine '' libclang-rt-dev # clang is no package of that kind
+[ "$(names | grep libclang-rt)" = libclang-rt-dev ] || die "without a version: $(names)"
+
+# A package that is not there is named, and nothing is installed.
+machine 23
+status=0
+"$script" all > "$folder/said" 2>&1 || status=$?
+[ "$status" -eq 3 ] || die "status $status where a package is missing"
+grep -q 'no package called: libclang-rt-23-dev|libclang-rt-dev$' "$folder/said" ||
+    die "not named: $(cat "$folder/said")"
+grep -q install "$LOG" && die "installed something: $(cat "$LOG")"
+"$script" build > /dev/null || die "the set that does not need it failed, too"
+
+# Lists that are not here yet are fetched.
+machine 19
+mv "$PACKAGES" "$PACKAGES.new"
+: > "$PACKAGES"
+"$script" test > "$folder/said" 2>&1 || die "without lists: $(cat "$folder/said")"
+grep -q update "$LOG" || die "the lists were not fetched"
