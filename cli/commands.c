@@ -233,18 +233,32 @@ static const struct bhi_example devices_examples[] = {
 };
 
 static const struct bhi_section doctor_sections[] = {
-    {"Exit status", "  0  everything required holds\n"
-                    "  2  bad usage\n"
-                    "  3  something required is absent, something is broken, or it could not look"},
+    {"Exit status",
+     "  0  everything required holds\n"
+     "  2  bad usage\n"
+     "  3  something required is absent, something is broken, or it could not look;\n"
+     "     with --trace-driver: the driver makes a call that its table does not\n"
+     "     know, or did not come through"},
+    {"Tracing a driver",
+     "With --trace-driver a throw-away process starts the driver and has it create a device, warm "
+     "up, compile, import and run kernels of Bulkhead's own. It is in a worker's sandbox but for "
+     "the filters: each call is noted, with how often it was made and with the arguments that a "
+     "filter can compare. The phases device and warm-up are behind filter A in a worker, running "
+     "is behind filter B. UNKNOWN marks a call that would have killed a worker."},
     {"JSON",
      "One object per check: group (kernel, sandbox, driver), name, required, result (holds, "
-     "absent, broken), text, advice."},
+     "absent, broken), text, advice.\n\n"
+     "With --trace-driver one object: driver, version, made_for (glob patterns), known_version, "
+     "tried, complete, unknown, dropped (numbers of calls), failure, calls; each call has phase, "
+     "filter (A, B), call, arguments, count, table (allowed, answered, unknown), errno."},
 };
 
 static const struct bhi_example doctor_examples[] = {
     {"bulkhead doctor", "What holds on this machine, and what to install or enable."},
     {"bulkhead doctor --json | jq '.checks[] | select(.result != \"holds\")'",
      "Only what does not hold."},
+    {"bulkhead doctor --trace-driver --device lavapipe",
+     "The calls that lavapipe makes, by phase."},
 };
 
 static const struct bhi_example version_examples[] = {

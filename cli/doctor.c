@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "doctor_trace.h"
 #include "exit_status.h"
 #include "json.h"
 #include "session.h"
@@ -116,6 +117,12 @@ static int report(const struct bhi_args *args, const bh_check *checks, size_t co
 
 int bhi_doctor_main(const struct bhi_args *args) {
     int exit_status = BHI_EXIT_ENVIRON;
+    if (bhi_args_has(args, BHI_DOCTOR_TRACE_DRIVER))
+        return bhi_doctor_trace(args);
+    if (bhi_args_value(args, BHI_DOCTOR_DEVICE)) {
+        bhi_complain("doctor", "--device goes with --trace-driver: the checks are of every driver");
+        return BHI_EXIT_USAGE;
+    }
     bh_detail detail = {0};
     size_t count = 0;
     bh_check *checks = calloc(CAPACITY, sizeof *checks);

@@ -38,6 +38,7 @@ install(FILES
     ${PROJECT_SOURCE_DIR}/include/bulkhead/template.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/kernel_stats.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/quarantine.h
+    ${PROJECT_SOURCE_DIR}/include/bulkhead/trace.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/status.h
     ${PROJECT_BINARY_DIR}/include/bulkhead/status_codes.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/bulkhead)

@@ -189,6 +189,53 @@ static void report_driver(struct report *report, const bh_device_info *device) {
     }
 }
 
+/* Does the driver call what its table knows, and nothing else? |driver|: "" for the default one. */
+static void report_table(struct report *report, bh_context *context, const char *driver) {
+    static const char advice[] =
+        "report it, with the output of 'bulkhead doctor --trace-driver' and the distribution";
+    bh_trace trace;
+    bh_detail why = {0};
+    size_t count = 0;
+    if (bh_trace_driver(context, driver, &trace, NULL, 0, &count, &why) != BH_OK) {
+        add(report, "driver", "system-calls", false, BH_CHECK_ABSENT, "see the log; report it",
+            "%s: it could not be traced: %.180s", driver, why.message);
+        return;
+    }
+    if (trace.unknown)
+        add(report, "driver", "system-calls", true, BH_CHECK_BROKEN, advice,
+            "%s makes calls that its table does not know, the first: %.180s", trace.driver,
+            trace.first_unknown);
+    else
+        add(report, "driver", "system-calls", true,
+            trace.complete ? BH_CHECK_HOLDS : BH_CHECK_BROKEN, advice,
+            "%s: %zu kinds of calls%s%.160s", trace.driver, count,
+            trace.complete ? ", all known to its table" : "; it failed: ", trace.failure);
+    add(report, "driver", "table", false,
+        trace.known && trace.tried ? BH_CHECK_HOLDS : BH_CHECK_ABSENT,
+        trace.tried
+            ? "it may do all the same: system-calls says"
+            : "nobody has tried it on such a machine: system-calls says; report how it does",
+        "%s is version %.80s, its table was made for %.80s%s", trace.driver,
+        trace.version[0] ? trace.version : "unknown", trace.made_for,
+        trace.tried ? "" : ", from documentation");
+}
+
+/* The drivers that |devices| are of, each once; the default one where there are none. */
+static void report_tables(struct report *report, bh_context *context, const bh_device_info *devices,
+                          size_t count) {
+    char last[48] = "";
+    for (size_t i = 0; i < count; i++) {
+        char driver[48];
+        snprintf(driver, sizeof driver, "%.*s", (int)strcspn(devices[i].selector, ":"),
+                 devices[i].selector);
+        if (strcmp(driver, last) != 0)
+            report_table(report, context, driver);
+        memcpy(last, driver, sizeof last);
+    }
+    if (!count)
+        report_table(report, context, "");
+}
+
 /* Its first and its last workgroup leave a mark. */
 static const char grid_source[] = "#version 450\n"
                                   "layout(local_size_x = 1) in;\n"
@@ -319,6 +366,7 @@ BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t cap
         report_driver(&report, &devices[i]);
         report_grid(&report, context, &devices[i]);
     }
+    report_tables(&report, context, devices, count < 8 ? count : 8);
     *out_count = report.count;
     return BH_OK;
 }

@@ -29,6 +29,7 @@ static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *out
     else if (worker->exit_known)
         outcome->exit_code = worker->exit_status;
     bool killed = outcome->signal == SIGKILL || !worker->exit_known;
+    const struct bhi_zygote_trace *trace = &worker->zygote->trace;
     if (worker->crew.kill == BHI_KILL_PROTOCOL) {
         outcome->status = BH_PROTOCOL;
         snprintf(message, size, "worker %d broke the protocol: %s", pid, worker->crew.kill_text);
@@ -56,8 +57,11 @@ static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *out
         outcome->status = BH_SECCOMP;
         snprintf(message, size,
                  "worker %d was killed by SIGSYS: it made a system call that the "
-                 "sandbox forbids",
-                 pid);
+                 "sandbox forbids; %.360s",
+                 pid,
+                 trace->line[0] ? trace->line
+                                : "'bulkhead doctor --trace-driver' shows whether the driver makes "
+                                  "one that its table does not know");
     } else if (outcome->signal) {
         outcome->status = BH_WORKER_SIGNAL;
         snprintf(message, size, "worker %d was killed by %s (signal %d)%s", pid,
@@ -96,6 +100,15 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
         bh_status_classify((bh_status)status) == BH_CLASS_ENVIRON) {
         bhi_fail(why, (bh_status)status, 0, "%s", clean); /* errno is in its words */
         why->sys_errno = error > 0 && error < 4096 ? error : 0;
+        return;
+    }
+    if (worker->exit_known && worker->exit_code_kind != CLD_EXITED &&
+        worker->exit_status == SIGSYS && worker->zygote->trace.line[0]) {
+        /* Another try would end the same way. */
+        bhi_fail(why, BH_UNSUPPORTED, 0,
+                 "worker %d was killed by SIGSYS while starting (step %s): %s; report this line "
+                 "with the output of 'bulkhead doctor --trace-driver'",
+                 worker->crew.pid, bhi_step_name(step), worker->zygote->trace.line);
         return;
     }
     if (worker->crew.kill == BHI_KILL_START) {

@@ -161,7 +161,12 @@ static uint64_t bury_workers(bh_context *context) {
         bhi_context_lock(context);
         BHI_LIST_EACH(node, &context->workers) {
             struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+            uint64_t until_ns;
             bool confirmed = confirmed_dead(worker, now_ns);
+            if (confirmed && bhi_trace_awaited(worker, now_ns, &until_ns)) {
+                look_again = min_ns(look_again, until_ns);
+                continue;
+            }
             if (confirmed || patience_ends_ns(worker) <= now_ns) {
                 worker->undead = !confirmed && !worker->reap_deadline_ns;
                 worker->zygote->held = worker->zygote->held || worker->undead;

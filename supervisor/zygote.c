@@ -43,6 +43,7 @@ void bhi_zygote_release(struct bhi_zygote *zygote) {
         close(zygote->warden_pidfd);
     if (zygote->runtime_claim >= 0)
         close(zygote->runtime_claim);
+    bhi_trace_fini(&zygote->trace);
     free(zygote->leftovers);
     free(zygote);
     bhi_context_unref(context);
@@ -277,6 +278,12 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
         bhi_futex_wake(&zygote->probe_word, false, INT_MAX);
         return true;
     }
+    case BHI_MSG_TRACED:
+        bhi_context_lock(context);
+        bhi_trace_end(zygote, message->traced.done, message->traced.text);
+        context->wake_reactor = true; /* an obituary may have waited for it */
+        bhi_context_unlock(context);
+        return true;
     default:
         break;
     }
@@ -301,6 +308,10 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
     if (message->type == BHI_MSG_EXITED) {
         worker->exit_code_kind = message->exited.code;
         worker->exit_status = message->exited.status;
+        /* Of which call? The start is tried once more, traced: it is trusted work. */
+        if (worker->exit_status == SIGSYS && worker->exit_code_kind != CLD_EXITED &&
+            worker->kind == BHI_WORKER_DEVICE && zygote->trace.state == BHI_TRACE_NONE)
+            (void)bhi_trace_begin(zygote, worker->device_index);
     } else {
         worker->exit_code_kind = CLD_EXITED;
         worker->exit_status = 0;

@@ -12,6 +12,7 @@
 #include "core/list.h"
 #include "layers.h"
 #include "proc_status.h"
+#include "trace.h"
 #include "wire.h"
 #include "worker_proc.h"
 
@@ -56,6 +57,7 @@ struct bhi_zygote {
     char driver[32];
     bh_detail failure; /* LOST before it was READY: why */
     struct bhi_probe_result probes[BHI_LAYER_COUNT];
+    struct bhi_zygote_trace trace;
     _Atomic uint32_t probe_word; /* futex word: changes with each answer */
 };
 

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <glob.h>
 #include <limits.h>
 #include <link.h>
@@ -12,38 +13,83 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <vulkan/vk_icd.h>
 
+#define MFD_EXEC_BIT 0x10u /* since Linux 6.3 */
+
 /* -- nvidia --------------------------------------------------------------------------------- */
 
 static const char *const nvidia_libraries[] = {"libGLX_nvidia.so*", "libEGL_nvidia.so*", NULL};
 static const char *const nvidia_devices[] = {"/dev/nvidiactl", "/dev/nvidia[0-9]*", NULL};
+static const char *const nvidia_versions[] = {"580.*", NULL};
 static const struct bhi_driver_env nvidia_environment[] = {
     /* A shared cache of native code is a way to poison a neighbour. */
     {"__GL_SHADER_DISK_CACHE", "0"},
     {NULL, NULL},
 };
+/* What a trace of 580.159.04 opens, and where other distributions have the same. Of /usr the
+ * libraries that it loads when the instance is created, and what leads it to them. */
 static const struct bhi_driver_path nvidia_paths[] = {
     {"/dev/nvidiactl", BHI_PATH_DEVICE},
     {"/dev/nvidia[0-9]*", BHI_PATH_DEVICE},
-    {"/dev/nvidia-uvm", BHI_PATH_DEVICE},
-    {"/dev/nvidia-caps", BHI_PATH_READ},
     {"/proc", BHI_PATH_PROC},
-    {"/sys", BHI_PATH_READ},
-    /* The driver loads most of itself when the instance is created. */
-    {"/usr", BHI_PATH_LIBS},
+    {"/proc/self", BHI_PATH_INSIDE},
+    {"/proc/stat", BHI_PATH_INSIDE},
+    {"/proc/meminfo", BHI_PATH_INSIDE},
+    {"/proc/cpuinfo", BHI_PATH_INSIDE},
+    {"/proc/driver/nvidia", BHI_PATH_INSIDE},
+    {"/sys/devices/system/cpu", BHI_PATH_READ},
+    {"/sys/devices/system/memory", BHI_PATH_READ},
+    {"/sys/module/nvidia", BHI_PATH_READ},
+    {BHI_PATH_OF_LIBRARY, BHI_PATH_LIBS},
+    {"/usr/lib/*-linux-gnu", BHI_PATH_LIBS},
+    {"/usr/lib64", BHI_PATH_LIBS},
     {"/lib", BHI_PATH_LIBS},
     {"/lib64", BHI_PATH_LIBS},
+    {"/usr/share/glvnd", BHI_PATH_READ},
+    {"/usr/share/egl", BHI_PATH_READ},
+    {"/usr/share/nvidia", BHI_PATH_READ},
+    {"/usr/local/nvidia/share/glvnd", BHI_PATH_READ}, /* what the former links to in containers */
     {"/etc/ld.so.cache", BHI_PATH_READ},
     {NULL, BHI_PATH_READ},
 };
+
+/* The driver's requests, all of type 'F' and for reading and writing; the rest of each (its size)
+ * changes with the version. So what other files know, sockets and terminals among them, dies. */
+#define REQUEST(number)                                                                            \
+    BHI_ALLOW1(ioctl, BHI_BITS(1, 0xc000ffffu, _IOC(_IOC_READ | _IOC_WRITE, 'F', number, 0)))
+/* A worker's whole life: memory is allocated, mapped, imported, given back. */
+#define NVIDIA_REQUESTS                                                                            \
+    REQUEST(0x27),     /* ALLOC_MEMORY */                                                          \
+        REQUEST(0x29), /* FREE */                                                                  \
+        REQUEST(0x2a), /* CONTROL */                                                               \
+        REQUEST(0x2b), /* ALLOC */                                                                 \
+        REQUEST(0x34), /* DUP_OBJECT */                                                            \
+        REQUEST(0x4a), /* VID_HEAP_CONTROL */                                                      \
+        REQUEST(0x4e), /* MAP_MEMORY */                                                            \
+        REQUEST(0x4f), /* UNMAP_MEMORY: the other's opposite, which no trace has shown yet */      \
+        REQUEST(0x54), /* ALLOC_CONTEXT_DMA2 */                                                    \
+        REQUEST(0x57), /* MAP_MEMORY_DMA */                                                        \
+        REQUEST(0x58), /* UNMAP_MEMORY_DMA */                                                      \
+        REQUEST(0x5e), /* UPDATE_DEVICE_MAPPING_INFO */                                            \
+        REQUEST(0xc9), /* REGISTER_FD */                                                           \
+        REQUEST(0xce), /* ALLOC_OS_EVENT */                                                        \
+        REQUEST(0xcf)  /* FREE_OS_EVENT: as UNMAP_MEMORY */
+
 static const struct bhi_seccomp_rule nvidia_start[] = {
-    BHI_ALLOW(ioctl),
-    /* Its libraries, /proc and /sys; Landlock and the root say which files. */
-    BHI_ALLOW(openat),
+    NVIDIA_REQUESTS,
+    REQUEST(0xc8), /* CARD_INFO */
+    REQUEST(0xd2), /* CHECK_VERSION_STR */
+    REQUEST(0xd4), /* ATTACH_GPUS_TO_FD */
+    REQUEST(0xd6), /* SYS_PARAMS */
+    REQUEST(0xd7), /* NUMA_INFO */
+    /* Its libraries, /proc and /sys; Landlock and the root say which files. Nothing is made. */
+    BHI_ALLOW1(openat, BHI_BITS(2, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0)),
+    BHI_ANSWER1(openat, EROFS, BHI_BITS(2, O_CREAT, O_CREAT)),
     BHI_ALLOW(newfstatat),
     BHI_ALLOW(stat),
     BHI_ALLOW(lstat),
@@ -60,15 +106,18 @@ static const struct bhi_seccomp_rule nvidia_start[] = {
     BHI_ALLOW(lseek),
     BHI_ALLOW(pread64),
     BHI_ALLOW(readv),
-    BHI_ALLOW(fcntl),
-    BHI_ALLOW(mmap), /* behind B no new code can be mapped */
-    BHI_ALLOW(mprotect),
-    BHI_ALLOW(madvise),
+    BHI_ALLOW2(fcntl, BHI_INT(1, F_SETFD), BHI_INT(2, FD_CLOEXEC)),
+    BHI_ALLOW1(fcntl, BHI_INT(1, F_ADD_SEALS)),
+    /* Code of its libraries; behind B no new code can be mapped. */
+    BHI_ALLOW1(mmap, BHI_BITS(2, ~(uint64_t)(PROT_READ | PROT_EXEC), 0)),
+    BHI_ALLOW1(madvise, BHI_INT(2, MADV_DONTFORK)),
+    BHI_ALLOW1(madvise, BHI_INT(2, MADV_DOFORK)),
     /* A sealed memfd, a pipe and an eventfd between its threads. */
-    BHI_ALLOW(memfd_create),
+    BHI_ALLOW1(memfd_create,
+               BHI_BITS(1, ~(uint64_t)(MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC_BIT), 0)),
     BHI_ALLOW(ftruncate),
-    BHI_ALLOW(fallocate),
-    BHI_ALLOW(pipe2),
+    BHI_ALLOW1(fallocate, BHI_INT(1, 0)),
+    BHI_ALLOW1(pipe2, BHI_BITS(1, ~(uint64_t)(O_CLOEXEC | O_NONBLOCK), 0)),
     BHI_ALLOW(eventfd2),
     BHI_ALLOW(getppid),
     /* It would make and mend its device nodes, and lives without. */
@@ -83,7 +132,7 @@ static const struct bhi_seccomp_rule nvidia_start[] = {
     BHI_END_OF_RULES,
 };
 static const struct bhi_seccomp_rule nvidia_steady[] = {
-    BHI_ALLOW(ioctl), /* importing and allocating memory */
+    NVIDIA_REQUESTS,
     /* A mapping of more device memory takes another open of a device node. To read and write is
      * how only those can be opened (Landlock, read-only mounts); to read, nothing is found. */
     BHI_ALLOW1(openat, BHI_BITS(2, ~(uint64_t)O_CLOEXEC, O_RDWR)),
@@ -101,6 +150,7 @@ static const struct bhi_seccomp_rule nvidia_steady[] = {
 
 static const char *const lavapipe_libraries[] = {"libvulkan_lvp.so*", NULL};
 static const char *const lavapipe_devices[] = {NULL};
+static const char *const lavapipe_versions[] = {"Mesa 22.3.*", "Mesa 25.0.*", NULL};
 static const struct bhi_driver_env lavapipe_environment[] = {
     /* See above; and without it Mesa asks nscd, through a socket, for a home folder. */
     {"MESA_SHADER_CACHE_DISABLE", "true"},
@@ -184,6 +234,8 @@ static const struct bhi_driver_info drivers[] = {
         .steady_rules = nvidia_steady,
         .limits = {.descriptors = 1024, .file_bytes = 64u << 20, .locked = UINT64_MAX},
         .compiles = true,
+        .versions = nvidia_versions,
+        .tried = true,
     },
     {
         .name = "lavapipe",
@@ -195,6 +247,8 @@ static const struct bhi_driver_info drivers[] = {
         .steady_rules = lavapipe_steady,
         .limits = {.descriptors = 256, .file_bytes = BHI_DRIVER_FILE_MOST, .locked = 65536},
         .compiles = true,
+        .versions = lavapipe_versions,
+        .tried = true,
 #if !BHI_SANITIZED /* the sanitizers' runtime would see a second process in its memory */
         .keeper = true,
 #endif
@@ -214,6 +268,39 @@ const struct bhi_driver_info *bhi_driver_info(const char *name) {
         }
     }
     return NULL;
+}
+
+const char *bhi_driver_pattern(const struct bhi_driver *driver,
+                               const struct bhi_driver_path *path) {
+    return strcmp(path->pattern, BHI_PATH_OF_LIBRARY) == 0 ? driver->folder : path->pattern;
+}
+
+void bhi_driver_version(const struct bhi_msg_device *device, char *out, size_t size) {
+    if (device->driver_info[0] != '\0') {
+        snprintf(out, size, "%s", device->driver_info);
+    } else {
+        snprintf(out, size, "%u.%u.%u", VK_API_VERSION_MAJOR(device->driver_version),
+                 VK_API_VERSION_MINOR(device->driver_version),
+                 VK_API_VERSION_PATCH(device->driver_version));
+    }
+}
+
+bool bhi_driver_knows(const struct bhi_driver_info *info, const char *version) {
+    for (const char *const *pattern = info->versions; *pattern != NULL; pattern++) {
+        if (fnmatch(*pattern, version, 0) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void bhi_driver_made_for(const struct bhi_driver_info *info, char *out, size_t size) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; info->versions[i] != NULL && used < size; i++) {
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "", info->versions[i]);
+    }
 }
 
 static int find(struct bhi_driver *driver, const struct bhi_driver_info *info, char *seen,

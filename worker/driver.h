@@ -8,6 +8,7 @@
 
 #include "failure.h"
 #include "sandbox_rules.h"
+#include "wire.h"
 #include "worker_kind.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,8 +22,12 @@ enum bhi_path_kind {
     BHI_PATH_READ,   /* bound read-only, nodev, noexec */
     BHI_PATH_LIBS,   /* bound read-only, nodev; libraries may be mapped from it */
     BHI_PATH_DEVICE, /* a device node, or a folder of them: read, write, ioctl */
-    BHI_PATH_PROC,   /* a fresh proc of our pid namespace, else the host's, read-only */
+    BHI_PATH_PROC, /* a fresh proc of our pid namespace, else the host's, read-only; closed, but */
+    BHI_PATH_INSIDE, /* for what is named like this: Landlock's alone, for it is there already */
 };
+
+/* As a pattern: the folder that the driver's library was loaded from. */
+#define BHI_PATH_OF_LIBRARY "@"
 
 struct bhi_driver_path {
     const char *pattern; /* a glob; missing paths are skipped; NULL: end of the list */
@@ -58,6 +63,9 @@ struct bhi_driver_info {
     struct bhi_driver_limits limits;
     bool keeper;   /* the device is the worker's own threads: see keeper.h */
     bool compiles; /* it runs code that it has made itself */
+    /* What it was made for: fnmatch patterns of bhi_driver_version(); NULL-terminated. */
+    const char *const *versions;
+    bool tried; /* on a machine that has the driver; false: written from documentation */
 };
 
 /* A driver of this machine. */
@@ -69,6 +77,14 @@ struct bhi_driver {
 };
 
 const struct bhi_driver_info *bhi_driver_info(const char *name);
+/* The glob that |path| stands for. */
+const char *bhi_driver_pattern(const struct bhi_driver *driver, const struct bhi_driver_path *path);
+/* The version of a driver as its table names it: its own words, else the number in its |device|. */
+void bhi_driver_version(const struct bhi_msg_device *device, char *out, size_t size);
+/* Is |version| one that the table was made for? */
+bool bhi_driver_knows(const struct bhi_driver_info *info, const char *version);
+/* "Mesa 22.3.*, Mesa 25.0.*" */
+void bhi_driver_made_for(const struct bhi_driver_info *info, char *out, size_t size);
 /* What a worker without a device has instead of a driver: rules of its own, and no path at all. */
 const struct bhi_driver *bhi_driver_none(enum bhi_worker_kind kind);
 /* The |index|th entry in the order of preference, or NULL. */

@@ -47,14 +47,15 @@ enum action {
     ACT_UNBLOCK,
     ACT_RING,
     ACT_DRAIN,
+    ACT_UNLISTED,
     ACT_TAMPER, /* and as many as there are (faults_tamper.h) */
     ACTIONS = ACT_TAMPER + BHI_TAMPER_COUNT,
 };
 
 static const char *const action_names[ACT_TAMPER] = {
-    "segv",     "abort",      "kill",    "stop",  "sigsys",  "exit0",      "exit7",
-    "hang",     "flood",      "garbage", "fail",  "close",   "close_hang", "hang_up",
-    "oom_host", "oom_device", "lost",    "pause", "unblock", "ring",       "drain",
+    "segv",  "abort",   "kill",    "stop",  "sigsys",     "exit0",    "exit7",    "hang",
+    "flood", "garbage", "fail",    "close", "close_hang", "hang_up",  "oom_host", "oom_device",
+    "lost",  "pause",   "unblock", "ring",  "drain",      "unlisted",
 };
 
 struct rule {
@@ -254,6 +255,9 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
     case ACT_PAUSE:
         nanosleep(&(const struct timespec){.tv_nsec = 20000000}, NULL);
         break;
+    case ACT_UNLISTED: /* a driver that has learnt a new call */
+        syscall(SYS_ioctl, BHI_FDPASS_DESCRIPTOR, 0x8910 /* SIOCGIFNAME */, -1L);
+        break;
     case ACT_HANG_UP:
         close(BHI_FDPASS_DESCRIPTOR);
         break;
@@ -285,7 +289,7 @@ static bool counts(const char *name) {
     static const char *const starting[] = {
         "spawned",     "keeper",     "capabilities", "sandbox",   "connect", "token",
         "hello",       "device",     "warm_up",      "lock_down", "ready",   "fork_request",
-        "before_fork", "after_fork", "exit_report",  "say",       "farewell"};
+        "before_fork", "after_fork", "exit_report",  "say"};
     for (size_t i = 0; i < sizeof starting / sizeof starting[0]; i++) {
         if (strcmp(name, starting[i]) == 0) {
             faults.running |= strcmp(name, "ready") == 0;

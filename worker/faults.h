@@ -55,7 +55,6 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *                  forked, forked and not yet spoken of
  *   exit_report    in the zygote: a worker has ended, the host does not know
  *   say            in the zygote (fail: the host does not hear it)
- *   farewell       in the zygote (fail: when the host has gone it waits for its workers, 10 s)
  * and from `ready` on (what the warm-up passes does not count):
  *   compile        a kernel is about to be validated, guarded, compiled
  *   abort          what runs is told to end (fail: nobody hears it)
@@ -85,6 +84,7 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   reflect        a module is about to be inspected
  *   lie_odd, lie_huge, lie_more, lie_magic, lie_log, lie_counts, lie_kind, lie_text_bytes,
  *   lie_status, lie_names   (fail: that part of its answer is not true)
+ * The action `unlisted` makes a system call that no table has.
  * Calls, as start_NAME while starting:
  *   vk             a Vulkan call that can fail    vk_poll  vkGetFenceStatus
  *   alloc, map     malloc and its kin; mmap: of the driver as well

@@ -59,6 +59,8 @@ static const struct forbidden of_steady[] = {
     {"ftruncate", SYS_ftruncate, 4096},
     {"fallocate", SYS_fallocate, 0},
     {"sendmsg", SYS_sendmsg, 0},
+    {"ioctl FIONBIO", SYS_ioctl, 0x5421}, /* a device's driver has other requests */
+    {"ioctl SIOCGIFNAME", SYS_ioctl, 0x8910},
     {"io_uring_setup", SYS_io_uring_setup, 0},
     {"pidfd_getfd", SYS_pidfd_getfd, 0},
 #ifdef __x86_64__

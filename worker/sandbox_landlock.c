@@ -69,11 +69,14 @@ static int add_rules(int ruleset, const struct bhi_driver *driver, uint64_t hand
     int r = 0;
     for (const struct bhi_driver_path *p = driver->info->paths; p->pattern != NULL && r == 0; p++) {
         uint64_t access = FS_READ_FILE | FS_READ_DIR;
+        if (p->kind == BHI_PATH_PROC) {
+            continue;
+        }
         if (p->kind == BHI_PATH_DEVICE) {
             access |= FS_WRITE_FILE | FS_IOCTL_DEV;
         }
         glob_t found;
-        if (glob(p->pattern, GLOB_NOSORT, NULL, &found) != 0) {
+        if (glob(bhi_driver_pattern(driver, p), GLOB_NOSORT, NULL, &found) != 0) {
             continue; /* not on this machine, so not in this root */
         }
         for (size_t i = 0; i < found.gl_pathc && r == 0; i++) {

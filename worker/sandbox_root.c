@@ -47,6 +47,7 @@ static uint64_t attributes_of(enum bhi_path_kind kind) {
     switch (kind) {
     case BHI_PATH_READ:
     case BHI_PATH_PROC:
+    case BHI_PATH_INSIDE:
         return MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
     case BHI_PATH_LIBS:
         return MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
@@ -106,11 +107,13 @@ static int add_path(const char *path, enum bhi_path_kind kind, struct bhi_failur
                              path);
 }
 
-static int add_paths(const struct bhi_driver_path *paths, struct bhi_failure *failure) {
+static int add_paths(const struct bhi_driver *driver, struct bhi_failure *failure) {
     int r = 0;
-    for (; paths->pattern != NULL && r == 0; paths++) {
+    for (const struct bhi_driver_path *paths = driver->info->paths;
+         paths->pattern != NULL && r == 0; paths++) {
         glob_t found;
-        if (glob(paths->pattern, 0, NULL, &found) != 0) {
+        if (paths->kind == BHI_PATH_INSIDE ||
+            glob(bhi_driver_pattern(driver, paths), 0, NULL, &found) != 0) {
             continue;
         }
         for (size_t i = 0; i < found.gl_pathc && r == 0; i++) {
@@ -161,7 +164,7 @@ static int build(const struct bhi_driver *driver, int tree, struct bhi_failure *
     if ((r = restrict_mount(run, false, attributes_of(BHI_PATH_READ))) != 0) {
         return bhi_fail(failure, BH_UNSUPPORTED, -r, "cannot make the runtime folder read-only");
     }
-    return add_paths(driver->info->paths, failure);
+    return add_paths(driver, failure);
 }
 
 int bhi_sandbox_root(const struct bhi_driver *driver, int tree, struct bhi_failure *failure) {

@@ -2,11 +2,12 @@
 #include "faults.h"
 #include "fdpass.h"
 #include "futex.h"
+#include "memfd.h"
 #include "probe.h"
 #include "progress.h"
 #include "session.h"
 #include "text.h"
-#include "watchdog.h"
+#include "trace_run.h"
 #include "worker.h"
 
 #include <errno.h>
@@ -30,6 +31,7 @@
 #define MAX_CHILDREN 4096
 #define MAX_PROBES   8
 #define NICER        3 /* a worker's share of a busy processor is about half of its host's */
+#define TRACE_LAYER  UINT32_MAX /* a tracer, which is a prober of no layer */
 
 /* A child that somebody waits to hear of: a worker, or a prober (report is not NULL). */
 struct child {
@@ -38,8 +40,7 @@ struct child {
     uint64_t worker;
     uint64_t deadline_ns;
     bool killed;
-    int keeper;      /* write end of its keeper's pipe; -1: none */
-    bool has_device; /* it is told of the host's end, and ends by itself */
+    int keeper; /* write end of its keeper's pipe; -1: none */
     struct bhi_probe_report *report;
 };
 
@@ -48,27 +49,23 @@ static struct zygote {
     struct bhi_probe_context probes;
     int signals; /* signalfd: SIGCHLD */
     unsigned spawned;
-    bool leaving; /* nobody listens any more */
     struct child children[MAX_CHILDREN];
 } zygote;
 
 /* -- talking to the host -------------------------------------------------------------------- */
 
-static _Noreturn void leave(int code);
-
-/* Waits while the host does not read, and lives. */
+/* Waits while the host does not read: the warden ends us with the host, so this ends. */
 static void say(const struct bhi_message *message, const int *fds, size_t fd_count) {
     for (;;) {
         int r = BHI_FAULT_FAILS("say")
                     ? -EPIPE
                     : bhi_fdpass_send_message(zygote.config->socket, message, fds, fd_count);
-        if (r == 0 || zygote.leaving) {
+        if (r == 0) {
             return;
         }
-        struct pollfd ready[2] = {{.fd = zygote.config->socket, .events = POLLOUT},
-                                  {.fd = zygote.config->go, .events = 0}};
-        if (r != -EAGAIN || (poll(ready, 2, -1) < 0 && errno != EINTR) || ready[1].revents != 0) {
-            leave(BHI_EXIT_SUPERVISOR);
+        struct pollfd ready = {.fd = zygote.config->socket, .events = POLLOUT};
+        if (r != -EAGAIN || (poll(&ready, 1, -1) < 0 && errno != EINTR)) {
+            _exit(BHI_EXIT_SUPERVISOR);
         }
     }
 }
@@ -107,7 +104,13 @@ static bool worker_exists(uint64_t id) {
 
 static void child_ended(struct child *child, const siginfo_t *info) {
     struct bhi_message message = {0};
-    if (child->report != NULL) {
+    if (child->report != NULL && child->layer == TRACE_LAYER) {
+        struct bhi_msg_probed probed = {0};
+        bhi_probe_finish(child->report, 0, child->killed, &probed);
+        message.type = BHI_MSG_TRACED;
+        message.traced.done = probed.result == BHI_PROBE_HOLDS;
+        memcpy(message.traced.text, probed.text, sizeof message.traced.text);
+    } else if (child->report != NULL) {
         message.type = BHI_MSG_PROBED;
         bhi_probe_finish(child->report, child->layer, child->killed, &message.probed);
     } else {
@@ -186,43 +189,6 @@ static int check_deadlines(void) {
     return next == BHI_FOREVER ? -1 : (int)((next - now) / 1000000u) + 1;
 }
 
-/* -- the end -------------------------------------------------------------------------------- */
-
-/* Kills what has nothing to end. True: somebody else is left. */
-static bool let_go(void) {
-    bool left = false;
-    for (size_t i = 0; i < MAX_CHILDREN; i++) {
-        const struct child *child = &zygote.children[i];
-        if (child->pid != 0 && child->has_device) {
-            left = true;
-        } else if (child->pid != 0) {
-            kill(child->pid, SIGKILL);
-        }
-    }
-    return left;
-}
-
-/* The host has gone. Workers with a device know it, too, and end what runs there before they exit:
- * killed now, they would leave it running. All that is left after a while dies with us. */
-static _Noreturn void leave(int code) {
-    uint64_t patience_ns = BHI_FAREWELL_MS * 1000000ull;
-#if BHI_FAULTS
-    if (atomic_load(&zygote.config->stage->patient) != 0) {
-        patience_ns = BHI_PROBE_TIMEOUT_NS;
-    }
-#endif
-    const uint64_t end_ns = bhi_deadline_ns(patience_ns);
-    zygote.leaving = true;
-    for (uint64_t now; let_go() && (now = bhi_now_ns()) < end_ns;) {
-        struct pollfd children = {.fd = zygote.signals, .events = POLLIN};
-        if (poll(&children, 1, (int)((end_ns - now) / 1000000u) + 1) < 0 && errno != EINTR) {
-            break;
-        }
-        reap();
-    }
-    _exit(code);
-}
-
 /* -- requests ------------------------------------------------------------------------------- */
 
 static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd) {
@@ -239,7 +205,6 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
         return -errno;
     }
     struct bhi_worker_config config = {.keeper = keeper[0],
-                                       .farewell = zygote.config->go,
                                        .driver = &zygote.config->driver,
                                        .layers = zygote.probes.layers,
                                        .forked_ns = bhi_now_ns(),
@@ -272,10 +237,7 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
         }
         return -error;
     }
-    *child = (struct child){.pid = pid,
-                            .worker = spawn->worker,
-                            .keeper = keeper[1],
-                            .has_device = spawn->kind == BHI_WORKER_DEVICE};
+    *child = (struct child){.pid = pid, .worker = spawn->worker, .keeper = keeper[1]};
     *out_pidfd = pidfd;
     return 0;
 }
@@ -332,13 +294,18 @@ static void refuse_probe(uint32_t layer, const char *text, int error) {
     say(&message, NULL, 0);
 }
 
-static void probe(uint32_t layer) {
+/* A place for a prober; NULL: there are too many. */
+static struct child *prober(void) {
     unsigned running = 0;
     for (size_t i = 0; i < MAX_CHILDREN; i++) {
         running += zygote.children[i].report != NULL;
     }
-    struct child *child = free_child();
-    if (child == NULL || running >= MAX_PROBES) {
+    return running >= MAX_PROBES ? NULL : free_child();
+}
+
+static void probe(uint32_t layer) {
+    struct child *child = prober();
+    if (child == NULL) {
         refuse_probe(layer, "not probed: too many probes at once", 0);
         return;
     }
@@ -355,6 +322,40 @@ static void probe(uint32_t layer) {
                             .report = report};
 }
 
+static void refuse_trace(const char *text, int error) {
+    struct bhi_message message = {.type = BHI_MSG_TRACED};
+    snprintf(message.traced.text, sizeof message.traced.text, "%s%s%s", text,
+             error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
+    say(&message, NULL, 0);
+}
+
+static void trace(const struct bhi_msg_trace *request, int fd) {
+    struct child *child = prober();
+    struct bhi_probe_report *report = NULL;
+    struct bhi_trace_page *page = MAP_FAILED;
+    if (request->bytes >= sizeof *page && bhi_memfd_verify(fd, request->bytes, 0) == 0) {
+        page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    close(fd);
+    pid_t pid = -EAGAIN;
+    if (page == MAP_FAILED) {
+        refuse_trace("not traced: there is no memory for what is seen", 0);
+    } else if (child == NULL) {
+        refuse_trace("not traced: too many probes at once", 0);
+    } else if ((pid = bhi_trace_start(&zygote.probes, request->device_index, page, &report)) < 0) {
+        refuse_trace("not traced: cannot fork", (int)-pid);
+    } else {
+        *child = (struct child){.pid = pid,
+                                .keeper = -1,
+                                .layer = TRACE_LAYER,
+                                .deadline_ns = bhi_deadline_ns(BHI_TRACE_TIMEOUT_NS),
+                                .report = report};
+    }
+    if (page != MAP_FAILED) {
+        munmap(page, sizeof *page); /* the tracer has its own */
+    }
+}
+
 /* One request. Whatever is wrong with it is the host's fault, and nobody is left to serve. */
 static void serve(void) {
     static struct bhi_message message;
@@ -365,7 +366,7 @@ static void serve(void) {
         return;
     }
     if (r == 0) {
-        leave(BHI_EXIT_OK);
+        _exit(BHI_EXIT_OK);
     }
     if (r < 0) {
         _exit(BHI_EXIT_SUPERVISOR);
@@ -376,6 +377,9 @@ static void serve(void) {
         break;
     case BHI_MSG_PROBE:
         probe(message.probe.layer);
+        break;
+    case BHI_MSG_TRACE:
+        trace(&message.trace, fds[0]);
         break;
     default: /* a second start */
         _exit(BHI_EXIT_SUPERVISOR);
@@ -418,6 +422,7 @@ static int settle(struct bhi_failure *failure) {
         return r;
     }
     follow_warden(config->go); /* taking ids clears the death signal */
+    close(config->go);
     if ((r = bhi_sandbox_root(&config->driver, tree, failure)) != 0) {
         return r;
     }
@@ -447,7 +452,6 @@ static int begin(struct bhi_failure *failure) {
     }
 #if BHI_FAULTS
     bhi_faults_init();
-    atomic_store(&config->stage->patient, BHI_FAULT_FAILS("farewell") ? 1 : 0);
 #endif
     /* The library first: once the root is emptied it cannot be found. */
     atomic_store(&config->stage->stage, BHI_ZYGOTE_LOADING);
@@ -458,10 +462,6 @@ static int begin(struct bhi_failure *failure) {
     atomic_store(&config->stage->stage, BHI_ZYGOTE_ROOTING);
     if ((r = settle(failure)) != 0) {
         return r;
-    }
-    /* A worker could write into it, in the warden's sight. */
-    if (madvise(config->stage, sizeof *config->stage, MADV_DONTFORK) != 0) {
-        return bhi_fail(failure, BH_SYSTEM, errno, "cannot keep a page from the workers");
     }
     zygote.probes.driver = &config->driver;
     zygote.probes.layers = config->layers | BHI_LAYER_BIT(ROOT);
@@ -502,15 +502,11 @@ _Noreturn void bhi_zygote_run(struct bhi_zygote_config *config) {
     }
     announce();
     for (;;) {
-        enum { HOST, CHILDREN, WARDEN, WATCHED };
-        struct pollfd fds[WATCHED] = {[HOST] = {.fd = config->socket, .events = POLLIN},
-                                      [CHILDREN] = {.fd = zygote.signals, .events = POLLIN},
-                                      [WARDEN] = {.fd = config->go, .events = 0}};
-        if (poll(fds, WATCHED, check_deadlines()) < 0 && errno != EINTR) {
+        enum { HOST, CHILDREN };
+        struct pollfd fds[2] = {[HOST] = {.fd = config->socket, .events = POLLIN},
+                                [CHILDREN] = {.fd = zygote.signals, .events = POLLIN}};
+        if (poll(fds, 2, check_deadlines()) < 0 && errno != EINTR) {
             _exit(BHI_EXIT_START_FAILED);
-        }
-        if (fds[WARDEN].revents != 0) {
-            leave(BHI_EXIT_OK);
         }
         if (fds[CHILDREN].revents != 0) {
             reap();

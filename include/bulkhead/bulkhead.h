@@ -767,5 +767,6 @@ BH_API BH_MUST_USE bh_status bh_doctor(bh_context *context, bh_check *out_checks
 #include <bulkhead/glsl.h>
 #include <bulkhead/inspect.h>
 #include <bulkhead/template.h>
+#include <bulkhead/trace.h>
 
 #endif

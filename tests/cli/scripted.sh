@@ -358,6 +358,32 @@ SCRIPT_DOCTOR=SYSTEM cli doctor
 expect_status 3
 expect_stderr "see the detail"
 
+case_name="a traced driver"
+SCRIPT_TRACE=ae cli doctor --trace-driver
+expect_status 0
+expect_stdout "driver script, version Script 1.0?[31m"
+expect_stdout "this version is not among them"
+expect_stdout "SIOCGIFNAME (answered ENOENT)"
+expect_stdout "0 calls that the table does not know"
+SCRIPT_TRACE=au cli doctor --trace-driver --device one
+expect_status 3
+expect_stdout "driver one"
+expect_stdout "UNKNOWN"
+expect_stdout "running (behind filter B)"
+expect_stdout "report the output"
+SCRIPT_TRACE=aeu cli doctor --trace-driver --json
+expect_status 3
+expect_json '.unknown == 1 and .known_version == false and .tried == true and
+    (.calls | length) == 3 and .calls[0].table == "allowed" and .calls[0].errno == null and
+    .calls[1].errno == 2 and .calls[2].table == "unknown" and .calls[2].filter == "B" and
+    .calls[2].count == 3 and .calls[0].phase == "device"'
+SCRIPT_TRACED=SYSTEM cli doctor --trace-driver
+expect_status 3
+expect_stderr "see the detail"
+cli doctor --device script
+expect_status 2
+expect_stderr "--device goes with --trace-driver"
+
 # -- inspect ---------------------------------------------------------------------------------------
 case_name="a disassembly that is longer than was thought"
 cli inspect k.spv --guarded --json

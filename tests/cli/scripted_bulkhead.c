@@ -562,6 +562,33 @@ bh_status bh_devices(bh_context *context, bh_device_info *out_devices, size_t ca
     return status;
 }
 
+/* SCRIPT_TRACE=aeu: allowed, answered with an error, unknown. */
+bh_status bh_trace_driver(bh_context *context, const char *device, bh_trace *out_trace,
+                          bh_traced_call *out_calls, size_t capacity, size_t *out_count,
+                          bh_detail *detail) {
+    (void)context;
+    const char *calls = getenv("SCRIPT_TRACE");
+    memset(out_trace, 0, sizeof *out_trace);
+    snprintf(out_trace->driver, sizeof out_trace->driver, "%s", device ? device : "script");
+    snprintf(out_trace->version, sizeof out_trace->version, "Script 1.0\033[31m");
+    snprintf(out_trace->made_for, sizeof out_trace->made_for, "Script 0.*");
+    out_trace->complete = out_trace->tried = true;
+    *out_count = calls ? strlen(calls) : 0;
+    for (size_t i = 0; i < *out_count && i < capacity; i++) {
+        memset(&out_calls[i], 0, sizeof out_calls[i]);
+        snprintf(out_calls[i].phase, sizeof out_calls[i].phase, "%s", i ? "running" : "device");
+        snprintf(out_calls[i].call, sizeof out_calls[i].call, "ioctl");
+        snprintf(out_calls[i].arguments, sizeof out_calls[i].arguments, "SIOCGIFNAME");
+        out_calls[i].count = 3;
+        out_calls[i].judgement = calls[i] == 'u'   ? BH_CALL_UNKNOWN
+                                 : calls[i] == 'e' ? BH_CALL_ANSWERED
+                                                   : BH_CALL_ALLOWED;
+        out_calls[i].error = calls[i] == 'e' ? 2 : 0;
+        out_trace->unknown += calls[i] == 'u';
+    }
+    return answer("SCRIPT_TRACED", detail);
+}
+
 /* SCRIPT_CHECKS=hhab: holds, absent, broken; a capital is required. */
 bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t capacity, size_t *out_count,
                     bh_detail *detail) {

@@ -1,0 +1,192 @@
+/* A driver that makes a system call which its table does not know: the verdict and the doctor name
+ * the call, the driver, its version (E9, E14), and bh_trace_driver lists what a driver calls. */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static bh_traced_call calls[1500];
+
+static bh_trace trace(bh_context *context, size_t *out_count) {
+    bh_trace seen;
+    bh_detail detail = {0};
+    if (bh_trace_driver(context, NULL, &seen, calls, 1500, out_count, &detail) != BH_OK)
+        BHT_FAIL("bh_trace_driver: %s", detail.message);
+    BHT_LE(*out_count, 1500);
+    return seen;
+}
+
+static const bh_traced_call *find(size_t count, const char *phase, const char *name,
+                                  const char *part) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(calls[i].phase, phase) == 0 && strcmp(calls[i].call, name) == 0 &&
+            strstr(calls[i].arguments, part))
+            return &calls[i];
+    return NULL;
+}
+
+static void expect_call(size_t count, const char *phase, const char *name, const char *part,
+                        bh_call_judgement judgement) {
+    const bh_traced_call *call = find(count, phase, name, part);
+    if (!call)
+        BHT_FAIL("phase %s has no %s %s", phase, name, part);
+    BHT_EQ(call->judgement, judgement);
+    BHT_EQ(call->error != 0, judgement == BH_CALL_ANSWERED);
+    BHT_GE(call->count, 1);
+}
+
+/* Of the whole course the table knows everything, and what it needs is in the list. */
+static void what_a_driver_calls(void) {
+    bh_context *context = fx_context(NULL);
+    size_t count = 0;
+    bh_trace seen = trace(context, &count);
+    for (size_t i = 0; i < count; i++)
+        if (calls[i].judgement == BH_CALL_UNKNOWN)
+            printf("  unknown: %s %s in %s\n", calls[i].call, calls[i].arguments, calls[i].phase);
+    BHT_STR_EQ(seen.failure, "");
+    BHT_EQ(seen.unknown, 0);
+    BHT_EQ(seen.dropped, 0);
+    BHT_STR_EQ(seen.first_unknown, "");
+    BHT_TRUE(seen.complete);
+    BHT_TRUE(seen.known);
+    BHT_TRUE(seen.tried);
+    BHT_STR_EQ(seen.driver, "lavapipe");
+    BHT_STR_HAS(seen.version, "Mesa ");
+    BHT_STR_HAS(seen.made_for, "Mesa ");
+    expect_call(count, "device", "clone", "CLONE_THREAD", BH_CALL_ALLOWED);
+    expect_call(count, "device", "clone3", "", BH_CALL_ANSWERED);
+    expect_call(count, "device", "openat", "/proc/stat (not there)", BH_CALL_ANSWERED);
+    expect_call(count, "warm-up", "mprotect", "PROT_READ|PROT_EXEC", BH_CALL_ALLOWED);
+    expect_call(count, "running", "mprotect", "PROT_READ|PROT_EXEC", BH_CALL_ALLOWED);
+    expect_call(count, "running", "mmap", "MAP_SHARED|MAP_POPULATE", BH_CALL_ALLOWED);
+    /* Another one, and fewer calls than there are. */
+    bh_detail detail;
+    size_t again = 0;
+    BHT_EQ(bh_trace_driver(context, "lavapipe:0", &seen, calls, 1, &again, &detail), BH_OK);
+    BHT_GT(again, 1);
+    BHT_TRUE(seen.complete);
+    bh_context_destroy(context);
+}
+
+/* |faults| has each worker make a call that no table knows, in |phase|. */
+static void named(const char *faults, const char *phase, bool doctor) {
+    char call[128];
+    snprintf(call, sizeof call, "ioctl SIOCGIFNAME (0x8910) in phase %s", phase);
+    bh_context *context = fx_context(faults);
+    bh_stream *stream = fx_stream(context, "new", FX_SECONDS);
+    bh_detail why = {0};
+    BHT_EQ(bh_stream_wait_ready(stream, 3 * FX_SECONDS, &why), BH_UNSUPPORTED);
+    BHT_STR_HAS(why.message, "SIGSYS while starting");
+    BHT_STR_HAS(why.message, call);
+    BHT_STR_HAS(why.message, "driver lavapipe (Mesa ");
+    BHT_STR_HAS(why.message, "table made for Mesa ");
+    BHT_STR_HAS(why.message, "report this line");
+    /* E14: what was to run there says the same, and never ran. */
+    bh_buffer *data = fx_words(context, 64, 1);
+    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = data, .size = 256};
+    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    bh_event *event = NULL;
+    bh_status status = bh_submit(stream, &info, &event, &why);
+    if (status == BH_OK) {
+        bh_verdict verdict = fx_verdict(event);
+        BHT_EQ(verdict.status, BH_UNSUPPORTED);
+        BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+        BHT_STR_HAS(verdict.message, call);
+        bh_event_release(event);
+    } else {
+        BHT_STR_HAS(why.message, call);
+    }
+    bh_trace seen;
+    size_t count = 0;
+    seen = trace(context, &count);
+    BHT_EQ(seen.unknown, 1);
+    BHT_STR_EQ(seen.first_unknown, call);
+    expect_call(count, phase, "ioctl", "SIOCGIFNAME", BH_CALL_UNKNOWN);
+    static bh_check checks[64];
+    bool told = !doctor;
+    if (doctor)
+        BHT_EQ(bh_doctor(context, checks, 64, &count, &why), BH_OK);
+    for (size_t i = 0; doctor && i < count && i < 64; i++)
+        if (strcmp(checks[i].name, "system-calls") == 0) {
+            BHT_EQ(checks[i].result, BH_CHECK_BROKEN);
+            BHT_STR_HAS(checks[i].text, call);
+            BHT_STR_HAS(checks[i].advice, "--trace-driver");
+            told = true;
+        }
+    BHT_TRUE(told);
+    bh_buffer_release(data);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+static void unknown_while_a_device_is_made(void) {
+    named("*:device:*=unlisted", "device", false);
+}
+static void unknown_while_it_warms_up(void) {
+    named("*:warm_up:*=unlisted", "warm-up", true);
+}
+static void unknown_behind_filter_b(void) {
+    named("*:ready:*=unlisted", "running", false);
+}
+
+/* Once it runs, its kernels may be to blame: nothing of theirs is traced, and the verdict says how
+ * the driver can be (E9, E14). */
+static void unknown_while_it_runs(void) {
+    bh_context *context = fx_context("1:started:1=unlisted");
+    bh_stream *stream = fx_stream(context, "running", FX_SECONDS);
+    fx_ready(stream);
+    bh_buffer *data = fx_words(context, 64, 1);
+    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = data, .size = 256};
+    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.status, BH_SECCOMP);
+    BHT_EQ(verdict.signal, SIGSYS);
+    BHT_STR_HAS(verdict.message, "bulkhead doctor --trace-driver");
+    bh_event_release(event);
+    bh_buffer_release(data);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+/* A driver that dies in its trace is told of, too. */
+static void a_death_in_the_trace(void) {
+    bh_context *context = fx_context("*:warm_up:*=segv");
+    size_t count = 0;
+    bh_trace seen = trace(context, &count);
+    BHT_TRUE(!seen.complete);
+    BHT_STR_HAS(seen.failure, "SIGSEGV");
+    BHT_EQ(seen.unknown, 0);
+    BHT_TRUE(find(count, "device", "clone", "CLONE_THREAD") != NULL);
+    BHT_TRUE(find(count, "running", "mmap", "") == NULL);
+    bh_context_destroy(context);
+}
+
+static void arguments(void) {
+    bh_context *context = fx_context(NULL);
+    bh_trace seen;
+    bh_detail detail;
+    size_t count;
+    BHT_EQ(bh_trace_driver(context, NULL, NULL, NULL, 0, &count, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "out_trace is NULL");
+    BHT_EQ(bh_trace_driver(context, NULL, &seen, NULL, 1, &count, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "out_calls is NULL");
+    BHT_EQ(bh_trace_driver(NULL, NULL, &seen, NULL, 0, &count, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_trace_driver(context, "a b:c", &seen, NULL, 0, &count, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_trace_driver(context, "absent", &seen, NULL, 0, &count, &detail), BH_NO_DEVICE);
+    bh_context_destroy(context);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(what_a_driver_calls),
+        BHT_TEST(unknown_while_a_device_is_made),
+        BHT_TEST(unknown_while_it_warms_up),
+        BHT_TEST(unknown_behind_filter_b),
+        BHT_TEST(unknown_while_it_runs),
+        BHT_TEST(a_death_in_the_trace),
+        BHT_TEST(arguments),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

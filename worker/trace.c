@@ -1,0 +1,267 @@
+#include "faults.h"
+#include "fdpass.h"
+#include "sandbox_judge.h"
+#include "sandbox_seccomp.h"
+#include "trace_run.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define NATIVE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define NATIVE AUDIT_ARCH_AARCH64
+#endif
+
+/* -- the tracee ------------------------------------------------------------------------------- */
+
+/* Puts every call to whoever holds the listener, but the one that sends it there. */
+static int listen_to_all(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sendmsg, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, BHI_FDPASS_DESCRIPTOR, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+    };
+    const struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
+    long fd =
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+    return fd < 0 ? -errno : (int)fd;
+}
+
+static bool enter(const struct bhi_probe_context *context, struct bhi_trace_course *course,
+                  int socket, struct bhi_tracee_page *page) {
+    struct bhi_failure failure = {.status = BH_OK};
+    struct bhi_sandbox sandbox = {.driver = context->driver};
+    int doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int kept[] = {
+        socket,       doorbell, course->buffers[0], course->buffers[1], course->buffers[2],
+        course->cache};
+    if (doorbell < 0 ||
+        bhi_sandbox_descriptors(kept, sizeof kept / sizeof kept[0], &failure) != 0 ||
+        bhi_sandbox_enter(&sandbox, &failure) != 0) {
+        snprintf(page->failure, sizeof page->failure, "cannot enter the sandbox: %.200s",
+                 failure.text);
+        return false;
+    }
+    memcpy(course->buffers, &kept[2], sizeof course->buffers);
+    course->cache = kept[5];
+    page->pid = (int32_t)getpid();
+    (void)prctl(PR_SET_DUMPABLE, 1); /* the tracer reads paths; without, it does not name them */
+    const int listener = listen_to_all();
+    if (listener < 0 || bhi_fdpass_send(BHI_FDPASS_DESCRIPTOR, "", 1, &listener, 1) != 0) {
+        snprintf(page->failure, sizeof page->failure, "cannot be traced: %s",
+                 strerrordesc_np(listener < 0 ? -listener : EPIPE));
+        return false;
+    }
+    close(listener);
+    return true;
+}
+
+static _Noreturn void be_tracee(const struct bhi_probe_context *context, uint32_t index, int socket,
+                                struct bhi_tracee_page *page) {
+    struct bhi_trace_course course;
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() == 1) {
+        _exit(1); /* the tracer is gone already */
+    }
+    if (bhi_trace_course_prepare(&course, page) && enter(context, &course, socket, page)) {
+        bhi_trace_course_run(&course, context->driver, index, page);
+    }
+    atomic_store(&page->phase, BHI_TRACE_PHASES);
+    _exit(0);
+}
+
+/* -- the tracer ------------------------------------------------------------------------------- */
+
+struct tracer {
+    struct bhi_judge judge;
+    struct bhi_tracee_page *tracee;
+    struct bhi_trace_page *page;
+    pid_t pid;
+    int listener;
+};
+
+static void record(struct tracer *tracer, uint32_t phase, const struct seccomp_notif *call,
+                   int judged) {
+    struct bhi_trace_page *page = tracer->page;
+    struct bhi_trace_call entry = {
+        .count = 1,
+        .phase = phase,
+        .judgement = judged == 0                ? BHI_TRACE_ALLOWED
+                     : judged == BHI_JUDGE_DIES ? BHI_TRACE_UNKNOWN
+                                                : BHI_TRACE_ANSWERED,
+        .number = call->data.nr,
+        .error = judged > 0 ? judged : 0,
+    };
+    char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, call->data.nr);
+    snprintf(entry.name, sizeof entry.name, "%s", name != NULL ? name : "a call without a name");
+    free(name);
+    uint64_t args[6];
+    for (size_t i = 0; i < 6; i++) {
+        args[i] = call->data.args[i];
+    }
+    bhi_trace_text(tracer->pid, call->data.nr, args, entry.arguments, sizeof entry.arguments);
+    page->unknown += entry.judgement == BHI_TRACE_UNKNOWN;
+    for (uint32_t i = 0; i < page->count; i++) {
+        struct bhi_trace_call *known = &page->calls[i];
+        if (known->phase == entry.phase && known->number == entry.number &&
+            known->judgement == entry.judgement && strcmp(known->arguments, entry.arguments) == 0) {
+            known->count++;
+            return;
+        }
+    }
+    if (page->count < BHI_TRACE_CALLS) {
+        page->calls[page->count++] = entry;
+    } else {
+        page->dropped++;
+    }
+}
+
+static void answer(struct tracer *tracer) {
+    struct seccomp_notif call = {0};
+    if (ioctl(tracer->listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) {
+        return; /* it has died, or a signal took the call back */
+    }
+    const uint32_t phase = atomic_load(&tracer->tracee->phase);
+    int judged = 0;
+    if (phase < BHI_TRACE_PHASES) {
+        uint64_t args[6];
+        for (size_t i = 0; i < 6; i++) {
+            args[i] = call.data.args[i];
+        }
+        tracer->judge.pid = tracer->tracee->pid;
+        memcpy(tracer->judge.open, tracer->tracee->open, sizeof tracer->judge.open);
+        judged = bhi_sandbox_judge(
+            &tracer->judge, phase == BHI_TRACE_RUNNING ? BHI_FILTER_STEADY : BHI_FILTER_START,
+            call.data.nr, args);
+        record(tracer, phase, &call, judged);
+    }
+    struct seccomp_notif_resp response = {.id = call.id};
+    if (judged > 0) {
+        response.error = -judged;
+    } else {
+        response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    }
+    (void)ioctl(tracer->listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
+}
+
+/* Until the tracee has ended. */
+static void serve(struct tracer *tracer) {
+    for (;;) {
+        struct pollfd ready = {.fd = tracer->listener, .events = POLLIN};
+        if (poll(&ready, 1, -1) < 0) {
+            continue;
+        }
+        if (ready.revents & POLLIN) {
+            answer(tracer);
+        } else if (ready.revents != 0) {
+            return;
+        }
+    }
+}
+
+static void finish(struct tracer *tracer) {
+    struct bhi_trace_page *page = tracer->page;
+    const struct bhi_driver_info *info = tracer->judge.driver->info;
+    siginfo_t end = {0};
+    (void)waitid(P_PID, (id_t)tracer->pid, &end, WEXITED);
+    const struct bhi_tracee_page *tracee = tracer->tracee;
+    page->complete = atomic_load(&tracee->complete) == 1;
+    snprintf(page->driver, sizeof page->driver, "%s", info->name);
+    snprintf(page->version, sizeof page->version, "%.*s", (int)sizeof page->version - 1,
+             tracee->version);
+    bhi_driver_made_for(info, page->made_for, sizeof page->made_for);
+    page->known = bhi_driver_knows(info, page->version);
+    page->tried = info->tried;
+    if (end.si_code != CLD_EXITED) {
+        snprintf(page->failure, sizeof page->failure, "it was killed by SIG%s%s%.150s",
+                 sigabbrev_np(end.si_status), tracee->failure[0] != '\0' ? ": " : "",
+                 tracee->failure);
+    } else {
+        snprintf(page->failure, sizeof page->failure, "%.*s", (int)sizeof page->failure - 1,
+                 tracee->failure);
+    }
+}
+
+static void trace(const struct bhi_probe_context *context, uint32_t index,
+                  struct bhi_trace_page *page, struct bhi_probe_report *report) {
+    struct tracer tracer = {.judge = {.driver = context->driver}, .page = page, .listener = -1};
+    int pair[2];
+    tracer.tracee = mmap(NULL, sizeof *tracer.tracee, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (tracer.tracee == MAP_FAILED || bhi_fdpass_pair(pair) != 0) {
+        snprintf(report->text, sizeof report->text, "no memory or descriptors for a trace");
+        return;
+    }
+    tracer.pid = fork();
+    if (tracer.pid == 0) {
+        be_tracee(context, index, pair[0], tracer.tracee);
+    }
+    close(pair[0]);
+    if (tracer.pid < 0) {
+        snprintf(report->text, sizeof report->text, "cannot fork: %s", strerrordesc_np(errno));
+        return;
+    }
+    char byte;
+    size_t count = 1;
+    const int length = bhi_fdpass_recv(pair[1], &byte, 1, &tracer.listener, &count, 0);
+    if (length == 1 && count == 1) {
+        serve(&tracer);
+    }
+    finish(&tracer);
+    report->result = length == 1 && count == 1 ? BHI_PROBE_HOLDS : BHI_PROBE_BROKEN;
+    if (report->result == BHI_PROBE_BROKEN) {
+        snprintf(report->text, sizeof report->text, "%.250s",
+                 page->failure[0] != '\0' ? page->failure : "the traced process did not begin");
+    }
+}
+
+pid_t bhi_trace_start(const struct bhi_probe_context *context, uint32_t index,
+                      struct bhi_trace_page *page, struct bhi_probe_report **out_report) {
+    struct bhi_probe_report *report =
+        mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (report == MAP_FAILED) {
+        return -errno;
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        sigset_t none;
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+            _exit(1);
+        }
+        report->result = BHI_PROBE_BROKEN;
+        trace(context, index, page, report);
+        report->done = 1;
+        _exit(0);
+    }
+    if (pid < 0) {
+        int error = errno;
+        munmap(report, sizeof *report);
+        return -error;
+    }
+    *out_report = report;
+    return pid;
+}
