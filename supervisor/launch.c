@@ -104,6 +104,8 @@ static void clean_environment(char *out[VARIABLES + 1], char storage[VARIABLES][
     out[count] = NULL;
 }
 
+#define TITLE_BYTES 80 /* "worker of " and a stream's name */
+
 int bhi_spawn(const char *path, const char *mode, int socket, pid_t *out_pid) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -121,7 +123,10 @@ int bhi_spawn(const char *path, const char *mode, int socket, pid_t *out_pid) {
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
-    char *argv[] = {(char *)(uintptr_t)path, (char *)(uintptr_t)mode, NULL};
+    /* The last is room for the names that the processes give themselves (worker/title.h). */
+    char room[TITLE_BYTES] = "";
+    memset(room, '.', sizeof room - 1);
+    char *argv[] = {(char *)(uintptr_t)path, (char *)(uintptr_t)mode, room, NULL};
     pid_t pid = -1;
     /* A process group of its own: a Ctrl-C at the host's terminal is the host's affair. Not a
      * session: the scheduler would weigh it apart from the host (autogroup). */

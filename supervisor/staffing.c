@@ -96,6 +96,7 @@ static struct bhi_worker *find_unbound(bh_context *context, const struct bh_stre
 static void bind_worker(struct bh_stream *stream, struct bhi_worker *worker) {
     bhi_stream_bind(&stream->core, &worker->crew);
     bhi_worker_retain(worker);
+    bhi_worker_serve(worker, stream->core.name);
     bhi_pipeline_cache_want(worker);
     if (worker->state == BHI_RUNNING)
         bhi_stream_served(&stream->core);

@@ -337,6 +337,16 @@ bool bhi_worker_attach_cache(struct bhi_worker *worker, int area, uint64_t room)
     return true;
 }
 
+/* Without memory for the message it keeps its name: no harm is done. */
+void bhi_worker_serve(struct bhi_worker *worker, const char *stream) {
+    struct bhi_outgoing *outgoing =
+        worker->kind == BHI_WORKER_DEVICE ? new_outgoing(BHI_MSG_SERVE) : NULL;
+    if (!outgoing)
+        return;
+    snprintf(outgoing->message.serve.stream, sizeof outgoing->message.serve.stream, "%s", stream);
+    queue_outgoing(worker, outgoing);
+}
+
 static int introduce_file(struct bhi_worker *worker, const struct bhi_file *file) {
     if (bhi_idset_has(&worker->files, file->info.file))
         return 0;

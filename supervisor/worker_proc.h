@@ -131,6 +131,8 @@ enum bhi_publish bhi_worker_publish(struct bhi_worker *worker, struct bhi_reques
                                     uint64_t seq);
 /* Takes in what the worker has completed. Any thread; not while a submission ends. */
 void bhi_worker_harvest(struct bhi_worker *worker);
+/* It serves |stream| from now on, and is named after it. */
+void bhi_worker_serve(struct bhi_worker *worker, const char *stream);
 /* A submission in flight needs the reactor's notice. */
 void bhi_worker_notify(struct bhi_worker *worker);
 /* Gives it its pipeline cache, |area| of |room| bytes. False: that cannot be. */

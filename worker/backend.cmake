@@ -53,6 +53,7 @@ set(backend_sources
     reflect.c
     session.c
     session_control.c
+    title.c
     validate.c
     vk_abort.c
     vk_api.c

@@ -29,6 +29,7 @@ static bool taken_over; /* a test: what it would do for a worker that was taken 
 static int keep(void *argument) {
     const int pipe_end = (int)(ptrdiff_t)argument;
     char byte;
+    syscall(SYS_prctl, PR_SET_NAME, "bh-keeper", 0, 0, 0);
     /* Before anybody hears of the worker's death: see keeper.h. If it has died already, no driver
      * code ever ran, and the end of the pipe will do. */
     if (syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGSTOP, 0, 0, 0) != 0) {

@@ -12,8 +12,10 @@
  *   warden.c → zygote.c → worker.c → session.c; sandbox_*.c one file for each mechanism; driver.c
  *   what differs between drivers. docs/sandbox.md explains order and reasons. */
 #include "opener.h"
+#include "title.h"
 #include "warden.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,10 +40,16 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void) 
 #endif
 
 int main(int argc, char **argv) {
-    if (argc == 2 && strcmp(argv[1], "warden") == 0) {
+    /* Dots are room for the names of the processes that are forked from here (title.h). */
+    const bool mode = argc == 2 || (argc == 3 && argv[2][strspn(argv[2], ".")] == '\0');
+    if (mode && strcmp(argv[1], "warden") == 0) {
+        bhi_title_init(argc, argv);
+        bhi_title_set("bh-warden", "warden");
         return bhi_warden_run();
     }
-    if (argc == 2 && strcmp(argv[1], "opener") == 0) {
+    if (mode && strcmp(argv[1], "opener") == 0) {
+        bhi_title_init(argc, argv);
+        bhi_title_set("bh-opener", "opener");
         return bhi_opener_run();
     }
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {

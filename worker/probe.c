@@ -1,6 +1,7 @@
 #include "probe.h"
 #include "probe_victim.h"
 #include "text.h"
+#include "title.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -35,6 +36,7 @@ static const struct {
 
 static _Noreturn void be_prober(const struct bhi_probe_context *context, uint32_t layer,
                                 struct bhi_probe_report *report) {
+    bhi_title_set("bh-prober", "prober");
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

@@ -3,8 +3,10 @@
 #include "faults.h"
 #include "fdpass.h"
 #include "memfd.h"
+#include "title.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -135,6 +137,15 @@ static int handle_sources(struct bhi_session *s, const struct bhi_message *messa
     }
 }
 
+static int serve(const struct bhi_msg_serve *message) {
+    char name[sizeof "bh:" + sizeof message->stream];
+    char line[sizeof "worker of " + sizeof message->stream];
+    snprintf(name, sizeof name, "bh:%s", message->stream);
+    snprintf(line, sizeof line, "worker of %s", message->stream);
+    bhi_title_set(name, line);
+    return 0;
+}
+
 static int handle(struct bhi_session *s, const struct bhi_message *message) {
     if (s->loader != NULL) {
         return handle_files(s, message);
@@ -157,6 +168,8 @@ static int handle(struct bhi_session *s, const struct bhi_message *message) {
         return 0;
     case BHI_MSG_CACHE_ATTACH:
         return attach_cache(s, &message->cache_attach);
+    case BHI_MSG_SERVE:
+        return serve(&message->serve);
     case BHI_MSG_METRICS_REQUEST: {
         struct bhi_message answer = {.type = BHI_MSG_METRICS};
         bhi_backend_metrics(s->backend, &answer.metrics);

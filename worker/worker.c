@@ -8,6 +8,7 @@
 #include "progress.h"
 #include "sandbox.h"
 #include "session.h"
+#include "title.h"
 #include "watchdog.h"
 
 #include <errno.h>
@@ -125,6 +126,16 @@ static void run_step(struct worker *worker, enum bhi_step step,
     }
 }
 
+static void name_it(enum bhi_worker_kind kind) {
+    if (kind == BHI_WORKER_LOADER) {
+        bhi_title_set("bh-loader", "loader");
+    } else if (kind == BHI_WORKER_COMPILER) {
+        bhi_title_set("bh-compiler", "compiler");
+    } else {
+        bhi_title_set("bh-spare", "spare worker");
+    }
+}
+
 _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
     static struct worker worker;
     worker.config = config;
@@ -133,6 +144,7 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
         .driver = kind == BHI_WORKER_DEVICE ? config->driver : bhi_driver_none(kind),
         .memory_limit = config->spawn->memory_limit,
         .layers = config->layers};
+    name_it(kind);
     sigset_t none; /* the zygote blocks SIGCHLD */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

@@ -7,6 +7,7 @@
 #include "progress.h"
 #include "session.h"
 #include "text.h"
+#include "title.h"
 #include "trace_run.h"
 #include "worker.h"
 
@@ -494,6 +495,7 @@ static void announce(void) {
 _Noreturn void bhi_zygote_run(struct bhi_zygote_config *config) {
     struct bhi_failure failure = {.status = BH_OK};
     zygote.config = config;
+    bhi_title_set("bh-zygote", "zygote");
     await_warden(config->go);
     /* Workers inherit it, and may not take it back. At nice 19 there is nothing below the host. */
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);

@@ -1,0 +1,36 @@
+#include "title.h"
+#include "text.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#define NAME_BYTES 16 /* the kernel's, with the NUL */
+
+static struct {
+    char *at;
+    size_t bytes;
+} room;
+
+void bhi_title_init(int argc, char **argv) {
+    if (argc < 2) {
+        return;
+    }
+    char *end = argv[1];
+    for (int i = 1; i < argc && argv[i] == end; i++) {
+        end += strlen(end) + 1;
+    }
+    room.at = argv[1];
+    room.bytes = (size_t)(end - argv[1]);
+}
+
+void bhi_title_set(const char *name, const char *line) {
+    char clean[NAME_BYTES];
+    bhi_text_line(clean, sizeof clean, name, strlen(name));
+    (void)prctl(PR_SET_NAME, clean);
+    if (room.bytes > 0) {
+        /* The last byte stays NUL: otherwise the kernel takes all of it for one string. */
+        memset(room.at, 0, room.bytes);
+        bhi_text_line(room.at, room.bytes, line, strlen(line));
+    }
+}
