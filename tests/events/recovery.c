@@ -423,14 +423,14 @@ static void case_54_garbage_over_the_progress_page(void) {
 }
 
 /* It is out of reach then, and does not end what it runs: the deadline does, if libzmq's own thread
- * does not notice first that its descriptors are gone, and abort. */
+ * does not notice first that its descriptors are gone: 4.3.4 aborts, 4.3.5 dies of SIGSEGV. */
 static void case_54_closed_sockets(void) {
     bh_verdict verdict =
         rogue("1:submitted:1=close_hang", STAGE_DEADLINE_NS, BH_DEADLINE, BH_WORKER_SIGNAL);
     if (verdict.status == BH_DEADLINE)
         BHT_EQ(verdict.limit, STAGE_DEADLINE_NS);
     else
-        BHT_EQ(verdict.signal, SIGABRT);
+        BHT_TRUE(verdict.signal == SIGABRT || verdict.signal == SIGSEGV);
 }
 
 static void case_54_exit_0_in_mid_job(void) {

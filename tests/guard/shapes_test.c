@@ -44,6 +44,26 @@ static const char header_selects[] = "OpBranch %h\n"
                                      "%m = OpLabel\n"
                                      "OpReturn\n";
 
+/* The same to the loop's body and its continue target, which every validator takes. */
+static const char header_continues[] = "OpBranch %h\n"
+                                       "%h = OpLabel\n"
+                                       "%i = OpPhi %uint %u_0 %start %i2 %k\n"
+                                       "%p = OpAccessChain %p_uint %out %u_0 %i\n"
+                                       "%v = OpLoad %uint %p\n"
+                                       "%odd = OpINotEqual %bool %v %u_0\n"
+                                       "OpLoopMerge %m %k None\n"
+                                       "OpBranchConditional %odd %a %k\n"
+                                       "%a = OpLabel\n"
+                                       "OpStore %p %u_1\n"
+                                       "%stop = OpUGreaterThan %bool %i %v\n"
+                                       "OpBranchConditional %stop %m %k\n"
+                                       "%k = OpLabel\n"
+                                       "%x = OpPhi %uint %u_1 %h %u_2 %a\n"
+                                       "%i2 = OpIAdd %uint %i %x\n"
+                                       "OpBranch %h\n"
+                                       "%m = OpLabel\n"
+                                       "OpReturn\n";
+
 /* A function that returns a value out of its loop, called from another loop. */
 static const char calls[] = "OpBranch %h\n"
                             "%h = OpLabel\n"
@@ -155,7 +175,15 @@ static void test_single_block(void **state) {
 
 static void test_header_selects(void **state) {
     (void)state;
-    each_version("", header_selects, "", 1);
+    for (unsigned minor = 0; minor <= 6; minor++) {
+        struct stand_module module = stand_compute("", header_selects, "", minor);
+        if (stand_is_valid_here(&module, "Selection must be structured")) {
+            check(&module, 1, 0);
+        } else {
+            stand_free(&module);
+        }
+    }
+    each_version("", header_continues, "", 1);
 }
 
 static void test_calls(void **state) {
@@ -305,7 +333,8 @@ static void check_decorated(const char *decorations, const char *text) {
         "%size2 = OpSpecConstantComposite %uvec3 %u_1 %u_1 %n\n",
         "", "%p = OpAccessChain %p_uint %out %u_0 %u_0\nOpStore %p %n\nOpReturn\n", "", 3);
     if (text != NULL) {
-        stand_refuses(&module, BH_INVALID_KERNEL, text);
+        (void)stand_is_valid_here(&module, "decorat");
+        stand_guard_refuses(&module, BH_INVALID_KERNEL, text);
     } else {
         struct bhi_guarded guarded = stand_guard(&module);
         bhi_guarded_fini(&guarded);

@@ -157,8 +157,23 @@ struct bhi_guarded stand_guard(const struct stand_module *module) {
     return stand_guard_with(module, &plain);
 }
 
+bool stand_is_valid_here(const struct stand_module *module, const char *text) {
+    struct bhi_fault fault;
+    if (bhi_validate(&stand_device, module->code, module->words, "main", &fault)) {
+        return true;
+    }
+    if (fault.status != BH_INVALID_KERNEL || strstr(fault.text, text) == NULL) {
+        fail_msg("expected valid, or \"%s\"; got %d \"%s\"", text, (int)fault.status, fault.text);
+    }
+    return false;
+}
+
 void stand_refuses(const struct stand_module *module, bh_status status, const char *text) {
     assert_valid(module->code, module->words, "before");
+    stand_guard_refuses(module, status, text);
+}
+
+void stand_guard_refuses(const struct stand_module *module, bh_status status, const char *text) {
     struct bhi_guarded guarded;
     struct bhi_fault fault;
     if (bhi_guard(module->code, module->words, &plain, &guarded, &fault)) {

@@ -46,6 +46,11 @@ struct bhi_guarded stand_guard_with(const struct stand_module *module,
                                     const struct bhi_guard_options *options);
 /* The guard must refuse it with |status| and a text that has |text| in it. */
 void stand_refuses(const struct stand_module *module, bh_status status, const char *text);
+/* The same where a validator may have refused it, too. */
+void stand_guard_refuses(const struct stand_module *module, bh_status status, const char *text);
+/* Newer validators (SPIRV-Tools from 2024 on) refuse what older ones take. False: this one refuses
+ * the module, and says |text| (anything else fails the test); no kernel can be that then. */
+bool stand_is_valid_here(const struct stand_module *module, const char *text);
 /* Disassembly, for messages and for tests that look for an instruction; the caller frees it. */
 char *stand_text(const uint32_t *code, size_t words);
 /* How often |opcode| occurs. */
