@@ -63,6 +63,7 @@ set(backend_sources
     vk_buffer.c
     vk_cache.c
     vk_device.c
+    vk_dispatch.c
     vk_fault.c
     vk_features.c
     vk_groups.c

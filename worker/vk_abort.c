@@ -45,9 +45,11 @@ bool bhi_vk_abort_reaches(const VkPhysicalDeviceMemoryProperties *memory, bool i
 static VkResult create_memory(struct bhi_vk_device *device, struct bhi_vk_abort *a,
                               const char **out_call) {
     const struct bhi_vk_api *vk = &device->api;
+    const VkBufferUsageFlags condition =
+        device->in_parts ? VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT : 0;
     const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                                      .size = BYTES,
-                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
+                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | condition,
                                      .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
     *out_call = "vkCreateBuffer (abort words)";
     VkResult result = vk->CreateBuffer(device->device, &info, NULL, &a->buffer);

@@ -31,6 +31,12 @@ const char *bhi_vk_api_device(struct bhi_vk_api *api, VkDevice device) {
     BHI_VK_DEVICE_FUNCTIONS(LOAD_DEVICE)
     api->GetDeviceFaultInfoEXT =
         (PFN_vkGetDeviceFaultInfoEXT)api->GetDeviceProcAddr(device, "vkGetDeviceFaultInfoEXT");
+    api->CmdBeginConditionalRenderingEXT =
+        (PFN_vkCmdBeginConditionalRenderingEXT)api->GetDeviceProcAddr(
+            device, "vkCmdBeginConditionalRenderingEXT");
+    api->CmdEndConditionalRenderingEXT =
+        (PFN_vkCmdEndConditionalRenderingEXT)api->GetDeviceProcAddr(
+            device, "vkCmdEndConditionalRenderingEXT");
     BHI_VK_BREAKABLE(api);
     return NULL;
 }

@@ -63,6 +63,7 @@
     X(CmdBindPipeline)                                                                             \
     X(CmdBindDescriptorSets)                                                                       \
     X(CmdPushConstants)                                                                            \
+    X(CmdDispatchBase)                                                                             \
     X(CmdDispatch)                                                                                 \
     X(CmdCopyBuffer)                                                                               \
     X(CmdFillBuffer)                                                                               \
@@ -77,6 +78,9 @@ struct bhi_vk_api {
 #undef BHI_VK_MEMBER
     PFN_vkEnumerateInstanceVersion EnumerateInstanceVersion; /* NULL: Vulkan 1.0 */
     PFN_vkGetDeviceFaultInfoEXT GetDeviceFaultInfoEXT;       /* NULL: no VK_EXT_device_fault */
+    /* NULL: no VK_EXT_conditional_rendering */
+    PFN_vkCmdBeginConditionalRenderingEXT CmdBeginConditionalRenderingEXT;
+    PFN_vkCmdEndConditionalRenderingEXT CmdEndConditionalRenderingEXT;
 };
 
 /* Each returns NULL, or the name of the entry point that is missing. */

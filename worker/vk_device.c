@@ -136,6 +136,9 @@ static bool create_device(struct bhi_vk_device *d, struct bhi_fault *fault) {
         bhi_fault_set(fault, BH_UNSUPPORTED, "the Vulkan driver has no %s", missing);
         return false;
     }
+    d->in_parts = d->enabled.has_conditional && d->enabled.conditional.conditionalRendering &&
+                  d->api.CmdBeginConditionalRenderingEXT != NULL &&
+                  d->api.CmdEndConditionalRenderingEXT != NULL;
     if (!d->enabled.fault.deviceFault) {
         d->api.GetDeviceFaultInfoEXT = NULL;
     }
@@ -177,6 +180,8 @@ static bool open_physical(struct bhi_vk_device *d, uint32_t index, struct bhi_fa
                       basic.deviceName);
         return false;
     }
+    /* A GPU begins and leaves workgroups fast enough: there it would be one more path to trust. */
+    d->enabled.has_conditional &= basic.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     bhi_vk_features_narrow(&d->enabled);
 
     VkPhysicalDeviceSubgroupProperties subgroup = {

@@ -19,8 +19,10 @@ struct bhi_vk_features {
     VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float;
     VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR explicit_layout;
     VkPhysicalDeviceFaultFeaturesEXT fault;
+    VkPhysicalDeviceConditionalRenderingFeaturesEXT conditional;
     /* Extensions that the structs above stand for, and others that we look for. */
-    bool has_v13, has_robustness2, has_atomic_float, has_explicit_layout, has_fault;
+    bool has_v13, has_robustness2, has_atomic_float, has_explicit_layout, has_fault,
+        has_conditional;
     bool has_host_import, has_memory_budget;
 };
 
@@ -36,6 +38,7 @@ struct bhi_vk_device {
     VkDeviceSize import_alignment;
     bool imports_read_only; /* what the host may not write, too */
     bool is_cpu;
+    bool in_parts;    /* large grids are dispatched in parts (vk_dispatch.h) */
     bool whole_loops; /* it runs loops to their end, however long they are */
     bool whole_grids; /* it runs grids of more workgroups than 32 bits count, too */
     VkPhysicalDeviceMemoryProperties memory;

@@ -15,6 +15,7 @@ void bhi_vk_features_chain(struct bhi_vk_features *f) {
     f->explicit_layout.sType =
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR;
     f->fault.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT;
+    f->conditional.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT;
 
     f->base.pNext = &f->v11;
     f->v11.pNext = &f->v12;
@@ -31,6 +32,7 @@ void bhi_vk_features_chain(struct bhi_vk_features *f) {
     LINK(has_atomic_float, atomic_float)
     LINK(has_explicit_layout, explicit_layout)
     LINK(has_fault, fault)
+    LINK(has_conditional, conditional)
 #undef LINK
 }
 
@@ -58,6 +60,7 @@ VkResult bhi_vk_features_query(const struct bhi_vk_api *api, VkPhysicalDevice ph
         HAS(VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME, has_atomic_float)
         HAS(VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME, has_explicit_layout)
         HAS(VK_EXT_DEVICE_FAULT_EXTENSION_NAME, has_fault)
+        HAS(VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, has_conditional)
         HAS(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, has_memory_budget)
 #undef HAS
     }
@@ -122,6 +125,7 @@ void bhi_vk_features_narrow(struct bhi_vk_features *f) {
         f->robustness2.robustBufferAccess2 = VK_FALSE; /* requires the other */
     }
     f->fault.deviceFaultVendorBinary = VK_FALSE;
+    f->conditional.inheritedConditionalRendering = VK_FALSE;
     bhi_vk_features_chain(f);
 }
 
@@ -139,6 +143,9 @@ uint32_t bhi_vk_features_extensions(const struct bhi_vk_features *f, const char 
     }
     if (f->has_fault) {
         out[count++] = VK_EXT_DEVICE_FAULT_EXTENSION_NAME;
+    }
+    if (f->has_conditional) {
+        out[count++] = VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME;
     }
     return count;
 }

@@ -2,6 +2,7 @@
 
 #include "faults.h"
 #include "guard_limits.h"
+#include "vk_dispatch.h"
 #include "vk_fault.h"
 
 #include <bulkhead/bulkhead.h>
@@ -273,6 +274,8 @@ static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels
         free(r);
         return false;
     }
+    k->in_parts =
+        device->in_parts && !k->trusted && !bhi_vk_reads_group_count(guarded.code, guarded.words);
     if (!k->trusted) { /* what it came as is not needed any more */
         free(k->code);
         k->code = guarded.code;
@@ -312,6 +315,7 @@ static bool compile(struct bhi_vk_device *device, struct bhi_vk_kernel *k,
                   .pName = k->entry,
                   .pSpecializationInfo = count > 0 ? &specialization : NULL},
         .layout = k->layout,
+        .flags = k->in_parts ? VK_PIPELINE_CREATE_DISPATCH_BASE_BIT : 0,
     };
     VkResult result =
         device->api.CreateShaderModule(device->device, &module, NULL, &pipeline.stage.module);

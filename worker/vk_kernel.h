@@ -24,6 +24,7 @@ struct bhi_vk_kernel {
     struct bhi_spec_constant *constants;
     uint32_t constant_count;
     bool trusted;                         /* not guarded */
+    bool in_parts;                        /* from REFLECTED on: a large grid is split */
     uint32_t guard_set;                   /* from REFLECTED on: where its abort word is bound */
     struct bhi_reflection *reflection;    /* from REFLECTED on */
     struct bhi_vk_kernel *next_reflected; /* queue of those not yet reported */

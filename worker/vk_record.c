@@ -2,6 +2,7 @@
 
 #include "commands.h"
 #include "faults.h"
+#include "vk_dispatch.h"
 #include "vk_fault.h"
 #include "vk_prime.h"
 
@@ -225,7 +226,8 @@ static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatc
         vk->CmdPushConstants(r->commands, kernel->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                              dispatch->push_size, bhi_cmd_push(dispatch));
     }
-    vk->CmdDispatch(r->commands, dispatch->groups_x, dispatch->groups_y, dispatch->groups_z);
+    const uint32_t groups[3] = {dispatch->groups_x, dispatch->groups_y, dispatch->groups_z};
+    bhi_vk_dispatch(r->backend, r->commands, kernel, groups, r->slot);
     return true;
 }
 

@@ -1,5 +1,7 @@
 /* Dispatches: bindings, push constants, specialization, entry points, grids. */
 #include "rig.h"
+#include "vk_backend.h"
+#include "vk_dispatch.h"
 
 #include <stdlib.h>
 
@@ -29,6 +31,9 @@ static const uint32_t spec_13[] =
     ;
 static const uint32_t grid[] =
 #include "kernels/grid.inc"
+    ;
+static const uint32_t parts[] =
+#include "kernels/parts.inc"
     ;
 static const uint32_t length[] =
 #include "kernels/length.inc"
@@ -292,6 +297,79 @@ static void grid_in_three_dimensions(void **state) {
     rig_close(&rig);
 }
 
+/* A grid that is dispatched in parts: each workgroup once, with its id in the whole. */
+static void a_large_grid_is_whole(void **state) {
+    (void)state;
+    static const uint32_t grids[][3] = {{16, 64, 100}, {150, 200, 2}, {40000, 3, 1}, {2, 1, 20000}};
+    struct rig rig;
+    rig_open(&rig, NULL);
+    assert_true(rig.backend->device.in_parts);
+    rig_kernel(&rig, 1, CODE(parts));
+    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
+        const uint32_t *g = grids[i];
+        const uint32_t all = g[0] * g[1] * g[2];
+        const uint32_t size[3] = {g[0], g[1], g[2]};
+        uint32_t part[3];
+        uint32_t *out = rig_buffer(&rig, 1 + i, all * 4);
+        assert_true(bhi_vk_dispatch_part(g, part));
+        rig_begin(&rig);
+        rig_dispatch(&rig, 1, g[0], g[1], g[2],
+                     BINDINGS({.buffer = 1 + i, .access = BH_READ_WRITE}), size, sizeof size);
+        rig_run_ok(&rig);
+        for (uint32_t at = 0; at < all; at++) {
+            assert_int_equal(out[at], at + 1);
+        }
+    }
+    rig_close(&rig);
+}
+
+/* The same for one that reads how many workgroups there are: it is not split. */
+static void a_large_grid_knows_its_size(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    enum { X = 100 * 2, Y = 90 * 3, Z = 2 };
+    uint32_t *out = rig_buffer(&rig, 1, X * Y * Z * 4);
+    rig_kernel(&rig, 1, CODE(grid));
+    rig_begin(&rig);
+    rig_dispatch(&rig, 1, 100, 90, 2, BINDINGS({.buffer = 1, .access = BH_WRITE}), NULL, 0);
+    rig_run_ok(&rig);
+    for (uint32_t z = 0; z < Z; z++) {
+        for (uint32_t y = 0; y < Y; y++) {
+            for (uint32_t x = 0; x < X; x++) {
+                assert_int_equal(out[(z * Y + y) * X + x], x + 100 * y + 10000 * z);
+            }
+        }
+    }
+    rig_close(&rig);
+}
+
+static void the_parts_of_a_grid(void **state) {
+    (void)state;
+    static const uint32_t whole[][3] = {{1, 1, 1}, {16384, 1, 1}, {128, 128, 1}, {1, 1, 16384}};
+    static const uint32_t split[][3] = {{16385, 1, 1},         {65535, 1, 1},  {1, 1, 65535},
+                                        {65535, 64, 1},        {7, 11, 5003},  {65535, 65535, 1},
+                                        {65535, 65535, 65535}, {3, 65535, 33}, {2, UINT32_MAX, 2}};
+    uint32_t part[3];
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+        assert_false(bhi_vk_dispatch_part(whole[i], part));
+        assert_memory_equal(part, whole[i], sizeof part);
+    }
+    for (size_t i = 0; i < sizeof split / sizeof *split; i++) {
+        uint64_t count = 1, size = 1, all = 1;
+        assert_true(bhi_vk_dispatch_part(split[i], part));
+        for (int axis = 0; axis < 3; axis++) {
+            assert_true(part[axis] >= 1 && part[axis] <= split[i][axis]);
+            count *= (split[i][axis] + (uint64_t)part[axis] - 1) / part[axis];
+            size *= part[axis];
+            all *= split[i][axis];
+        }
+        const uint64_t most = all / BHI_DISPATCH_PARTS;
+        assert_true(size <= (most < BHI_DISPATCH_PART ? BHI_DISPATCH_PART : most));
+        assert_true(count >= 2 && count <= 4u * BHI_DISPATCH_PARTS);
+    }
+}
+
 static void offsets_bound_the_view(void **state) {
     (void)state;
     struct rig rig;
@@ -326,6 +404,9 @@ int main(void) {
         cmocka_unit_test(specialization_of_a_computed_size),
         cmocka_unit_test(entry_points),
         cmocka_unit_test(grid_in_three_dimensions),
+        cmocka_unit_test(a_large_grid_is_whole),
+        cmocka_unit_test(a_large_grid_knows_its_size),
+        cmocka_unit_test(the_parts_of_a_grid),
         cmocka_unit_test(offsets_bound_the_view),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,6 +113,30 @@ static void a_deadline_leaves_the_worker_alive(void) {
     close_stage(&s);
 }
 
+/* Whatever the grid: four billion workgroups, the most that 32 bits count, take minutes to begin
+ * and leave one by one. */
+static void the_grid_does_not_matter(void) {
+    struct stage s = open_stage(NULL, LIMIT_NS, 0, FX_SECONDS);
+    bh_kernel *hang = fx_kernel(s.context, "hang");
+    const bh_binding binding = {.buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    static const uint32_t grids[][3] = {{65535, 64, 1}, {65535, 65535, 1}, {1024, 65535, 63}};
+    for (size_t i = 0; i < BHT_COUNT(grids); i++) {
+        bh_event *event = NULL;
+        (void)fx_pointer(s.data); /* clean again */
+        const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                    .kernel = hang,
+                                    .groups = {grids[i][0], grids[i][1], grids[i][2]},
+                                    .bindings = &binding,
+                                    .binding_count = 1};
+        const bh_submit_info info = {
+            .commands = &command, .command_count = 1, .deadline_ns = LIMIT_NS};
+        BHT_EQ(bh_submit(s.stream, &info, &event, NULL), BH_OK);
+        (void)expect_ended(&s, event, BH_DEADLINE, false);
+    }
+    bh_kernel_release(hang);
+    close_stage(&s);
+}
+
 static void a_cancel_leaves_the_worker_alive(void) {
     struct stage s = open_stage(NULL, BH_FOREVER, 0, FX_SECONDS);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
@@ -427,6 +451,7 @@ static void priming_runs_nothing(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(a_deadline_leaves_the_worker_alive),
+        BHT_TEST(the_grid_does_not_matter),
         BHT_TEST(a_cancel_leaves_the_worker_alive),
         BHT_TEST(its_neighbours_are_ready),
         BHT_TEST(what_depends_on_it_is_poisoned),
