@@ -105,6 +105,8 @@ bool bhi_backend_run(struct bhi_backend *backend, const struct bhi_lane_record *
 /* Has the record |seq| end, should it run now or be about to: its kernels return, as far as they
  * are guarded, its result is DEADLINE, and those that share its vkQueueSubmit go on. Any thread. */
 void bhi_backend_abort(struct bhi_backend *backend, uint64_t seq);
+/* The same for whatever runs, and whatever is run from now on. Any thread. */
+void bhi_backend_abort_all(struct bhi_backend *backend);
 /* Does that work on this device? */
 bool bhi_backend_aborts(const struct bhi_backend *backend);
 

@@ -289,7 +289,7 @@ static bool counts(const char *name) {
     static const char *const starting[] = {
         "spawned",     "keeper",     "capabilities", "sandbox",   "connect", "token",
         "hello",       "device",     "warm_up",      "lock_down", "ready",   "fork_request",
-        "before_fork", "after_fork", "exit_report",  "say"};
+        "before_fork", "after_fork", "exit_report",  "say",       "farewell"};
     for (size_t i = 0; i < sizeof starting / sizeof starting[0]; i++) {
         if (strcmp(name, starting[i]) == 0) {
             faults.running |= strcmp(name, "ready") == 0;

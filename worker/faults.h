@@ -55,6 +55,7 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *                  forked, forked and not yet spoken of
  *   exit_report    in the zygote: a worker has ended, the host does not know
  *   say            in the zygote (fail: the host does not hear it)
+ *   farewell       in the zygote (fail: when the host has gone it waits for its workers, 10 s)
  * and from `ready` on (what the warm-up passes does not count):
  *   compile        a kernel is about to be validated, guarded, compiled
  *   abort          what runs is told to end (fail: nobody hears it)

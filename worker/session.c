@@ -241,6 +241,17 @@ static void write_result(struct bhi_session *s, const struct bhi_result *result,
     bhi_progress_result(s->config.progress, result, text);
 }
 
+/* To the watchdog, which exits when the host has gone and nothing runs. */
+static void say_busy(struct bhi_session *s, bool busy) {
+    if (s->config.watchdog != NULL) {
+        atomic_store_explicit(&s->config.watchdog->busy, busy, memory_order_release);
+    }
+}
+
+static bool is_alone(const struct bhi_session *s) {
+    return s->config.watchdog != NULL && atomic_load(&s->config.watchdog->alone);
+}
+
 static int run_batch(struct bhi_session *s, size_t count) {
     struct bhi_progress_header *header = s->config.progress->header;
     const uint64_t first = s->next_seq;
@@ -250,6 +261,7 @@ static int run_batch(struct bhi_session *s, size_t count) {
     }
     /* What is withdrawn before this is seen; what comes after finds started_seq (lane.h). */
     atomic_thread_fence(memory_order_seq_cst);
+    say_busy(s, true);
     bool withdrawn = false;
     for (size_t i = 0; i < count; i++) {
         withdrawn |= bhi_lane_withdrawn(s->config.lane, first + i);
@@ -263,7 +275,7 @@ static int run_batch(struct bhi_session *s, size_t count) {
     const uint64_t took = s->results[count - 1].ended_ns - s->results[0].started_ns;
     s->record_ns = (3 * s->record_ns + took / count) / 4;
     s->next_seq += count;
-    int error = s->backend == NULL ? 0 : bhi_session_send_reflections(s);
+    int error = s->backend == NULL || is_alone(s) ? 0 : bhi_session_send_reflections(s);
     if (error != 0) {
         return error;
     }
@@ -299,6 +311,7 @@ static int run_batch(struct bhi_session *s, size_t count) {
         failed |= poisoned;
     }
     publish(s, first + count - 1, failed);
+    say_busy(s, false);
     return alive ? 0 : BHI_EXIT_DEVICE_LOST;
 }
 

@@ -184,7 +184,7 @@ static void set_word(const struct bhi_vk_abort *a, uint32_t slot, uint32_t value
 
 static void end_wanted(struct bhi_vk_abort *a) {
     for (uint32_t slot = 0; slot < a->count; slot++) {
-        if (a->running[slot] == a->wanted) {
+        if (a->all || a->running[slot] == a->wanted) {
             a->aborted |= UINT64_C(1) << slot;
             set_word(a, slot, 1);
         }
@@ -216,6 +216,13 @@ uint64_t bhi_vk_abort_end(struct bhi_vk_abort *a) {
 void bhi_vk_abort_one(struct bhi_vk_abort *a, uint64_t seq) {
     pthread_mutex_lock(&a->mutex);
     a->wanted = seq;
+    end_wanted(a);
+    pthread_mutex_unlock(&a->mutex);
+}
+
+void bhi_vk_abort_all(struct bhi_vk_abort *a) {
+    pthread_mutex_lock(&a->mutex);
+    a->all = true;
     end_wanted(a);
     pthread_mutex_unlock(&a->mutex);
 }

@@ -31,6 +31,7 @@ struct bhi_vk_abort {
     pthread_mutex_t mutex;
     /* Under the mutex: */
     uint64_t wanted; /* the last one that was to end */
+    bool all;        /* whatever runs is to end, now and from now on */
     uint64_t running[BHI_ABORT_SLOTS];
     uint32_t count;
     uint64_t aborted; /* a bit for each slot */
@@ -51,6 +52,8 @@ void bhi_vk_abort_begin(struct bhi_vk_abort *abort, const uint64_t *seqs, uint32
 uint64_t bhi_vk_abort_end(struct bhi_vk_abort *abort);
 /* Has |seq| end, if it runs or is about to. */
 void bhi_vk_abort_one(struct bhi_vk_abort *abort, uint64_t seq);
+/* Has whatever runs end, and whatever is given to the device after this. */
+void bhi_vk_abort_all(struct bhi_vk_abort *abort);
 /* Takes what the kernels have written: BHI_GUARD_… bits. */
 uint32_t bhi_vk_abort_flags(struct bhi_vk_abort *abort, uint32_t slot);
 

@@ -224,6 +224,10 @@ void bhi_backend_abort(struct bhi_backend *b, uint64_t seq) {
     bhi_vk_abort_one(&b->abort, seq);
 }
 
+void bhi_backend_abort_all(struct bhi_backend *b) {
+    bhi_vk_abort_all(&b->abort);
+}
+
 bool bhi_backend_aborts(const struct bhi_backend *b) {
     return b->abort.reaches;
 }

@@ -6,6 +6,7 @@
 #include "sandbox.h"
 #include "session.h"
 #include "warden_remove.h"
+#include "watchdog.h"
 #include "zygote.h"
 
 #include <errno.h>
@@ -26,11 +27,13 @@
 #define ANSWER_TIMEOUT_MS 2000  /* for a full socket to drain */
 #define KILL_TIMEOUT_MS   15000 /* a GPU driver may keep a dying process for seconds */
 #define CGROUP_PATIENCE   1000000000ull
+#define PATIENCE_MS       (BHI_FAREWELL_MS + 50) /* for a zygote that leaves by itself */
 
 struct warden {
     int host;  /* pidfd */
     int child; /* pidfd of the zygote */
     pid_t pid;
+    int go; /* write end of the zygote's pipe, which its workers watch, too */
     struct bhi_msg_start start;
     struct bhi_zygote_stage *stage;
 };
@@ -142,7 +145,9 @@ static int clone_zygote(struct warden *warden, struct bhi_zygote_config *config,
     if (r == 0 && write(go[1], "g", 1) != 1) {
         r = bhi_fail(failure, BH_SYSTEM, errno, "the zygote died at once");
     }
-    /* go[1] stays open: its end of file tells a zygote whose PDEATHSIG came too late. */
+    /* Stays open: its hang-up tells workers of the host's end, and a zygote whose PDEATHSIG came
+     * too late of ours. */
+    warden->go = go[1];
     return r;
 }
 
@@ -157,12 +162,26 @@ static bool reap(const struct warden *warden, int timeout_ms, siginfo_t *info) {
     return n == 1 && waitid(P_PIDFD, (id_t)warden->child, info, WEXITED | WNOHANG) == 0;
 }
 
+static int patience_ms(const struct warden *warden) {
+#if BHI_FAULTS
+    if (atomic_load(&warden->stage->patient) != 0) {
+        return KILL_TIMEOUT_MS;
+    }
+#endif
+    (void)warden;
+    return PATIENCE_MS;
+}
+
 static void host_is_gone(const struct warden *warden) {
     siginfo_t info;
-    (void)pidfd_send_signal(warden->child, SIGKILL, NULL, 0);
+    /* First the word, so that nothing is left running on a device; then the signal. */
+    close(warden->go);
     /* The folder at once: even a driver that keeps the zygote for a while does not keep it. */
     (void)bhi_remove_runtime_dir(warden->start.runtime_dir);
-    (void)reap(warden, KILL_TIMEOUT_MS, &info);
+    if (!reap(warden, patience_ms(warden), &info)) {
+        (void)pidfd_send_signal(warden->child, SIGKILL, NULL, 0);
+        (void)reap(warden, KILL_TIMEOUT_MS, &info);
+    }
     if (warden->start.cgroup_dir[0] != '\0') {
         (void)bhi_remove_cgroup(warden->start.cgroup_dir, CGROUP_PATIENCE);
     }

@@ -2,12 +2,17 @@
 
 #include "faults.h"
 #include "futex.h"
+#include "session.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
 
 #define STACK_BYTES (256u << 10)
+#define PAUSE_NS    500000
 
 static void *watch(void *argument) {
     struct bhi_watchdog *watchdog = argument;
@@ -30,18 +35,47 @@ static void *watch(void *argument) {
     return NULL;
 }
 
-int bhi_watchdog_start(struct bhi_watchdog *watchdog, const struct bhi_lane_view *lane,
-                       struct bhi_failure *failure) {
+static void *watch_host(void *argument) {
+    struct bhi_watchdog *watchdog = argument;
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    struct pollfd warden = {.fd = watchdog->farewell, .events = 0};
+    (void)prctl(PR_SET_NAME, "host-watchdog");
+    while (poll(&warden, 1, -1) != 1) {
+    }
+    struct bhi_backend *backend = atomic_load(&watchdog->backend);
+    if (backend != NULL && (warden.revents & POLLHUP) != 0) {
+        atomic_store(&watchdog->alone, true);
+        bhi_backend_abort_all(backend);
+        while (atomic_load(&watchdog->busy)) { /* the zygote's patience ends it */
+            (void)nanosleep(&pause, NULL);
+        }
+    }
+    _exit(BHI_EXIT_SUPERVISOR);
+}
+
+static int start(void *(*run)(void *), struct bhi_watchdog *watchdog) {
     pthread_attr_t attributes;
     pthread_t thread;
-    watchdog->lane = lane->header;
-    atomic_init(&watchdog->backend, NULL);
     int error = pthread_attr_init(&attributes);
     if (error == 0) {
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
         pthread_attr_setstacksize(&attributes, STACK_BYTES); /* it counts against RLIMIT_DATA */
-        error = pthread_create(&thread, &attributes, watch, watchdog);
+        error = pthread_create(&thread, &attributes, run, watchdog);
         pthread_attr_destroy(&attributes);
+    }
+    return error;
+}
+
+int bhi_watchdog_start(struct bhi_watchdog *watchdog, const struct bhi_lane_view *lane,
+                       int farewell, struct bhi_failure *failure) {
+    watchdog->lane = lane->header;
+    watchdog->farewell = farewell;
+    atomic_init(&watchdog->backend, NULL);
+    atomic_init(&watchdog->busy, false);
+    atomic_init(&watchdog->alone, false);
+    int error = start(watch, watchdog);
+    if (error == 0 && farewell >= 0) {
+        error = start(watch_host, watchdog);
     }
     return error == 0 ? 0 : bhi_fail(failure, BH_SYSTEM, error, "cannot start the watchdog");
 }

@@ -39,12 +39,15 @@ static int enter_sandbox(struct worker *worker, struct bhi_failure *failure) {
                         (unsigned long long)config->spawn->lane_bytes);
     }
     /* Lane and progress are mapped: their descriptors go with everything else. */
+    const bool device = config->spawn->kind == BHI_WORKER_DEVICE;
     int kept[] = {fds[BHI_SPAWN_FDPASS], fds[BHI_SPAWN_DOORBELL], fds[BHI_SPAWN_CHANNEL],
-                  config->keeper};
-    if ((r = bhi_sandbox_descriptors(kept, config->keeper >= 0 ? 4 : 3, failure)) != 0) {
+                  config->farewell, config->keeper};
+    const size_t count = device ? config->keeper >= 0 ? 5 : 4 : 3;
+    if ((r = bhi_sandbox_descriptors(kept, count, failure)) != 0) {
         return r;
     }
-    config->keeper = config->keeper >= 0 ? kept[3] : -1;
+    config->farewell = device ? kept[3] : -1;
+    config->keeper = config->keeper >= 0 ? kept[4] : -1;
     config->fds[BHI_SPAWN_CHANNEL] = kept[2];
     config->fds[BHI_SPAWN_FDPASS] = kept[0];
     config->fds[BHI_SPAWN_DOORBELL] = kept[1];
@@ -97,7 +100,7 @@ static int start_watchdog(struct worker *worker, struct bhi_failure *failure) {
     if (worker->config->spawn->kind != BHI_WORKER_DEVICE) {
         return 0; /* no word ends what it hangs in */
     }
-    return bhi_watchdog_start(&worker->watchdog, &worker->lane, failure);
+    return bhi_watchdog_start(&worker->watchdog, &worker->lane, worker->config->farewell, failure);
 }
 
 static int find_entry(struct worker *worker, struct bhi_failure *failure) {

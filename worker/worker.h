@@ -30,7 +30,8 @@ struct bhi_worker_config {
     unsigned ordinal;            /* 1, 2, … in its zygote */
     struct bhi_msg_spawn *spawn; /* the token in it is wiped once it is sent */
     int fds[BHI_SPAWN_FDS];
-    int keeper; /* read end of the keeper's pipe; -1: none wanted */
+    int keeper;   /* read end of the keeper's pipe; -1: none wanted */
+    int farewell; /* read end of the warden's pipe: hung up when the host has gone */
 };
 
 /* In the forked child. */

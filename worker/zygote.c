@@ -9,6 +9,7 @@
 #include "text.h"
 #include "title.h"
 #include "trace_run.h"
+#include "watchdog.h"
 #include "worker.h"
 
 #include <errno.h>
@@ -41,7 +42,8 @@ struct child {
     uint64_t worker;
     uint64_t deadline_ns;
     bool killed;
-    int keeper; /* write end of its keeper's pipe; -1: none */
+    int keeper;      /* write end of its keeper's pipe; -1: none */
+    bool has_device; /* it is told of the host's end, and ends by itself */
     struct bhi_probe_report *report;
 };
 
@@ -50,23 +52,27 @@ static struct zygote {
     struct bhi_probe_context probes;
     int signals; /* signalfd: SIGCHLD */
     unsigned spawned;
+    bool leaving; /* nobody listens any more */
     struct child children[MAX_CHILDREN];
 } zygote;
 
 /* -- talking to the host -------------------------------------------------------------------- */
 
-/* Waits while the host does not read: the warden ends us with the host, so this ends. */
+static _Noreturn void leave(int code);
+
+/* Waits while the host does not read, and lives. */
 static void say(const struct bhi_message *message, const int *fds, size_t fd_count) {
     for (;;) {
         int r = BHI_FAULT_FAILS("say")
                     ? -EPIPE
                     : bhi_fdpass_send_message(zygote.config->socket, message, fds, fd_count);
-        if (r == 0) {
+        if (r == 0 || zygote.leaving) {
             return;
         }
-        struct pollfd ready = {.fd = zygote.config->socket, .events = POLLOUT};
-        if (r != -EAGAIN || (poll(&ready, 1, -1) < 0 && errno != EINTR)) {
-            _exit(BHI_EXIT_SUPERVISOR);
+        struct pollfd ready[2] = {{.fd = zygote.config->socket, .events = POLLOUT},
+                                  {.fd = zygote.config->go, .events = 0}};
+        if (r != -EAGAIN || (poll(ready, 2, -1) < 0 && errno != EINTR) || ready[1].revents != 0) {
+            leave(BHI_EXIT_SUPERVISOR);
         }
     }
 }
@@ -190,6 +196,43 @@ static int check_deadlines(void) {
     return next == BHI_FOREVER ? -1 : (int)((next - now) / 1000000u) + 1;
 }
 
+/* -- the end -------------------------------------------------------------------------------- */
+
+/* Kills what has nothing to end. True: somebody else is left. */
+static bool let_go(void) {
+    bool left = false;
+    for (size_t i = 0; i < MAX_CHILDREN; i++) {
+        const struct child *child = &zygote.children[i];
+        if (child->pid != 0 && child->has_device) {
+            left = true;
+        } else if (child->pid != 0) {
+            kill(child->pid, SIGKILL);
+        }
+    }
+    return left;
+}
+
+/* The host has gone. Workers with a device know it, too, and end what runs there before they exit:
+ * killed now, they would leave it running. All that is left after a while dies with us. */
+static _Noreturn void leave(int code) {
+    uint64_t patience_ns = BHI_FAREWELL_MS * 1000000ull;
+#if BHI_FAULTS
+    if (atomic_load(&zygote.config->stage->patient) != 0) {
+        patience_ns = BHI_PROBE_TIMEOUT_NS;
+    }
+#endif
+    const uint64_t end_ns = bhi_deadline_ns(patience_ns);
+    zygote.leaving = true;
+    for (uint64_t now; let_go() && (now = bhi_now_ns()) < end_ns;) {
+        struct pollfd children = {.fd = zygote.signals, .events = POLLIN};
+        if (poll(&children, 1, (int)((end_ns - now) / 1000000u) + 1) < 0 && errno != EINTR) {
+            break;
+        }
+        reap();
+    }
+    _exit(code);
+}
+
 /* -- requests ------------------------------------------------------------------------------- */
 
 static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd) {
@@ -206,6 +249,7 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
         return -errno;
     }
     struct bhi_worker_config config = {.keeper = keeper[0],
+                                       .farewell = zygote.config->go,
                                        .driver = &zygote.config->driver,
                                        .layers = zygote.probes.layers,
                                        .forked_ns = bhi_now_ns(),
@@ -238,7 +282,10 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
         }
         return -error;
     }
-    *child = (struct child){.pid = pid, .worker = spawn->worker, .keeper = keeper[1]};
+    *child = (struct child){.pid = pid,
+                            .worker = spawn->worker,
+                            .keeper = keeper[1],
+                            .has_device = spawn->kind == BHI_WORKER_DEVICE};
     *out_pidfd = pidfd;
     return 0;
 }
@@ -367,7 +414,7 @@ static void serve(void) {
         return;
     }
     if (r == 0) {
-        _exit(BHI_EXIT_OK);
+        leave(BHI_EXIT_OK);
     }
     if (r < 0) {
         _exit(BHI_EXIT_SUPERVISOR);
@@ -423,7 +470,6 @@ static int settle(struct bhi_failure *failure) {
         return r;
     }
     follow_warden(config->go); /* taking ids clears the death signal */
-    close(config->go);
     if ((r = bhi_sandbox_root(&config->driver, tree, failure)) != 0) {
         return r;
     }
@@ -453,6 +499,7 @@ static int begin(struct bhi_failure *failure) {
     }
 #if BHI_FAULTS
     bhi_faults_init();
+    atomic_store(&config->stage->patient, BHI_FAULT_FAILS("farewell") ? 1 : 0);
 #endif
     /* The library first: once the root is emptied it cannot be found. */
     atomic_store(&config->stage->stage, BHI_ZYGOTE_LOADING);
@@ -463,6 +510,10 @@ static int begin(struct bhi_failure *failure) {
     atomic_store(&config->stage->stage, BHI_ZYGOTE_ROOTING);
     if ((r = settle(failure)) != 0) {
         return r;
+    }
+    /* A worker could write into it, in the warden's sight. */
+    if (madvise(config->stage, sizeof *config->stage, MADV_DONTFORK) != 0) {
+        return bhi_fail(failure, BH_SYSTEM, errno, "cannot keep a page from the workers");
     }
     zygote.probes.driver = &config->driver;
     zygote.probes.layers = config->layers | BHI_LAYER_BIT(ROOT);
@@ -504,11 +555,15 @@ _Noreturn void bhi_zygote_run(struct bhi_zygote_config *config) {
     }
     announce();
     for (;;) {
-        enum { HOST, CHILDREN };
-        struct pollfd fds[2] = {[HOST] = {.fd = config->socket, .events = POLLIN},
-                                [CHILDREN] = {.fd = zygote.signals, .events = POLLIN}};
-        if (poll(fds, 2, check_deadlines()) < 0 && errno != EINTR) {
+        enum { HOST, CHILDREN, WARDEN, WATCHED };
+        struct pollfd fds[WATCHED] = {[HOST] = {.fd = config->socket, .events = POLLIN},
+                                      [CHILDREN] = {.fd = zygote.signals, .events = POLLIN},
+                                      [WARDEN] = {.fd = config->go, .events = 0}};
+        if (poll(fds, WATCHED, check_deadlines()) < 0 && errno != EINTR) {
             _exit(BHI_EXIT_START_FAILED);
+        }
+        if (fds[WARDEN].revents != 0) {
+            leave(BHI_EXIT_OK);
         }
         if (fds[CHILDREN].revents != 0) {
             reap();

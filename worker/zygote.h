@@ -23,6 +23,9 @@
 struct bhi_zygote_stage {
     _Atomic uint32_t answered; /* zygote_ready or zygote_failed is on its way */
     _Atomic uint32_t stage;    /* enum bhi_zygote_stages */
+#if BHI_FAULTS
+    _Atomic uint32_t patient; /* a test: no worker is killed before it has ended by itself */
+#endif
 };
 enum bhi_zygote_stages {
     BHI_ZYGOTE_CLONED,
@@ -33,7 +36,7 @@ enum bhi_zygote_stages {
 
 struct bhi_zygote_config {
     int socket;      /* to the host */
-    int go;          /* pipe: a byte once the ids are mapped; its other end dies with the warden */
+    int go;          /* pipe: a byte once the ids are mapped; hung up when the host has gone */
     pid_t warden;    /* pid outside, for probes */
     uint64_t layers; /* the namespaces' bits */
     struct bhi_driver driver;

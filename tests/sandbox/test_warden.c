@@ -383,6 +383,13 @@ static void warden_killed(void) {
     BHT_EQ(kill(client.warden, SIGKILL), 0);
     BHT_TRUE(pidfd_ended(client.zygote, GONE_MS));
     BHT_TRUE(pidfd_ended(guest.pidfd, GONE_MS));
+    /* The worker may have exited by itself, and the zygote may have lived to say so. */
+    struct bhi_message message;
+    int fds[BHI_FDPASS_MAX];
+    while (bhi_fdpass_recv_message(client.socket, BHI_Z2S, &message, fds, MSG_DONTWAIT, NULL, 0) ==
+           1) {
+        BHT_EQ(message.type, BHI_MSG_EXITED);
+    }
     client_expect_end(&client);
     BHT_EQ(client_wait_warden(&client), 128 + SIGKILL);
     bury(client.zygote_pid);

@@ -1,0 +1,393 @@
+/* bench-host-death: a host is killed with -9 while a kernel that never ends runs. How long do the
+ * others on that device stand still, and when is the last of its processes gone?
+ *
+ *     bench-host-death [--device D] [--worker PATH] [--rounds N] [--trusted] [--each] [--quick]
+ *
+ * --each prints each process's end.
+ *
+ * The neighbour is a context of this program's own, with one small job after the other. The host is
+ * this program once more (--host X Y). */
+#include "bench.h"
+#include "samples.h"
+
+#include <bulkhead/bulkhead.h>
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TIMEOUT_NS (60ull * 1000 * 1000 * 1000)
+#define GO         0x600D600Du /* ends the loop of hang.comp */
+#define RUNNING_NS 100000000   /* for the kernel to be all over the device */
+#define MOST_BELOW 64
+#define MOST_ROUND 64
+
+extern char **environ;
+
+static const uint32_t HANG[] =
+#include "hang.inc"
+    ;
+
+struct options {
+    const char *device, *worker;
+    unsigned rounds;
+    bool trusted, each;
+};
+
+static _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static _Noreturn void die(const char *format, ...) {
+    va_list arguments;
+    fputs("bench-host-death: ", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+static uint64_t now_ns(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void must(bh_status status, const char *call, const bh_detail *detail) {
+    if (status != BH_OK) {
+        die("%s: %s: %s", call, bh_status_name(status), detail->message);
+    }
+}
+
+/* -- a context with one stream ---------------------------------------------------------------- */
+
+struct side {
+    bh_context *context;
+    bh_stream *stream;
+    bh_kernel *kernel;
+    bh_buffer *data;
+};
+
+static struct side open_side(const struct options *options, const char *name, const uint32_t *code,
+                             size_t bytes, bool trusted) {
+    struct side side;
+    bh_detail detail;
+    bh_context_options context;
+    bh_context_options_init(&context);
+    context.worker_path = options->worker;
+    must(bh_context_create(&context, &side.context, &detail), "bh_context_create", &detail);
+    bh_stream_options stream;
+    bh_stream_options_init(&stream);
+    stream.name = name;
+    stream.device = options->device;
+    must(bh_stream_create(side.context, &stream, &side.stream, &detail), "bh_stream_create",
+         &detail);
+    bh_kernel_options kernel;
+    bh_kernel_options_init(&kernel);
+    kernel.name = name;
+    kernel.trusted = trusted;
+    must(bh_kernel_create_spirv(side.context, code, bytes, &kernel, &side.kernel, &detail),
+         "bh_kernel_create_spirv", &detail);
+    must(bh_buffer_create(side.context, 4096, &side.data, &detail), "bh_buffer_create", &detail);
+    must(bh_stream_wait_ready(side.stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready", &detail);
+    return side;
+}
+
+static bh_event *launch(struct side *side, uint32_t x, uint32_t y) {
+    const bh_binding binding = {
+        .buffer = side->data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .kernel = side->kernel,
+                                .groups = {x, y, 1},
+                                .bindings = &binding,
+                                .binding_count = 1};
+    const bh_submit_info info = {
+        .commands = &command, .command_count = 1, .deadline_ns = BH_FOREVER};
+    bh_event *event;
+    bh_detail detail;
+    must(bh_submit(side->stream, &info, &event, &detail), "bh_submit", &detail);
+    return event;
+}
+
+static void run_once(struct side *side) {
+    bh_event *event = launch(side, 1, 1);
+    const bh_status status = bh_event_wait(event, TIMEOUT_NS);
+    if (status != BH_OK) {
+        die("a good job is not READY: %s", bh_status_name(status));
+    }
+    bh_event_release(event);
+}
+
+static void set_word(struct side *side, uint32_t value) {
+    void *words;
+    bh_detail detail;
+    must(bh_buffer_map(side->data, BH_MAP_DISCARD, TIMEOUT_NS, &words, &detail), "bh_buffer_map",
+         &detail);
+    memset(words, 0, 4096);
+    memcpy(words, &value, sizeof value);
+}
+
+/* -- the host that is killed --------------------------------------------------------------------
+ */
+
+static _Noreturn void be_host(const struct options *options, uint32_t x, uint32_t y) {
+    struct side side = open_side(options, "culprit", HANG, sizeof HANG, options->trusted);
+    set_word(&side, GO); /* compiled before it is timed */
+    run_once(&side);
+    set_word(&side, 0);
+    (void)launch(&side, x, y);
+    const struct timespec a_while = {.tv_nsec = RUNNING_NS};
+    nanosleep(&a_while, NULL);
+    if (write(STDOUT_FILENO, "r", 1) != 1) {
+        exit(1);
+    }
+    for (;;) {
+        pause();
+    }
+}
+
+/* -- processes ----------------------------------------------------------------------------------
+ */
+
+static pid_t parent_of(const char *pid) {
+    char path[300];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%s/stat", pid);
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        if (fscanf(file, "%*d (%*[^)]) %*c %d", &parent) != 1) {
+            parent = 0;
+        }
+        fclose(file);
+    }
+    return parent;
+}
+
+struct family {
+    size_t count;
+    pid_t pids[MOST_BELOW];
+    int fds[MOST_BELOW];
+    char names[MOST_BELOW][16];
+    uint64_t ended_ns[MOST_BELOW]; /* 0: it lives */
+};
+
+/* |root| and all below it. */
+static void find_family(pid_t root, struct family *family) {
+    pid_t *pids = family->pids;
+    size_t count = 1;
+    pids[0] = root;
+    for (size_t before = 0; before != count;) {
+        before = count;
+        DIR *dir = opendir("/proc");
+        for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+            const pid_t pid = (pid_t)atoi(e->d_name);
+            const pid_t parent = pid > 0 ? parent_of(e->d_name) : 0;
+            bool known = false;
+            bool below = false;
+            for (size_t i = 0; i < count; i++) {
+                known |= pids[i] == pid;
+                below |= pids[i] == parent;
+            }
+            if (pid > 0 && below && !known && count < MOST_BELOW) {
+                pids[count++] = pid;
+            }
+        }
+        if (dir != NULL) {
+            closedir(dir);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/%d/comm", (int)pids[i]);
+        FILE *file = fopen(path, "re");
+        if (file == NULL || fscanf(file, "%15s", family->names[i]) != 1) {
+            family->names[i][0] = '\0';
+        }
+        if (file != NULL) {
+            fclose(file);
+        }
+        family->fds[i] = pidfd_open(pids[i], 0);
+        family->ended_ns[i] = 0;
+    }
+    family->count = count;
+}
+
+/* Returns when the last one ended; each one's end is in |family|. */
+static uint64_t await_family(struct family *family) {
+    struct pollfd fds[MOST_BELOW];
+    size_t alive = family->count;
+    uint64_t last = 0;
+    for (size_t i = 0; i < family->count; i++) {
+        fds[i] = (struct pollfd){.fd = family->fds[i], .events = POLLIN};
+        alive -= fds[i].fd < 0 ? 1 : 0;
+    }
+    while (alive > 0) {
+        if (poll(fds, family->count, (int)(TIMEOUT_NS / 1000000u)) < 1) {
+            die("a process of the host does not end");
+        }
+        last = now_ns();
+        for (size_t i = 0; i < family->count; i++) {
+            if (fds[i].revents != 0) {
+                family->ended_ns[i] = last;
+                close(fds[i].fd);
+                fds[i].fd = -1;
+                fds[i].revents = 0;
+                alive--;
+            }
+        }
+    }
+    return last;
+}
+
+/* -- the neighbour ------------------------------------------------------------------------------
+ */
+
+struct neighbour {
+    struct side side;
+    atomic_bool stop;
+    _Atomic uint64_t done;
+};
+
+static void *work(void *argument) {
+    struct neighbour *n = argument;
+    while (!atomic_load(&n->stop)) {
+        run_once(&n->side);
+        atomic_fetch_add(&n->done, 1);
+    }
+    return NULL;
+}
+
+/* The second end of a job from here on: that one was begun after this was called. */
+static void await_next(const struct neighbour *n) {
+    const uint64_t wanted = atomic_load(&n->done) + 2;
+    while (atomic_load(&n->done) < wanted) {
+        (void)sched_yield();
+    }
+}
+
+/* -- a round ------------------------------------------------------------------------------------
+ */
+
+struct round {
+    uint64_t next_ns, gone_ns;
+};
+
+static struct round kill_a_host(const struct options *options, const struct neighbour *n,
+                                const uint32_t grid[2]) {
+    char x[16], y[16], device[64], worker[512];
+    snprintf(x, sizeof x, "%u", grid[0]);
+    snprintf(y, sizeof y, "%u", grid[1]);
+    snprintf(device, sizeof device, "%s", options->device ? options->device : "");
+    snprintf(worker, sizeof worker, "%s", options->worker ? options->worker : "");
+    char self[] = "/proc/self/exe", host[] = "--host", trusted[] = "--trusted", guarded[] = "";
+    char *argv[] = {self, host, x, y, device, worker, options->trusted ? trusted : guarded, NULL};
+    int say[2];
+    pid_t pid;
+    char byte;
+    posix_spawn_file_actions_t actions;
+    if (pipe(say) != 0 || posix_spawn_file_actions_init(&actions) != 0 ||
+        posix_spawn_file_actions_adddup2(&actions, say[1], STDOUT_FILENO) != 0 ||
+        posix_spawn_file_actions_addclose(&actions, say[0]) != 0 ||
+        posix_spawn(&pid, self, &actions, NULL, argv, environ) != 0) {
+        die("cannot start a host: %s", strerror(errno));
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    close(say[1]);
+    if (read(say[0], &byte, 1) != 1) {
+        die("the host did not begin");
+    }
+    struct family family;
+    struct round round;
+    find_family(pid, &family);
+    const uint64_t start = now_ns();
+    kill(pid, SIGKILL);
+    await_next(n);
+    round.next_ns = now_ns() - start;
+    round.gone_ns = await_family(&family) - start;
+    for (size_t i = 0; options->each && i < family.count; i++) {
+        printf("  %-6d %-16s %8.1f ms\n", (int)family.pids[i], family.names[i],
+               (double)(family.ended_ns[i] - start) / 1e6);
+    }
+    waitpid(pid, NULL, 0);
+    close(say[0]);
+    return round;
+}
+
+static void measure(const struct options *options, const struct neighbour *n,
+                    const uint32_t grid[2]) {
+    uint64_t next[MOST_ROUND], gone[MOST_ROUND];
+    for (unsigned i = 0; i < options->rounds; i++) {
+        const struct round round = kill_a_host(options, n, grid);
+        next[i] = round.next_ns;
+        gone[i] = round.gone_ns;
+    }
+    const uint64_t next_p50 = bench_quantile(next, options->rounds, 500);
+    const uint64_t gone_p50 = bench_quantile(gone, options->rounds, 500);
+    printf("%-11s %9u x %-4u %10.1f %8.1f %12.1f %8.1f\n", options->trusted ? "trusted" : "guarded",
+           grid[0], grid[1], (double)next_p50 / 1e6,
+           (double)bench_quantile(next, options->rounds, 1000) / 1e6, (double)gone_p50 / 1e6,
+           (double)bench_quantile(gone, options->rounds, 1000) / 1e6);
+    fflush(stdout);
+}
+
+int main(int argc, char **argv) {
+    struct options options = {.rounds = 5};
+    bool quick = false;
+    if (argc == 7 && strcmp(argv[1], "--host") == 0) {
+        options.device = argv[4][0] != '\0' ? argv[4] : NULL;
+        options.worker = argv[5][0] != '\0' ? argv[5] : NULL;
+        options.trusted = strcmp(argv[6], "--trusted") == 0;
+        be_host(&options, (uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3]));
+    }
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--device") == 0 && i + 1 < argc) {
+            options.device = argv[++i];
+        } else if (strcmp(argv[i], "--worker") == 0 && i + 1 < argc) {
+            options.worker = argv[++i];
+        } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
+            options.rounds = (unsigned)atoi(argv[++i]);
+        } else if (strcmp(argv[i], "--trusted") == 0) {
+            options.trusted = true;
+        } else if (strcmp(argv[i], "--each") == 0) {
+            options.each = true;
+        } else if (strcmp(argv[i], "--quick") == 0) {
+            quick = true;
+        } else {
+            die("unknown argument %s", argv[i]);
+        }
+    }
+    options.rounds = quick ? 1 : options.rounds;
+    if (options.rounds < 1 || options.rounds > MOST_ROUND) {
+        die("--rounds is 1 to %d", MOST_ROUND);
+    }
+    static struct neighbour n;
+    n.side = open_side(&options, "neighbour", BENCH_CODE[BENCH_COUNT].words,
+                       BENCH_CODE[BENCH_COUNT].bytes, true);
+    run_once(&n.side);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, work, &n) != 0) {
+        die("cannot start a thread");
+    }
+    printf("ms from kill -9 of the host    neighbour's next job    last process gone\n");
+    printf("kernel              grid       p50      max          p50      max\n");
+    static const uint32_t grids[][2] = {{1, 1}, {2000, 1}, {65535, 64}};
+    for (size_t i = 0; i < (quick ? 2 : sizeof grids / sizeof grids[0]); i++) {
+        measure(&options, &n, grids[i]);
+    }
+    atomic_store(&n.stop, true);
+    pthread_join(thread, NULL);
+    bh_buffer_release(n.side.data);
+    bh_kernel_release(n.side.kernel);
+    bh_stream_release(n.side.stream);
+    bh_context_destroy(n.side.context);
+    return 0;
+}

@@ -1,0 +1,149 @@
+/* A host that is killed while an endless kernel runs: its worker's watchdog sets the abort word
+ * before anybody is killed, so that nothing runs on on the device, and all processes are gone soon
+ * (case 51; docs/deadlines.md). */
+#include "fixture.h"
+#include "progress.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Long where a driver cuts loops short, and soon ended all the same. */
+#define GROUPS 2048
+
+enum { BELOW = 32 };
+
+struct scene {
+    pid_t host, worker, below[BELOW];
+    size_t count;
+    const struct bhi_progress_header *progress; /* of the worker */
+    size_t bytes;
+};
+
+static _Noreturn void be_host(const char *faults, int say) {
+    bh_context *context = fx_context(faults);
+    bh_stream *stream = fx_stream(context, "culprit", BH_FOREVER);
+    const pid_t worker = fx_ready(stream);
+    bh_buffer *data = fx_words(context, 64, 0);
+    const bh_binding binding = {.buffer = data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .kernel = fx_kernel(context, "hang"),
+                                .groups = {GROUPS, 1, 1},
+                                .bindings = &binding,
+                                .binding_count = 1};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    bh_event *event = NULL;
+    if (bh_submit(stream, &info, &event, NULL) != BH_OK ||
+        write(say, &worker, sizeof worker) != (ssize_t)sizeof worker) {
+        _exit(1);
+    }
+    for (;;) {
+        pause();
+    }
+}
+
+/* The host has one worker, and so one memfd of that name. */
+static void map_progress(struct scene *s) {
+    char folder[64];
+    char target[128];
+    snprintf(folder, sizeof folder, "/proc/%d/fd", (int)s->host);
+    DIR *dir = opendir(folder);
+    BHT_TRUE(dir != NULL);
+    s->progress = NULL;
+    for (const struct dirent *entry; s->progress == NULL && (entry = readdir(dir)) != NULL;) {
+        const ssize_t length = readlinkat(dirfd(dir), entry->d_name, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = '\0';
+        if (strstr(target, "memfd:bulkhead-progress") == NULL) {
+            continue;
+        }
+        int fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC);
+        struct stat st;
+        BHT_TRUE(fd >= 0 && fstat(fd, &st) == 0);
+        s->bytes = (size_t)st.st_size;
+        void *at = mmap(NULL, s->bytes, PROT_READ, MAP_SHARED, fd, 0);
+        BHT_TRUE(at != MAP_FAILED);
+        close(fd);
+        s->progress = at;
+    }
+    closedir(dir);
+    BHT_TRUE(s->progress != NULL);
+}
+
+/* Returns when the kernel has been compiled and given to the device. */
+static void set_scene(struct scene *s, const char *faults) {
+    int say[2];
+    BHT_EQ(pipe2(say, O_CLOEXEC), 0);
+    s->host = fork();
+    if (s->host == 0) {
+        be_host(faults, say[1]);
+    }
+    BHT_EQ(read(say[0], &s->worker, sizeof s->worker), (ssize_t)sizeof s->worker);
+    close(say[0]);
+    close(say[1]);
+    map_progress(s);
+    WAIT_UNTIL(atomic_load(&s->progress->run_seq) >= 1, 20000);
+    s->count = bht_descendants(s->host, s->below, BELOW);
+    BHT_GE(s->count, 3); /* warden, zygote, worker; a keeper where the device is a processor */
+    BHT_LE(s->count, BELOW);
+}
+
+static void kill_host(const struct scene *s) {
+    fx_kill(s->host, SIGKILL);
+    BHT_EQ(waitpid(s->host, NULL, 0), s->host);
+}
+
+static void expect_all_gone(struct scene *s, int within_ms) {
+    WAIT_UNTIL(fx_nobody_left(), within_ms);
+    for (size_t i = 0; i < s->count; i++) {
+        BHT_EQ(bht_process_state(s->below[i]), 'X');
+    }
+    munmap((void *)(uintptr_t)s->progress, s->bytes);
+}
+
+/* The zygote has the patience of a test here: the only thing that can end this kernel is its abort
+ * word, and the result says that it was set. */
+static void case_51_what_runs_is_told_to_end(void) {
+    struct scene s;
+    set_scene(&s, "*:farewell:*=fail");
+    BHT_EQ(atomic_load(&s.progress->completed_seq), 0);
+    kill_host(&s);
+    WAIT_UNTIL(atomic_load(&s.progress->completed_seq) == 1, 20000);
+    const struct bhi_result *results =
+        (const struct bhi_result *)(const void *)((const char *)s.progress + 2 * 4096);
+    BHT_EQ(results[1].seq, 1);
+    BHT_EQ(results[1].status, BH_DEADLINE);
+    expect_all_gone(&s, 20000);
+}
+
+/* The same with the worker that ships: all that there was is gone soon. */
+static void case_51_an_endless_kernel_keeps_nobody(void) {
+    struct scene s;
+    set_scene(&s, NULL);
+    kill_host(&s);
+    expect_all_gone(&s, BHT_SECOND_MS);
+}
+
+/* A worker that does not hear of it is killed. */
+static void case_51_a_stopped_worker_goes_too(void) {
+    struct scene s;
+    set_scene(&s, NULL);
+    fx_kill(s.worker, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(s.worker) == 'T', 20000);
+    kill_host(&s);
+    expect_all_gone(&s, BHT_SECOND_MS);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(case_51_what_runs_is_told_to_end),
+        BHT_TEST(case_51_an_endless_kernel_keeps_nobody),
+        BHT_TEST(case_51_a_stopped_worker_goes_too),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
