@@ -271,7 +271,8 @@ void bhi_buffer_unref_locked(struct bh_buffer *buffer) {
         return;
     if (!buffer->pooled) {
         BHI_LIST_EACH(node, &buffer->context->workers)
-        bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_worker, link), buffer->id);
+        bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_worker, link), buffer->id,
+                                 buffer->size);
     }
     give_back(buffer);
     bhi_context_doom(buffer->context, &buffer->doomed);

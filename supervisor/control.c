@@ -2,6 +2,7 @@
 #include "core/detail.h"
 #include "fdpass.h"
 #include "futex.h"
+#include "layers.h"
 #include "proc_status.h"
 #include "step_point.h"
 #include "zygote.h"
@@ -15,6 +16,8 @@
 
 #define TURN_MESSAGES 64 /* one worker's chatter does not keep the reactor from the others */
 #define MAX_BINDINGS  256u
+
+#define DEVICE_TYPE_CPU 4 /* VK_PHYSICAL_DEVICE_TYPE_CPU */
 
 static uint32_t state_bit(const struct bhi_worker *worker) {
     return worker->state == BHI_SPAWNING  ? BHI_WS_SPAWNING
@@ -64,6 +67,23 @@ static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *de
     bhi_context_unlock(worker->context);
 }
 
+/* Is its device, if it has one, a processor? A GPU's driver reserves more addresses than there is
+ * memory. */
+static bool owns_its_memory(const struct bhi_worker *worker) {
+    for (uint32_t i = 0; i < worker->device_count; i++)
+        if (worker->devices[i].chosen)
+            return worker->devices[i].device_type == DEVICE_TYPE_CPU;
+    return worker->kind != BHI_WORKER_DEVICE;
+}
+
+/* The other half of a memory limit without a cgroup, of which the worker has set RLIMIT_DATA. Under
+ * the lock. */
+static int bound_memory(struct bhi_worker *worker) {
+    if (!(worker->layers & (1ull << BHI_LAYER_MEMORY_RLIMIT)) || !owns_its_memory(worker))
+        return 0;
+    return bhi_address_space_bound(&worker->space, worker->crew.pid, worker->memory_limit);
+}
+
 /* It says that it is ready; /proc says whether it is behind its walls. */
 void bhi_control_ready(struct bhi_worker *worker) {
     char why[192] = "";
@@ -71,7 +91,11 @@ void bhi_control_ready(struct bhi_worker *worker) {
     if (error == -ESRCH)
         return; /* dead or dying: the pidfd tells */
     bhi_context_lock(worker->context);
-    if (error && !why[0]) {
+    const int unbounded = error ? 0 : bound_memory(worker);
+    if (unbounded) {
+        bhi_crew_kill(&worker->crew, BHI_KILL_START, 0, "its memory could not be limited: %s",
+                      strerrorname_np(-unbounded));
+    } else if (error && !why[0]) {
         bhi_crew_kill(&worker->crew, BHI_KILL_START, 0, "its isolation could not be checked: %s",
                       strerrorname_np(-error));
     } else if (error) {
@@ -98,6 +122,7 @@ static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *read
     BHI_STEP_POINT("ready", worker);
     bhi_context_lock(worker->context);
     worker->crew.aborts = ready->aborts;
+    worker->layers = ready->layers;
     bhi_context_unlock(worker->context);
     /* Its word can overtake the zygote's that it exists: then that one is waited for. */
     worker->ready_said = true;

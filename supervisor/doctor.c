@@ -105,11 +105,13 @@ static void check_pidfd(struct report *report) {
 static void check_cgroup(struct report *report, const struct bhi_zygote *zygote) {
     const struct bhi_layer_info *info = bhi_layer_info(BHI_LAYER_MEMORY_CGROUP);
     bool has = zygote->cgroup.version != 0;
-    add(report, "sandbox", info->name, false, has ? BH_CHECK_HOLDS : BH_CHECK_ABSENT, info->advice,
-        "%s: %s", info->what,
-        has ? zygote->cgroup.version == 1 ? "cgroup v1, each worker in one of its own"
-                                          : "cgroup v2, each worker in one of its own"
-            : zygote->cgroup_why);
+    if (has)
+        add(report, "sandbox", info->name, false, BH_CHECK_HOLDS, info->advice,
+            "%s: cgroup v%d, each worker in one of its own", info->what, zygote->cgroup.version);
+    else
+        add(report, "sandbox", info->name, false, BH_CHECK_ABSENT, info->advice,
+            "%s: %s. Memory is limited (memory-rlimit), but not against a hostile worker",
+            info->what, zygote->cgroup_why);
 }
 
 /* -- the sandbox's part, tried by throw-away children of the zygote ---------------------------- */

@@ -136,7 +136,7 @@ static void unshelve(bh_context *context, struct bhi_block *block) {
 void bhi_pool_discard(bh_context *context, struct bhi_block *block) {
     BHI_LIST_EACH_SAFE(node, &block->exposures) {
         struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_block);
-        bhi_worker_forget_buffer(exposure->worker, block->id);
+        bhi_worker_forget_buffer(exposure->worker, block->id, block->bytes);
         drop_exposure(exposure);
     }
     bhi_context_doom(context, &block->doomed);
@@ -207,7 +207,7 @@ void bhi_pool_give(bh_context *context, struct bhi_block *block) {
         block->spoilt = false;
         BHI_LIST_EACH(node, &block->exposures)
         bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_exposure, of_block)->worker,
-                                 block->id);
+                                 block->id, block->bytes);
     }
     if (is_shared(block)) /* of use to nobody, until a death: it goes before all others */
         bhi_list_insert_before(pool->ages.next, &block->age);

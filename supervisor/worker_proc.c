@@ -1,6 +1,7 @@
 #include "worker_proc.h"
 #include "attach.h"
 #include "buffer.h"
+#include "cache_area.h"
 #include "check.h"
 #include "core/detail.h"
 #include "doorbell.h"
@@ -221,6 +222,10 @@ static void queue_outgoing(struct bhi_worker *worker, struct bhi_outgoing *outgo
     worker->context->wake_reactor = true;
 }
 
+static uint64_t attached_bytes(const struct bh_buffer *buffer) {
+    return buffer->block ? buffer->block->bytes : buffer->size;
+}
+
 /* A worker that only reads a buffer gets a descriptor that lets it do nothing else (B5). The first
  * submission that writes it has it attached anew, in order with the lane; from then on the worker
  * can write it. So has the first one after its content was constant: a worker that has made a copy
@@ -236,7 +241,7 @@ static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer,
     if (!outgoing)
         return ENOMEM;
     outgoing->message.buffer_attach.buffer = buffer->id;
-    outgoing->message.buffer_attach.size = buffer->block ? buffer->block->bytes : buffer->size;
+    outgoing->message.buffer_attach.size = attached_bytes(buffer);
     outgoing->message.buffer_attach.access = writes     ? BHI_ATTACH_WRITE
                                              : constant ? BHI_ATTACH_CONSTANT
                                                         : BHI_ATTACH_READ;
@@ -246,6 +251,9 @@ static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer,
         (constant && !bhi_idset_reserve(&worker->constants, 1)) ||
         (buffer->block && !bhi_pool_expose(buffer->block, worker)))
         return drop_outgoing(outgoing);
+    if (!bhi_idset_has(&worker->buffers, buffer->id)) /* attached anew it is unmapped first */
+        bhi_address_space_add(&worker->space, worker->crew.pid,
+                              outgoing->message.buffer_attach.size);
     bhi_idset_add(&worker->buffers, buffer->id);
     if (writes)
         bhi_idset_add(&worker->written, buffer->id);
@@ -333,6 +341,7 @@ bool bhi_worker_attach_cache(struct bhi_worker *worker, int area, uint64_t room)
     }
     outgoing->message.cache_attach.cache = ++worker->context->pipeline_cache.next;
     outgoing->message.cache_attach.room = room;
+    bhi_address_space_add(&worker->space, worker->crew.pid, BHI_CACHE_AREA_HEADER + room);
     queue_outgoing(worker, outgoing);
     return true;
 }
@@ -363,10 +372,11 @@ static int introduce_file(struct bhi_worker *worker, const struct bhi_file *file
 }
 
 /* Without memory for the message the worker keeps what it no longer needs: no harm is done. */
-void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id) {
+void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id, uint64_t bytes) {
     struct bhi_outgoing *outgoing;
     if (!bhi_idset_has(&worker->buffers, id) || !(outgoing = new_outgoing(BHI_MSG_BUFFER_DETACH)))
         return;
+    bhi_address_space_remove(&worker->space, bytes);
     bhi_idset_remove(&worker->buffers, id);
     bhi_idset_remove(&worker->written, id);
     bhi_idset_remove(&worker->constants, id);
@@ -491,7 +501,7 @@ static void spoil_buffers(struct bhi_worker *worker, const struct bhi_submission
         const struct bh_buffer *buffer =
             BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content);
         if (about_memory(status))
-            bhi_worker_forget_buffer(worker, buffer->id);
+            bhi_worker_forget_buffer(worker, buffer->id, attached_bytes(buffer));
         else if (buffer->block)
             buffer->block->spoilt = true;
     }

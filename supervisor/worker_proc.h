@@ -11,6 +11,7 @@
 #ifndef BHI_WORKER_PROC_H
 #define BHI_WORKER_PROC_H
 
+#include "address_space.h"
 #include "channel.h"
 #include "conduct.h"
 #include "context.h"
@@ -76,6 +77,7 @@ struct bhi_worker {
     struct bhi_channel channel;
     bool channel_more; /* messages are left: look again without waiting */
     bool ready_said;
+    uint64_t layers; /* that it says hold, in its `ready` */
     int fdpass;
     int doorbell;
     uint8_t token[BHI_TOKEN_BYTES];
@@ -90,9 +92,10 @@ struct bhi_worker {
     struct bhi_lane lane;
     struct bhi_progress_view progress;
     struct bhi_worker_cache cache;
-    bool device_lost;           /* it said so: it is about to end */
-    bool recheck;               /* the reactor shall harvest */
-    uint64_t refused_seen;      /* progress.refused_allocations at the last harvest */
+    bool device_lost;      /* it said so: it is about to end */
+    bool recheck;          /* the reactor shall harvest */
+    uint64_t refused_seen; /* progress.refused_allocations at the last harvest */
+    struct bhi_address_space space;
     struct bhi_idset buffers;   /* attached: buffers without a block, and blocks (pool.h) */
     struct bhi_idset written;   /* of them, those that it may write */
     struct bhi_idset constants; /* of them, those whose content it may rely on */
@@ -137,7 +140,7 @@ void bhi_worker_serve(struct bhi_worker *worker, const char *stream);
 void bhi_worker_notify(struct bhi_worker *worker);
 /* Gives it its pipeline cache, |area| of |room| bytes. False: that cannot be. */
 bool bhi_worker_attach_cache(struct bhi_worker *worker, int area, uint64_t room);
-void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id);
+void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id, uint64_t bytes);
 void bhi_worker_forget_file(struct bhi_worker *worker, uint64_t id);
 /* False: it did not know it, or there is no memory to tell it. */
 bool bhi_worker_forget_kernel(struct bhi_worker *worker, uint64_t id);

@@ -48,6 +48,7 @@ enum action {
     ACT_RING,
     ACT_DRAIN,
     ACT_UNLISTED,
+    ACT_HOARD,
     ACT_TAMPER, /* and as many as there are (faults_tamper.h) */
     ACTIONS = ACT_TAMPER + BHI_TAMPER_COUNT,
 };
@@ -55,7 +56,7 @@ enum action {
 static const char *const action_names[ACT_TAMPER] = {
     "segv",  "abort",   "kill",    "stop",  "sigsys",     "exit0",    "exit7",    "hang",
     "flood", "garbage", "fail",    "close", "close_hang", "hang_up",  "oom_host", "oom_device",
-    "lost",  "pause",   "unblock", "ring",  "drain",      "unlisted",
+    "lost",  "pause",   "unblock", "ring",  "drain",      "unlisted", "hoard",
 };
 
 struct rule {
@@ -209,11 +210,27 @@ static void ring(bool drains) {
     }
 }
 
+/* Memory that RLIMIT_DATA does not count: written, then read-only. Aborts when it is refused; exits
+ * when it has 2 GiB. */
+static void hoard(void) {
+    enum { STEP = 16 << 20, STEPS = 128 };
+    for (int i = 0; i < STEPS; i++) {
+        void *at = mmap(NULL, STEP, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (at == MAP_FAILED || mprotect(at, STEP, PROT_READ) != 0) {
+            abort();
+        }
+    }
+    _exit(7);
+}
+
 /* A crash is wanted here, not a sanitizer's report of it. */
 __attribute__((no_sanitize("address", "undefined"))) static void act(enum action action) {
     char *none[] = {NULL};
     volatile int *volatile nowhere = NULL; /* volatile: the compiler must not know */
     switch (action) {
+    case ACT_HOARD:
+        hoard();
+        break;
     case ACT_SEGV:
         *nowhere = 0;
         break;

@@ -10,11 +10,11 @@
  *           guarded by BHI_FAULT_FAILS fails), close (all its descriptors),
  *           close_hang (and then an endless loop), hang_up
  *           (the socket that descriptors come through), oom_host, oom_device,
- *           lost (what a Vulkan call says), pause (20 ms), ring (the doorbell, for ever), drain
- *           (rings it and takes that back, for ever), unblock (clears O_NONBLOCK on what it shares
- *           with the supervisor: before filter A, which knows no ioctl); where a buffer is
- * attached, also those of faults_tamper.h An item plan=PATH names a fault_plan.h: a fault that is
- * told later.
+ *           lost (what a Vulkan call says), hoard (2 GiB that RLIMIT_DATA does not count), pause
+ * (20 ms), ring (the doorbell, for ever), drain (rings it and takes that back, for ever), unblock
+ * (clears O_NONBLOCK on what it shares with the supervisor: before filter A, which knows no ioctl);
+ * where a buffer is attached, also those of faults_tamper.h An item plan=PATH names a fault_plan.h:
+ * a fault that is told later.
  */
 #ifndef BHI_FAULTS_H
 #define BHI_FAULTS_H

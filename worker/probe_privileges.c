@@ -18,7 +18,6 @@
 #define EXTRA_FIRST       200
 #define LAST_OWN          4 /* 0 to 2, the side channel, the doorbell */
 #define LOOK_UP_TO        65536
-#define MEMORY_LIMIT      (256ull << 20)
 
 static const char *outcome_text(int r) {
     return r >= 0 ? "worked" : strerrorname_np(errno);
@@ -168,29 +167,4 @@ enum bhi_probe_result bhi_probe_rlimits(const struct bhi_probe_context *context,
                                         size_t size) {
     const struct bhi_victim_plan plan = {.stage = BHI_STAGE_LAYERS, .fn = try_limits};
     return bhi_victim_judge(context, &plan, text, size);
-}
-
-static void try_memory(struct bhi_victim *victim) {
-    void *small = malloc(MEMORY_LIMIT / 16);
-    void *large = malloc(MEMORY_LIMIT * 2);
-    bhi_victim_says(victim, small != NULL && large == NULL,
-                    "limit %llu MiB; allocating %llu MiB: %s; %llu MiB: %s", MEMORY_LIMIT >> 20,
-                    MEMORY_LIMIT / 16 >> 20, small != NULL ? "worked" : "refused",
-                    MEMORY_LIMIT * 2 >> 20, large != NULL ? "worked" : "refused");
-    free(small);
-    free(large);
-}
-
-enum bhi_probe_result bhi_probe_memory_rlimit(const struct bhi_probe_context *context, char *text,
-                                              size_t size) {
-#if BHI_SANITIZED
-    (void)context;
-    (void)try_memory;
-    snprintf(text, size, "a sanitizer's shadow memory is over any limit: not set in this build");
-    return BHI_PROBE_ABSENT;
-#else
-    const struct bhi_victim_plan plan = {
-        .stage = BHI_STAGE_LAYERS, .fn = try_memory, .memory_limit = MEMORY_LIMIT};
-    return bhi_victim_judge(context, &plan, text, size);
-#endif
 }

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,10 +43,47 @@ static int descriptors(struct bhi_failure *failure) {
     return bhi_sandbox_descriptors(kept, 2, failure);
 }
 
-static int enter(struct bhi_victim *victim, enum bhi_stage stage, struct bhi_failure *failure) {
+static bool fits(uint64_t bytes) {
+    struct rlimit limit = {.rlim_cur = bytes, .rlim_max = RLIM_INFINITY};
+    struct rlimit now;
+    if (getrlimit(RLIMIT_AS, &now) == 0) {
+        limit.rlim_max = now.rlim_max;
+    }
+    void *page = setrlimit(RLIMIT_AS, &limit) == 0
+                     ? mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                     : MAP_FAILED;
+    if (page != MAP_FAILED) {
+        munmap(page, 1);
+    }
+    return page != MAP_FAILED;
+}
+
+/* What the supervisor does for a worker. There is no /proc to read our size from: the least limit
+ * under which a page can be had is it. */
+static int bound_address_space(uint64_t more, struct bhi_failure *failure) {
+    uint64_t too_little = 0;
+    uint64_t enough = UINT64_C(1) << 47;
+    while (enough - too_little > 4096) {
+        const uint64_t half = too_little + (enough - too_little) / 2;
+        if (fits(half)) {
+            enough = half;
+        } else {
+            too_little = half;
+        }
+    }
+    return fits(enough + more) ? 0
+                               : bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot set RLIMIT_AS");
+}
+
+static int enter(struct bhi_victim *victim, const struct bhi_victim_plan *plan,
+                 struct bhi_failure *failure) {
+    const enum bhi_stage stage = plan->stage;
     int r = descriptors(failure);
     if (r == 0 && stage >= BHI_STAGE_LAYERS) {
         r = bhi_sandbox_enter(&victim->sandbox, failure);
+    }
+    if (r == 0 && plan->address_space != 0) {
+        r = bound_address_space(plan->address_space, failure);
     }
     if (r == 0 && stage >= BHI_STAGE_START) {
         r = bhi_sandbox_filter(&victim->sandbox, BHI_FILTER_START, failure);
@@ -68,7 +106,7 @@ static _Noreturn void be_victim(const struct bhi_probe_context *context,
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() == 1) {
         _exit(1); /* the prober is gone already */
     }
-    if (enter(&victim, plan->stage, &failure) != 0) {
+    if (enter(&victim, plan, &failure) != 0) {
         snprintf(page->text, sizeof page->text, "cannot enter the sandbox: %.200s", failure.text);
         _exit(1);
     }

@@ -48,6 +48,7 @@ struct bhi_victim_plan {
     bhi_victim_fn fn;
     uintptr_t argument;
     uint64_t memory_limit;
+    uint64_t address_space; /* how much more than it has it may map; 0: no bound */
 };
 
 /* Runs one victim to its end, 2 s at most. */
@@ -63,7 +64,8 @@ void bhi_victim_end(pid_t pid, struct bhi_victim_page *page);
 enum bhi_probe_result bhi_victim_judge(const struct bhi_probe_context *context,
                                        const struct bhi_victim_plan *plan, char *text, size_t size);
 
-/* The probes: result and text. probe_namespaces.c, probe_privileges.c, probe_seccomp.c. */
+/* The probes: result and text. probe_namespaces.c, probe_privileges.c, probe_memory.c,
+ * probe_seccomp.c. */
 typedef enum bhi_probe_result (*bhi_probe_fn)(const struct bhi_probe_context *context, char *text,
                                               size_t size);
 enum bhi_probe_result bhi_probe_userns(const struct bhi_probe_context *, char *, size_t);

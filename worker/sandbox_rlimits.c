@@ -1,7 +1,9 @@
-/* Resource limits. RLIMIT_AS is not among them: GPU drivers reserve huge ranges of addresses. */
+/* Resource limits. RLIMIT_AS is not among them: GPU drivers reserve huge ranges of addresses; for
+ * others the supervisor sets it (supervisor/address_space.h). */
 #include "sandbox.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <sys/resource.h>
 
 /* RLIMIT_NPROC counts every thread of the user namespace, so of all workers together. */
@@ -46,6 +48,10 @@ int bhi_sandbox_rlimits(const struct bhi_driver *driver, uint64_t memory_limit, 
     if (memory_limit != 0) {
         if ((r = lower(RLIMIT_DATA, "RLIMIT_DATA", memory_limit, failure)) != 0) {
             return r;
+        }
+        /* Each arena would reserve 64 MiB of addresses, which count as much as memory there. */
+        if (driver->info->devices[0] == NULL) {
+            (void)mallopt(M_ARENA_MAX, 1);
         }
         *out_memory = true;
     }

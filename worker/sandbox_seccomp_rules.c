@@ -10,9 +10,14 @@
 #include <sys/prctl.h>
 
 /* PI futexes have a long history of kernel bugs and nobody here uses them. */
-#define FUTEX_FLAGS      (FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME)
-#define ALLOW_FUTEX(op)  BHI_ALLOW1(futex, BHI_BITS(1, 0xffffffffu & ~FUTEX_FLAGS, op))
-#define NO_EXEC          BHI_BITS(2, ~(PROT_READ | PROT_WRITE), 0)
+#define FUTEX_FLAGS     (FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME)
+#define ALLOW_FUTEX(op) BHI_ALLOW1(futex, BHI_BITS(1, 0xffffffffu & ~FUTEX_FLAGS, op))
+#define NO_EXEC         BHI_BITS(2, ~(PROT_READ | PROT_WRITE), 0)
+/* Memory that no limit counts: shared pages without a file outlive their mapping as long as a part
+ * of it is left, what grows down is stack, huge pages are a pool of their own. */
+#define UNCOUNTED        (MAP_GROWSDOWN | MAP_HUGETLB)
+#define OWN_PAGES        BHI_BITS(3, UNCOUNTED | MAP_TYPE, MAP_PRIVATE)
+#define PAGES_OF_A_FILE  BHI_BITS(3, UNCOUNTED | MAP_TYPE | MAP_ANONYMOUS, MAP_SHARED)
 #define ALLOW_MADVISE(a) BHI_ALLOW1(madvise, BHI_INT(2, a))
 
 /* glibc's pthread_create, and nothing else: a thread, never a process or a namespace. */
@@ -61,7 +66,8 @@ const struct bhi_seccomp_rule bhi_rules_both[] = {
     BHI_ALLOW1(newfstatat, BHI_INT(3, AT_EMPTY_PATH)), /* glibc's fstat() */
     /* Memory: never writable and executable at once by one call. LLVM maps read-write and then
      * protects to read-execute. MADV_REMOVE would zero shared memory that the host is reading. */
-    BHI_ALLOW1(mmap, NO_EXEC),
+    BHI_ALLOW2(mmap, NO_EXEC, OWN_PAGES),
+    BHI_ALLOW2(mmap, NO_EXEC, PAGES_OF_A_FILE),
     BHI_ALLOW1(mprotect, NO_EXEC),
     BHI_ALLOW(munmap),
     BHI_ALLOW(mremap),

@@ -103,7 +103,7 @@ bool bhi_vk_buffer_import(struct bhi_vk_device *device, struct bhi_vk_buffer *b)
 }
 
 static void *map(struct bhi_vk_buffer *b, int protection, int flags, int fd) {
-    void *pointer = mmap(NULL, b->mapped, protection, MAP_SHARED | flags, fd, 0);
+    void *pointer = mmap(NULL, b->mapped, protection, flags, fd, 0);
     if (pointer == MAP_FAILED) {
         bhi_fault_set(&b->fault, BH_OUT_OF_HOST_MEMORY,
                       "buffer %llu: %zu bytes cannot be mapped%s: %s", (unsigned long long)b->id,
@@ -119,7 +119,7 @@ static void import_read_only(struct bhi_vk_device *device, struct bhi_vk_buffer 
         bhi_vk_buffer_import(device, b)) {
         return;
     }
-    void *copy = map(b, PROT_READ | PROT_WRITE, MAP_ANONYMOUS, -1);
+    void *copy = map(b, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     if (copy == NULL) {
         return;
     }
@@ -152,7 +152,8 @@ struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_
                       strerror(error != 0 ? -error : EINVAL));
     } else {
         b->mapped = (size_t)pages;
-        b->pointer = map(b, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_POPULATE, fd);
+        b->pointer =
+            map(b, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED | MAP_POPULATE, fd);
         BHI_FAULT_TAMPER(writable ? "tamper_output" : "tamper_input", fd, b->pointer, b->mapped);
         if (b->pointer != NULL && writable) {
             bhi_vk_buffer_import(device, b);

@@ -18,7 +18,7 @@ bool bhi_vk_merge_init(struct bhi_backend *b, struct bhi_markers *markers,
     b->merge = markers != NULL;
     void *pointer = markers;
     if (pointer == NULL) {
-        pointer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        pointer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (pointer == MAP_FAILED) {
             bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory for the markers");
             return false;

@@ -3,6 +3,7 @@
 #include "fdpass.h"
 #include "futex.h"
 #include "memfd.h"
+#include "oom_score.h"
 #include "probe.h"
 #include "progress.h"
 #include "session.h"
@@ -52,6 +53,7 @@ static struct zygote {
     struct bhi_probe_context probes;
     int signals; /* signalfd: SIGCHLD */
     unsigned spawned;
+    struct bhi_oom_score oom_score;
     bool leaving; /* nobody listens any more */
     struct child children[MAX_CHILDREN];
 } zygote;
@@ -257,12 +259,14 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
                                        .spawn = spawn};
     memcpy(config.fds, fds, sizeof config.fds);
     BHI_FAULT_POINT("before_fork");
+    bhi_oom_score_raise(&zygote.oom_score);
     /* fork(), not the raw call: drivers may have registered handlers. */
     pid_t pid = fork();
     if (pid == 0) {
         bhi_worker_run(&config);
     }
     const int fork_error = errno;
+    bhi_oom_score_restore(&zygote.oom_score);
     if (keeper[0] >= 0) {
         close(keeper[0]);
     }
@@ -497,6 +501,7 @@ static int begin(struct bhi_failure *failure) {
     if ((r = bhi_sandbox_namespaces_fini(failure)) != 0) {
         return r;
     }
+    bhi_oom_score_open(&zygote.oom_score);
 #if BHI_FAULTS
     bhi_faults_init();
     atomic_store(&config->stage->patient, BHI_FAULT_FAILS("farewell") ? 1 : 0);

@@ -1,0 +1,60 @@
+#include "address_space.h"
+#include "memfd.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Code of compiled kernels, a kernel's module while it is read, the growth of stacks. */
+#define ROOM (UINT64_C(64) << 20)
+
+/* By pid: there is no such call for a pidfd. A worker is reaped by its zygote some time after its
+ * pidfd has told, and its number is used again when all others have been. The soft limit only: so
+ * that whoever has the worker's rights can raise it, and no rights are needed to. */
+static int set(const struct bhi_address_space *space, pid_t pid) {
+    struct rlimit limit;
+    if (prlimit(pid, RLIMIT_AS, NULL, &limit) != 0)
+        return -errno;
+    const uint64_t bytes = space->base + space->most;
+    limit.rlim_cur = bytes < limit.rlim_max ? (rlim_t)bytes : limit.rlim_max;
+    return prlimit(pid, RLIMIT_AS, &limit, NULL) == 0 ? 0 : -errno;
+}
+
+/* All that it has mapped. */
+static int read_size(pid_t pid, uint64_t *out) {
+    char path[64];
+    unsigned long long pages = 0;
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return -errno;
+    const int fields = fscanf(file, "%llu", &pages);
+    fclose(file);
+    *out = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return fields == 1 && pages ? 0 : -EIO;
+}
+
+int bhi_address_space_bound(struct bhi_address_space *space, pid_t pid, uint64_t memory_limit) {
+    uint64_t size = 0;
+    int error = read_size(pid, &size);
+    if (error)
+        return error;
+    space->base = size + memory_limit + ROOM;
+    error = set(space, pid);
+    space->bounded = !error;
+    return error;
+}
+
+void bhi_address_space_add(struct bhi_address_space *space, pid_t pid, uint64_t bytes) {
+    space->attached += bhi_page_round(bytes);
+    if (space->attached <= space->most)
+        return;
+    space->most = space->attached;
+    if (space->bounded)
+        (void)set(space, pid); /* it has died: its pidfd tells */
+}
+
+void bhi_address_space_remove(struct bhi_address_space *space, uint64_t bytes) {
+    space->attached -= bhi_page_round(bytes);
+}

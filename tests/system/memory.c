@@ -1,0 +1,170 @@
+/* The memory limit without a memory cgroup: RLIMIT_DATA for honest workers, RLIMIT_AS (set by the
+ * supervisor) and the filters for those that get around it. And who goes first when the machine's
+ * memory is at its end. docs/sandbox.md, "Memory". */
+#include "fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define LIMIT (96ull << 20)
+#define ROOM  (64ull << 20) /* as in supervisor/address_space.c */
+#define BIG   (192ull << 20)
+
+/* As for an ordinary user. Root gets there by taking the cgroups out of its sight; others have none
+ * to begin with. */
+static void hide_cgroups(void) {
+    if (geteuid() == 0) {
+        BHT_EQ(unshare(CLONE_NEWNS), 0);
+        BHT_EQ(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+        BHT_EQ(umount2("/sys/fs/cgroup", MNT_DETACH), 0);
+    }
+}
+
+static bh_stream *limited_stream(bh_context *context) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.name = "limited";
+    options.memory_limit = LIMIT;
+    bh_stream *stream = NULL;
+    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
+    return stream;
+}
+
+static uint64_t address_space(pid_t pid) {
+    struct rlimit limit;
+    BHT_EQ(prlimit(pid, RLIMIT_AS, NULL, &limit), 0);
+    return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : (uint64_t)limit.rlim_cur;
+}
+
+static uint64_t mapped(pid_t pid) {
+    char path[64];
+    unsigned long long pages = 0;
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    FILE *file = fopen(path, "re");
+    BHT_TRUE(file != NULL);
+    BHT_EQ(fscanf(file, "%llu", &pages), 1);
+    fclose(file);
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void fill(bh_stream *stream, bh_buffer *buffer) {
+    const bh_command command = {
+        .type = BH_COMMAND_FILL, .dst = buffer, .size = bh_buffer_size(buffer), .fill_value = 7};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+}
+
+/* Whatever is mapped counts, but buffers beyond the limit can be had: each raises it first. */
+static void the_address_space_follows_the_buffers(void) {
+    hide_cgroups();
+    bh_context_options options = fx_options();
+    options.pool_limit = 0; /* what is released is the worker's no more */
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *stream = limited_stream(context);
+    const pid_t pid = fx_ready(stream);
+    const uint64_t first = address_space(pid);
+    BHT_LE(first, mapped(pid) + LIMIT + 2 * ROOM);
+    BHT_GE(first, LIMIT + ROOM);
+    bh_buffer *big = fx_buffer(context, BIG);
+    fill(stream, big);
+    const uint64_t second = address_space(pid);
+    BHT_GE(second, first + BIG);
+    BHT_LE(second, first + BIG + ROOM);
+    bh_buffer_release(big);
+    /* One after the other they need no more than one. */
+    for (int i = 0; i < 3; i++) {
+        bh_buffer *next = fx_buffer(context, BIG);
+        fill(stream, next);
+        bh_buffer_release(next);
+    }
+    BHT_LE(address_space(pid), second + ROOM);
+    fx_expect_healthy(context, stream);
+    BHT_EQ(bh_stream_worker_pid(stream), pid);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+/* Pages that were written and are read-only again do not count as data. This worker would have
+ * them until it had eight times its limit; it aborts when it is refused. */
+static void a_worker_that_hides_its_memory_is_refused(void) {
+    hide_cgroups();
+    bh_context *context = fx_context("1:started:1=hoard");
+    bh_stream *stream = limited_stream(context);
+    bh_buffer *buffer = fx_words(context, 64, 0);
+    const bh_command command = {
+        .type = BH_COMMAND_FILL, .dst = buffer, .size = 256, .fill_value = 7};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    BHT_EQ(fx_verdict(event).signal, SIGABRT);
+    BHT_EQ(fx_verdict(event).exit_code, -1);
+    bh_event_release(event);
+    bh_buffer_release(buffer);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+/* With one it is the cgroup that counts, and its address space is its own affair. */
+static void a_cgroup_needs_no_such_limit(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = limited_stream(context);
+    const pid_t pid = fx_ready(stream);
+    char path[64], line[4096] = "";
+    snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
+    FILE *file = fopen(path, "re");
+    BHT_TRUE(file != NULL);
+    const size_t length = fread(line, 1, sizeof line - 1, file);
+    fclose(file);
+    line[length] = 0;
+    const bool grouped = strstr(line, "/bulkhead.") != NULL;
+    BHT_EQ(address_space(pid) == UINT64_MAX, grouped);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+static int score_of(pid_t pid) {
+    char path[64];
+    int score = -2000;
+    snprintf(path, sizeof path, "/proc/%d/oom_score_adj", (int)pid);
+    FILE *file = fopen(path, "re");
+    BHT_TRUE(file != NULL);
+    BHT_EQ(fscanf(file, "%d", &score), 1);
+    fclose(file);
+    return score;
+}
+
+/* Workers before all others; warden and zygote as their host. */
+static void a_worker_goes_first(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "first", FX_SECONDS);
+    const pid_t pid = fx_ready(stream);
+    pid_t below[32];
+    const size_t count = bht_descendants(getpid(), below, BHT_COUNT(below));
+    size_t as_we = 0;
+    BHT_EQ(score_of(pid), 1000);
+    for (size_t i = 0; i < count; i++)
+        as_we += score_of(below[i]) == score_of(getpid());
+    BHT_GE(as_we, 2);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+#if !BHT_ASAN /* its shadow is over any limit: the worker sets none */
+        BHT_TEST(the_address_space_follows_the_buffers),
+        BHT_TEST(a_worker_that_hides_its_memory_is_refused),
+        BHT_TEST(a_cgroup_needs_no_such_limit),
+#endif
+        BHT_TEST(a_worker_goes_first),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
