@@ -12,7 +12,7 @@
 #define TIMEOUT_NS (30ull * 1000000000)
 
 /* The worker's driver table (worker/driver.c), in the order of preference. */
-static const char *const drivers[] = {"nvidia", "lavapipe"};
+static const char *const drivers[] = {"nvidia", "lavapipe", "swiftshader"};
 
 static const struct {
     uint64_t bit;

@@ -21,6 +21,16 @@
 
 #define MFD_EXEC_BIT 0x10u /* since Linux 6.3 */
 
+/* While a GPU's driver starts: its libraries, /proc, /sys and its nodes. Landlock and the root say
+ * which files. Nothing is made, and nothing but a node can be opened to write. */
+#define READS_FILES                                                                                \
+    BHI_ALLOW1(openat, BHI_BITS(2, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0)),                   \
+        BHI_ANSWER1(openat, EROFS, BHI_BITS(2, O_CREAT, O_CREAT)), BHI_ALLOW(newfstatat),          \
+        BHI_ALLOW(stat), BHI_ALLOW(lstat), BHI_ALLOW(statx), BHI_ALLOW(statfs),                    \
+        BHI_ALLOW(fstatfs), BHI_ALLOW(access), BHI_ALLOW(faccessat), BHI_ALLOW(faccessat2),        \
+        BHI_ALLOW(readlink), BHI_ALLOW(readlinkat), BHI_ALLOW(getcwd), BHI_ALLOW(getdents64),      \
+        BHI_ALLOW(lseek), BHI_ALLOW(pread64), BHI_ALLOW(readv)
+
 /* -- nvidia --------------------------------------------------------------------------------- */
 
 static const char *const nvidia_libraries[] = {"libGLX_nvidia.so*", "libEGL_nvidia.so*", NULL};
@@ -87,25 +97,7 @@ static const struct bhi_seccomp_rule nvidia_start[] = {
     REQUEST(0xd4), /* ATTACH_GPUS_TO_FD */
     REQUEST(0xd6), /* SYS_PARAMS */
     REQUEST(0xd7), /* NUMA_INFO */
-    /* Its libraries, /proc and /sys; Landlock and the root say which files. Nothing is made. */
-    BHI_ALLOW1(openat, BHI_BITS(2, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0)),
-    BHI_ANSWER1(openat, EROFS, BHI_BITS(2, O_CREAT, O_CREAT)),
-    BHI_ALLOW(newfstatat),
-    BHI_ALLOW(stat),
-    BHI_ALLOW(lstat),
-    BHI_ALLOW(statx),
-    BHI_ALLOW(statfs),
-    BHI_ALLOW(fstatfs),
-    BHI_ALLOW(access),
-    BHI_ALLOW(faccessat),
-    BHI_ALLOW(faccessat2),
-    BHI_ALLOW(readlink),
-    BHI_ALLOW(readlinkat),
-    BHI_ALLOW(getcwd),
-    BHI_ALLOW(getdents64),
-    BHI_ALLOW(lseek),
-    BHI_ALLOW(pread64),
-    BHI_ALLOW(readv),
+    READS_FILES,
     BHI_ALLOW2(fcntl, BHI_INT(1, F_SETFD), BHI_INT(2, FD_CLOEXEC)),
     BHI_ALLOW1(fcntl, BHI_INT(1, F_ADD_SEALS)),
     /* Code of its libraries; behind B no new code can be mapped. */
@@ -171,6 +163,77 @@ static const struct bhi_seccomp_rule lavapipe_start[] = {
 static const struct bhi_seccomp_rule lavapipe_steady[] = {
     BHI_ANSWER(openat, ENOENT),
     BHI_ANSWER_LOOKUPS,
+    BHI_END_OF_RULES,
+};
+
+/* -- radv, anv: not tried ------------------------------------------------------------------- */
+
+/* Mesa's drivers for AMD's and Intel's GPUs, from what libdrm and the kernel document: render
+ * nodes, which need no master and let no one else's buffers be seen, and what libdrm reads of them
+ * in sysfs (drmGetDevices2). The first who has one begins with bulkhead doctor --trace-driver. */
+static const char *const radv_libraries[] = {"libvulkan_radeon.so*", NULL};
+static const char *const anv_libraries[] = {"libvulkan_intel.so*", NULL};
+static const char *const render_devices[] = {"/dev/dri/renderD[0-9]*", NULL};
+static const char *const render_versions[] = {"Mesa *", NULL};
+static const struct bhi_driver_path render_paths[] = {
+    {"/dev/dri/renderD[0-9]*", BHI_PATH_DEVICE},
+    {"/dev/dri", BHI_PATH_INSIDE}, /* they look which there are */
+    {"/sys/dev/char", BHI_PATH_READ},
+    {"/sys/devices/pci*", BHI_PATH_READ},
+    {"/sys/bus/pci", BHI_PATH_READ},
+    {"/sys/devices/system/cpu", BHI_PATH_READ},
+    {"/usr/share/libdrm", BHI_PATH_READ},
+    {"/usr/share/drirc.d", BHI_PATH_READ},
+    {"/etc/drirc", BHI_PATH_READ},
+    {NULL, BHI_PATH_READ},
+};
+/* Type 'd'. Below 0x40 and from 0xa0 on are the requests of every driver, between them its own; of
+ * these the kernel lets through on a render node what is marked for it (DRM_RENDER_ALLOW). */
+#define DRM(mask, number) BHI_ALLOW1(ioctl, BHI_BITS(1, 0xff00u | (mask), 0x6400u | (number)))
+#define DRM_REQUESTS                                                                               \
+    DRM(0xff, 0x00),     /* VERSION */                                                             \
+        DRM(0xff, 0x09), /* GEM_CLOSE */                                                           \
+        DRM(0xff, 0x0c), /* GET_CAP */                                                             \
+        DRM(0xff, 0x2d), /* PRIME_HANDLE_TO_FD */                                                  \
+        DRM(0xff, 0x2e), /* PRIME_FD_TO_HANDLE */                                                  \
+        DRM(0xc0, 0x40), /* 0x40 to 0x7f: amdgpu, i915, xe */                                      \
+        DRM(0xff, 0xbf), /* SYNCOBJ_CREATE */                                                      \
+        DRM(0xf0, 0xc0)  /* SYNCOBJ_DESTROY and the others of its kind, to 0xcf */
+static const struct bhi_seccomp_rule render_start[] = {
+    DRM_REQUESTS,
+    READS_FILES,
+    BHI_ALLOW2(fcntl, BHI_INT(1, F_SETFD), BHI_INT(2, FD_CLOEXEC)),
+    BHI_ALLOW1(fcntl, BHI_INT(1, F_DUPFD_CLOEXEC)),
+    BHI_END_OF_RULES,
+};
+static const struct bhi_seccomp_rule render_steady[] = {
+    DRM_REQUESTS,
+    BHI_ANSWER(openat, ENOENT),
+    BHI_ANSWER_LOOKUPS,
+    BHI_END_OF_RULES,
+};
+
+/* -- swiftshader ---------------------------------------------------------------------------- */
+
+static const char *const swiftshader_libraries[] = {"libvk_swiftshader.so*", NULL};
+/* Debian's package chromium-common has it there, with a manifest that no Vulkan loader looks at. */
+static const char *const swiftshader_folders[] = {"/usr/lib/chromium", NULL};
+static const char *const swiftshader_versions[] = {"5.*", NULL};
+static const struct bhi_driver_env no_environment[] = {{NULL, NULL}};
+static const struct bhi_seccomp_rule swiftshader_start[] = {
+    BHI_ANSWER(openat, ENOENT),
+    BHI_ANSWER_LOOKUPS,
+    /* What it compiles is in private mappings of one memfd, which holds nothing itself: it names
+     * them, and has to be as long as the longest. It gets its length while the worker starts
+     * (vk_reserve.h). */
+    BHI_ALLOW1(memfd_create, BHI_INT(1, 0)),
+    BHI_ALLOW1(ftruncate, BHI_MOST(1, BHI_DRIVER_CODE_BYTES)),
+    BHI_END_OF_RULES,
+};
+static const struct bhi_seccomp_rule swiftshader_steady[] = {
+    BHI_ANSWER(openat, ENOENT),
+    BHI_ANSWER_LOOKUPS,
+    BHI_ANSWER(ftruncate, EPERM), /* to less than it has: it goes on */
     BHI_END_OF_RULES,
 };
 
@@ -253,6 +316,47 @@ static const struct bhi_driver_info drivers[] = {
         .keeper = true,
 #endif
     },
+    {
+        .name = "swiftshader",
+        .libraries = swiftshader_libraries,
+        .folders = swiftshader_folders,
+        .devices = lavapipe_devices,
+        .environment = no_environment,
+        .paths = lavapipe_paths,
+        .start_rules = swiftshader_start,
+        .steady_rules = swiftshader_steady,
+        .limits = {.descriptors = 256, .file_bytes = BHI_DRIVER_CODE_BYTES, .locked = 65536},
+        .compiles = true,
+        .versions = swiftshader_versions,
+        .tried = true,
+#if !BHI_SANITIZED
+        .keeper = true,
+#endif
+    },
+    {
+        .name = "radv",
+        .libraries = radv_libraries,
+        .devices = render_devices,
+        .environment = lavapipe_environment,
+        .paths = render_paths,
+        .start_rules = render_start,
+        .steady_rules = render_steady,
+        .limits = {.descriptors = 1024, .file_bytes = 64u << 20, .locked = UINT64_MAX},
+        .compiles = true,
+        .versions = render_versions,
+    },
+    {
+        .name = "anv",
+        .libraries = anv_libraries,
+        .devices = render_devices,
+        .environment = lavapipe_environment,
+        .paths = render_paths,
+        .start_rules = render_start,
+        .steady_rules = render_steady,
+        .limits = {.descriptors = 1024, .file_bytes = 64u << 20, .locked = UINT64_MAX},
+        .compiles = true,
+        .versions = render_versions,
+    },
 };
 
 #define DRIVERS (sizeof drivers / sizeof drivers[0])
@@ -326,8 +430,9 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_fail
     if (name[0] != '\0') {
         const struct bhi_driver_info *info = bhi_driver_info(name);
         if (info == NULL) {
-            return bhi_fail(failure, BH_NO_DEVICE, 0,
-                            "no driver is called '%s' (known: nvidia, lavapipe)", name);
+            return bhi_fail(
+                failure, BH_NO_DEVICE, 0,
+                "no driver is called '%s' (known: nvidia, lavapipe, swiftshader, radv, anv)", name);
         }
         if (find(driver, info, seen[0], sizeof seen[0]) != 0) {
             return bhi_fail(failure, BH_NO_DEVICE, 0, "driver not present: %s", seen[0]);
@@ -335,7 +440,8 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_fail
         return 0;
     }
     for (size_t i = 0; i < DRIVERS; i++) {
-        if (find(driver, &drivers[i], seen[i], sizeof seen[i]) == 0) {
+        /* What was not tried is only for who asks for it. */
+        if (drivers[i].tried && find(driver, &drivers[i], seen[i], sizeof seen[i]) == 0) {
             return 0;
         }
     }

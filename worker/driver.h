@@ -46,6 +46,9 @@ struct bhi_driver_env {
 #define BHI_DRIVER_FILE_MOST  (BHI_DRIVER_FILE_BYTES + (UINT64_C(16) << 20))
 #define BHI_DRIVER_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
+/* The length of the file that SwiftShader's code is mapped from. */
+#define BHI_DRIVER_CODE_BYTES (UINT64_C(64) << 20)
+
 struct bhi_driver_limits {
     uint64_t descriptors; /* RLIMIT_NOFILE */
     uint64_t file_bytes;  /* RLIMIT_FSIZE */
@@ -55,6 +58,7 @@ struct bhi_driver_limits {
 struct bhi_driver_info {
     const char *name;
     const char *const *libraries; /* fnmatch patterns of the library's file name; NULL-terminated */
+    const char *const *folders;   /* of its own where manifests are; NULL: none */
     const char *const *devices;   /* nodes that must exist; NULL-terminated */
     const struct bhi_driver_env *environment;
     const struct bhi_driver_path *paths;

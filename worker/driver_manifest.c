@@ -149,6 +149,11 @@ int bhi_driver_manifest(const struct bhi_driver_info *info, char *library, size_
         for (const char *const *folder = folders; *folder != NULL && !found; folder++) {
             found = try_folder(&search, *folder);
         }
+        for (const char *const *folder = info->folders; folder != NULL && *folder != NULL && !found;
+             folder++) {
+            where = "its own folder";
+            found = try_folder(&search, *folder);
+        }
     }
     if (!found) {
         snprintf(seen, seen_size, "%s: none of %u manifests of %s names %s", info->name,

@@ -2,6 +2,7 @@
 
 #include "commands.h"
 #include "vk_fault.h"
+#include "vk_reserve.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>
@@ -298,5 +299,5 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_fault *fault) {
         bhi_fault_set(fault, BH_UNSUPPORTED,
                       "the device ran a trivial kernel and its result did not appear");
     }
-    return fault->status == BH_OK;
+    return fault->status == BH_OK && bhi_vk_reserve_code(&b->device, fault);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define FILES 8
 
@@ -95,6 +96,21 @@ bool bhi_vk_reserve(struct bhi_vk_device *device, struct bhi_fault *fault) {
         }
         if (fcntl(files.fd[i], F_ADD_SEALS, BHI_DRIVER_FILE_SEALS) != 0) {
             bhi_fault_set(fault, BH_UNSUPPORTED, "the driver's memory file cannot be sealed: %s",
+                          strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
+bool bhi_vk_reserve_code(struct bhi_vk_device *device, struct bhi_fault *fault) {
+    for (int fd = 0; device->is_cpu && fd < 256; fd++) {
+        uint64_t size;
+        /* Made without MFD_ALLOW_SEALING: no file of ours or of the supervisor's is. */
+        if (fcntl(fd, F_GET_SEALS) == F_SEAL_SEAL && length_of(fd, &size) && size > 0 &&
+            size < BHI_DRIVER_CODE_BYTES && ftruncate(fd, (off_t)BHI_DRIVER_CODE_BYTES) != 0) {
+            bhi_fault_set(fault, BH_UNSUPPORTED,
+                          "the file of the driver's code cannot be made longer: %s",
                           strerror(errno));
             return false;
         }

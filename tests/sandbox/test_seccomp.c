@@ -354,6 +354,45 @@ static void each_call_of_nvidia(void) {
     try_table(&driver, of_nvidia, BHT_COUNT(of_nvidia));
 }
 
+#define DRM(number) ((long)_IOC(_IOC_READ | _IOC_WRITE, 'd', number, 32))
+static const struct call of_radv[] = {
+    {"a request of amdgpu", SYS_ioctl, {BAD, DRM(0x44), BAD}, SAME, SAME},
+    {"closing a handle", SYS_ioctl, {BAD, DRM(0x09), BAD}, SAME, SAME},
+    {"a sync object", SYS_ioctl, {BAD, DRM(0xc3), BAD}, SAME, SAME},
+    {"becoming the master", SYS_ioctl, {BAD, 0x641e, BAD}, DIES, DIES},
+    {"setting a mode", SYS_ioctl, {BAD, DRM(0xa2), BAD}, DIES, DIES},
+    {"opening by name", SYS_ioctl, {BAD, DRM(0x0b), BAD}, DIES, DIES},
+    {"FIONBIO", SYS_ioctl, {3, 0x5421, BAD}, DIES, DIES},
+    {"SIOCGIFNAME", SYS_ioctl, {3, 0x8910, BAD}, DIES, DIES},
+    {"opening a node", SYS_openat, {AT_FDCWD, BAD, O_RDWR | O_CLOEXEC}, SAME, ENOENT},
+    {"making a file", SYS_openat, {AT_FDCWD, BAD, O_RDWR | O_CREAT, 0600}, EROFS, ENOENT},
+    {"mmap executable",
+     SYS_mmap,
+     {0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, BAD, 0},
+     DIES,
+     DIES},
+};
+
+static void each_call_of_radv(void) {
+    const struct bhi_driver driver = {.info = bhi_driver_info("radv")};
+    BHT_TRUE(driver.info != NULL && !driver.info->tried);
+    try_table(&driver, of_radv, BHT_COUNT(of_radv));
+}
+
+static const struct call of_swiftshader[] = {
+    {"its code's file", SYS_memfd_create, {BAD, 0}, SAME, DIES},
+    {"one that can be sealed", SYS_memfd_create, {BAD, MFD_ALLOW_SEALING}, DIES, DIES},
+    {"its length", SYS_ftruncate, {BAD, 64 << 20}, SAME, EPERM},
+    {"too long", SYS_ftruncate, {BAD, (64 << 20) + 1}, DIES, DIES},
+    {"ioctl", SYS_ioctl, {3, 0x5421, BAD}, DIES, DIES},
+};
+
+static void each_call_of_swiftshader(void) {
+    const struct bhi_driver driver = {.info = bhi_driver_info("swiftshader")};
+    BHT_TRUE(driver.info != NULL);
+    try_table(&driver, of_swiftshader, BHT_COUNT(of_swiftshader));
+}
+
 /* No device but what it needs, and no folder of everybody's files. */
 static void paths_of_nvidia(void) {
     static const char *const never[] = {
@@ -415,6 +454,7 @@ static void abort_is_abort(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST_WITH(each_call, 120, 0), BHT_TEST_WITH(each_call_of_nvidia, 120, 0),
+        BHT_TEST(each_call_of_radv),      BHT_TEST(each_call_of_swiftshader),
         BHT_TEST(paths_of_nvidia),        BHT_TEST(every_driver),
 #ifdef __x86_64__
         BHT_TEST(other_architectures),
