@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 # Only bh_* leaves the library, whatever is linked into it.
 set_target_properties(bulkhead PROPERTIES
     VERSION ${PROJECT_VERSION}
-    SOVERSION ${PROJECT_VERSION_MAJOR}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} # docs/abi.md
     LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/bulkhead.map
     EXPORT_NAME bulkhead)
 target_link_options(bulkhead PRIVATE LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/bulkhead.map)
@@ -39,6 +39,7 @@ install(FILES
     ${PROJECT_SOURCE_DIR}/include/bulkhead/kernel_stats.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/quarantine.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/trace.h
+    ${PROJECT_SOURCE_DIR}/include/bulkhead/sized.h
     ${PROJECT_SOURCE_DIR}/include/bulkhead/status.h
     ${PROJECT_BINARY_DIR}/include/bulkhead/status_codes.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/bulkhead)

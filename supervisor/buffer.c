@@ -3,6 +3,7 @@
 #include "core/detail.h"
 #include "event.h"
 #include "futex.h"
+#include "layout.h"
 #include "load.h"
 #include "memfd.h"
 #include "memory.h"
@@ -220,13 +221,13 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
     return create(context, &order, out_buffer, detail);
 }
 
-BH_API void bh_buffer_options_init(bh_buffer_options *options) {
-    if (options)
-        *options = (bh_buffer_options){.struct_size = sizeof *options};
+BH_API void bh_buffer_options_init_sized(bh_buffer_options *options, size_t size) {
+    static const bh_buffer_options defaults = {0};
+    bhi_layout_init(options, size, &defaults, sizeof defaults);
 }
 
 BH_API bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
-                                       const bh_buffer_options *options, bh_buffer **out_buffer,
+                                       const bh_buffer_options *given, bh_buffer **out_buffer,
                                        bh_detail *detail) {
     if (!out_buffer)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
@@ -236,12 +237,13 @@ BH_API bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
     if (status != BH_OK)
         return status;
     struct order order = {.call = "bh_buffer_create_with", .size = size};
-    if (options) {
-        if (options->struct_size != sizeof *options)
-            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                            "bh_buffer_create_with: options.struct_size is %zu, not %zu: call "
-                            "bh_buffer_options_init",
-                            options->struct_size, sizeof *options);
+    if (given) {
+        bh_buffer_options all, *options = &all;
+        bh_buffer_options_init(&all);
+        status = bhi_layout_take_options(BHI_OURS(bh_buffer_options), &all, given,
+                                         "bh_buffer_create_with", "options", detail);
+        if (status != BH_OK)
+            return status;
         if (options->flags & ~(uint32_t)BH_BUFFER_UNINITIALIZED)
             return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                             "bh_buffer_create_with: options.flags 0x%x has an unknown bit",

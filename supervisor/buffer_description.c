@@ -1,6 +1,7 @@
 /* What a buffer's bytes are, as the caller says: checked, kept, given back. */
 #include "buffer.h"
 #include "core/detail.h"
+#include "layout.h"
 #include "load.h"
 
 #include <errno.h>
@@ -8,9 +9,9 @@
 
 #define CALL "bh_buffer_describe"
 
-BH_API void bh_description_init(bh_description *description) {
-    if (description)
-        *description = (bh_description){.struct_size = sizeof *description, .lanes = 1};
+BH_API void bh_description_init_sized(bh_description *description, size_t size) {
+    static const bh_description defaults = {.lanes = 1};
+    bhi_layout_init(description, size, &defaults, sizeof defaults);
 }
 
 static bool known_type(bh_number_kind kind, uint32_t bits) {
@@ -120,17 +121,15 @@ BH_API bh_status bh_buffer_describe(bh_buffer *buffer, const bh_description *des
     if (bhi_context_forked(buffer->context))
         return bhi_context_refuse(CALL, detail);
     bh_description *copy = NULL;
-    /* Before all else: a caller's older struct is shorter. */
-    if (description && description->struct_size != sizeof *description)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": struct_size is %zu, not %zu: call bh_description_init",
-                        description->struct_size, sizeof *description);
     if (description) {
         copy = malloc(sizeof *copy);
         if (!copy)
             return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
-        *copy = *description;
-        bh_status status = check(copy, buffer->size, detail);
+        bh_description_init(copy);
+        bh_status status = bhi_layout_take_options(BHI_OURS(bh_description), copy, description,
+                                                   CALL, "description", detail);
+        if (status == BH_OK)
+            status = check(copy, buffer->size, detail);
         if (status != BH_OK) {
             free(copy);
             return status;
@@ -190,23 +189,25 @@ static bool describe_array(const bh_array_info *array, bh_description *out) {
 
 BH_API bh_status bh_buffer_description(bh_buffer *buffer, bh_description *out_description,
                                        bh_detail *detail) {
-    if (out_description && out_description->struct_size != sizeof *out_description)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_buffer_description: struct_size is %zu, not %zu: call "
-                        "bh_description_init",
-                        out_description->struct_size, sizeof *out_description);
     if (!BHI_LIVE(buffer) || !out_description)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_description: %s",
                         BHI_LIVE(buffer) ? "out_description is NULL"
                                          : "buffer is NULL or was released");
     if (bhi_context_forked(buffer->context))
         return bhi_context_refuse("bh_buffer_description", detail);
+    const size_t size = out_description->struct_size;
+    bh_status status = bhi_layout_check_options(BHI_OURS(bh_description), size,
+                                                "bh_buffer_description", "out_description", detail);
+    if (status != BH_OK)
+        return status;
+    bh_description description;
     bhi_context_lock(buffer->context);
     if (buffer->description) {
-        *out_description = *buffer->description;
-    } else if (!buffer->load || !describe_array(&buffer->load->array, out_description)) {
-        describe_bytes(buffer->size, out_description);
+        description = *buffer->description;
+    } else if (!buffer->load || !describe_array(&buffer->load->array, &description)) {
+        describe_bytes(buffer->size, &description);
     }
     bhi_context_unlock(buffer->context);
+    bhi_layout_init(out_description, size, &description, sizeof description);
     return BH_OK;
 }

@@ -5,6 +5,7 @@
 #include "futex.h"
 #include "kernel_body.h"
 #include "launch.h"
+#include "layout.h"
 #include "loaders.h"
 #include "opener.h"
 #include "pool.h"
@@ -30,20 +31,19 @@
 #define DEFAULT_KERNEL_BYTES (64ull << 20)
 #define SPIN_PROCESSORS      4
 
-BH_API void bh_context_options_init(bh_context_options *options) {
-    if (options)
-        *options = (bh_context_options){
-            .struct_size = sizeof *options,
-            .spares = 1,
-            .restart_budget = 16,
-            .restart_window_ns = 60ull * 1000000000,
-            .start_timeout_ns = 30ull * 1000000000,
-            .pool_limit = bhi_pool_default_limit(),
-            .kernel_limit = DEFAULT_KERNELS,
-            .quarantine_deaths = 2,
-            .quarantine_ns = 600ull * 1000000000,
-            .kernel_limit_bytes = DEFAULT_KERNEL_BYTES,
-        };
+BH_API void bh_context_options_init_sized(bh_context_options *options, size_t size) {
+    const bh_context_options defaults = {
+        .spares = 1,
+        .restart_budget = 16,
+        .restart_window_ns = 60ull * 1000000000,
+        .start_timeout_ns = 30ull * 1000000000,
+        .pool_limit = bhi_pool_default_limit(),
+        .kernel_limit = DEFAULT_KERNELS,
+        .quarantine_deaths = 2,
+        .quarantine_ns = 600ull * 1000000000,
+        .kernel_limit_bytes = DEFAULT_KERNEL_BYTES,
+    };
+    bhi_layout_init(options, size, &defaults, sizeof defaults);
 }
 
 static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_context);
@@ -223,20 +223,20 @@ static bh_status check_kernel(bh_detail *detail) {
     return BH_OK;
 }
 
-BH_API bh_status bh_context_create(const bh_context_options *options, bh_context **out_context,
+BH_API bh_status bh_context_create(const bh_context_options *given, bh_context **out_context,
                                    bh_detail *detail) {
     if (!out_context)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_context_create: out_context is NULL");
     *out_context = NULL;
-    bh_context_options defaults;
-    bh_context_options_init(&defaults);
-    if (!options)
-        options = &defaults;
-    if (options->struct_size != sizeof *options)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_context_create: options.struct_size is %zu, not %zu: call "
-                        "bh_context_options_init",
-                        options->struct_size, sizeof *options);
+    bh_context_options all;
+    bh_context_options_init(&all);
+    const bh_context_options *options = &all;
+    bh_status status = BH_OK;
+    if (given)
+        status = bhi_layout_take_options(BHI_OURS(bh_context_options), &all, given,
+                                         "bh_context_create", "options", detail);
+    if (status != BH_OK)
+        return status;
     if (!options->restart_budget)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_context_create: options.restart_budget is 0");
@@ -246,7 +246,7 @@ BH_API bh_status bh_context_create(const bh_context_options *options, bh_context
     if (!options->kernel_limit)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_context_create: options.kernel_limit is 0");
-    bh_status status = check_kernel(detail);
+    status = check_kernel(detail);
     if (status != BH_OK)
         return status;
     if (sodium_init() < 0)

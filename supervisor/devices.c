@@ -3,6 +3,7 @@
 #include "core/detail.h"
 #include "futex.h"
 #include "layers.h"
+#include "layout.h"
 #include "stream.h"
 #include "worker_proc.h"
 
@@ -69,19 +70,23 @@ static void describe(const struct bhi_msg_device *device, const char *driver, bh
             out->features[out->feature_count++] = features[i].name;
 }
 
-/* Appends the devices that the stream's worker has seen. Lock held. */
-static void collect(const struct bh_stream *stream, const char *driver, bh_device_info *out,
+/* Appends the devices that the stream's worker has seen, each of |size| bytes. Lock held. */
+static void collect(const struct bh_stream *stream, const char *driver, uint8_t *out, size_t size,
                     size_t capacity, size_t *count) {
     const struct bhi_worker *worker = bhi_stream_worker(stream);
     const struct bhi_msg_device *devices = worker ? worker->devices : stream->seen_devices;
     uint32_t seen = worker ? worker->device_count : stream->seen_device_count;
-    for (uint32_t i = 0; i < seen; i++, (*count)++)
-        if (*count < capacity)
-            describe(&devices[i], driver, &out[*count]);
+    for (uint32_t i = 0; i < seen; i++, (*count)++) {
+        if (*count >= capacity)
+            continue;
+        bh_device_info info;
+        describe(&devices[i], driver, &info);
+        bhi_layout_give(out + *count * size, size, &info, sizeof info);
+    }
 }
 
-BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, size_t capacity,
-                            size_t *out_count, bh_detail *detail) {
+BH_API bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devices, size_t capacity,
+                                  size_t device_size, size_t *out_count, bh_detail *detail) {
     if (!out_count || (capacity && !out_devices))
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_devices: %s is NULL",
                         out_count ? "out_devices" : "out_count");
@@ -89,6 +94,9 @@ BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, si
     bh_status status = bhi_context_check(context, "bh_devices", detail);
     if (status == BH_OK)
         status = bhi_callback_check("bh_devices", detail);
+    if (status == BH_OK)
+        status = bhi_layout_check(BHI_OURS(bh_device_info), device_size, "bh_devices",
+                                  "out_devices", detail);
     if (status != BH_OK)
         return status;
     bh_detail last = {.status = BH_NO_DEVICE};
@@ -104,7 +112,7 @@ BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, si
         bh_detail why = {0};
         status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
         bhi_context_lock(context);
-        collect(stream, drivers[i], out_devices, capacity, out_count);
+        collect(stream, drivers[i], (uint8_t *)out_devices, device_size, capacity, out_count);
         bhi_context_unlock(context);
         /* An absent driver says the least: any other reason is the better answer. */
         if (status != BH_OK && (!last.message[0] || why.status != BH_NO_DEVICE))

@@ -5,6 +5,7 @@
 #include "core/detail.h"
 #include "fdpass.h"
 #include "futex.h"
+#include "layout.h"
 #include "memfd.h"
 #include "stream.h"
 #include "worker_proc.h"
@@ -25,7 +26,8 @@
 #define GRID_NS          (10ull * 1000000000)
 
 struct report {
-    bh_check *checks;
+    uint8_t *checks; /* of |size| bytes each */
+    size_t size;
     size_t capacity;
     size_t count;
 };
@@ -34,18 +36,17 @@ static void __attribute__((format(printf, 7, 8)))
 add(struct report *report, const char *group, const char *name, bool required,
     bh_check_result result, const char *advice, const char *format, ...) {
     if (report->count < report->capacity) {
-        bh_check *check = &report->checks[report->count];
-        memset(check, 0, sizeof *check);
-        snprintf(check->group, sizeof check->group, "%s", group);
-        snprintf(check->name, sizeof check->name, "%s", name);
-        check->required = required;
-        check->result = result;
+        bh_check check = {.required = required, .result = result};
+        snprintf(check.group, sizeof check.group, "%s", group);
+        snprintf(check.name, sizeof check.name, "%s", name);
         va_list args;
         va_start(args, format);
-        vsnprintf(check->text, sizeof check->text, format, args);
+        vsnprintf(check.text, sizeof check.text, format, args);
         va_end(args);
         if (result != BH_CHECK_HOLDS)
-            snprintf(check->advice, sizeof check->advice, "%s", advice);
+            snprintf(check.advice, sizeof check.advice, "%s", advice);
+        bhi_layout_give(report->checks + report->count * report->size, report->size, &check,
+                        sizeof check);
     }
     report->count++;
 }
@@ -312,8 +313,8 @@ static void report_grid(struct report *report, bh_context *context, const bh_dev
                                                 : bh_status_text(verdict.status));
 }
 
-BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t capacity,
-                           size_t *out_count, bh_detail *detail) {
+BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size_t capacity,
+                                 size_t check_size, size_t *out_count, bh_detail *detail) {
     if (!out_count || (capacity && !out_checks))
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_doctor: %s is NULL",
                         out_count ? "out_checks" : "out_count");
@@ -321,9 +322,13 @@ BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t cap
     bh_status status = bhi_context_check(context, "bh_doctor", detail);
     if (status == BH_OK)
         status = bhi_callback_check("bh_doctor", detail);
+    if (status == BH_OK)
+        status =
+            bhi_layout_check(BHI_OURS(bh_check), check_size, "bh_doctor", "out_checks", detail);
     if (status != BH_OK)
         return status;
-    struct report report = {.checks = out_checks, .capacity = capacity};
+    struct report report = {
+        .checks = (uint8_t *)out_checks, .size = check_size, .capacity = capacity};
     check_futex(&report);
     check_memfd(&report);
     check_lane(&report);

@@ -4,6 +4,7 @@
 #include "core/detail.h"
 #include "core/submission.h"
 #include "futex.h"
+#include "layout.h"
 #include "observer.h"
 #include "slab.h"
 #include "worker_proc.h"
@@ -162,8 +163,9 @@ bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, cons
                     kernel, verdict->message);
 }
 
-BH_API bh_status_class bh_verdict_classify(const bh_verdict *verdict) {
-    if (!verdict)
+/* It looks at what verdicts have had from the first version on. */
+BH_API bh_status_class bh_verdict_classify_sized(const bh_verdict *verdict, size_t verdict_size) {
+    if (!verdict || verdict_size < offsetof(bh_verdict, hops) + sizeof verdict->hops)
         return BH_CLASS_NONE;
     return verdict->hops ? BH_CLASS_VICTIM : bh_status_classify(verdict->status);
 }
@@ -181,12 +183,14 @@ BH_API bh_event_state bh_event_query(bh_event *event) {
     return bhi_event_state(event);
 }
 
-BH_API bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict) {
-    if (!BHI_LIVE(event) || !out_verdict)
+BH_API bh_status bh_event_verdict_sized(bh_event *event, bh_verdict *out_verdict,
+                                        size_t verdict_size) {
+    if (!BHI_LIVE(event) || !out_verdict ||
+        bhi_layout_check(BHI_OURS(bh_verdict), verdict_size, "", "", NULL) != BH_OK)
         return BH_INVALID_ARGUMENT;
     if (bh_event_query(event) == BH_EVENT_PENDING)
         return bhi_context_forked(event->context) ? BH_FORKED : BH_PENDING;
-    *out_verdict = event->verdict;
+    bhi_layout_give(out_verdict, verdict_size, &event->verdict, sizeof event->verdict);
     return BH_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "copy_once.h"
 #include "core/detail.h"
 #include "kernel.h"
+#include "layout.h"
 #include "text.h"
 
 #include <ctype.h>
@@ -22,13 +23,9 @@
 #define DEADLINE_NS (60ull * 1000000000)
 #define FIRST_CODE  (192u << 10) /* room for the module at first: what most need */
 
-BH_API void bh_glsl_source_init(bh_glsl_source *source) {
-    if (source)
-        *source = (bh_glsl_source){
-            .struct_size = sizeof *source,
-            .optimize = true,
-            .deadline_ns = DEADLINE_NS,
-        };
+BH_API void bh_glsl_source_init_sized(bh_glsl_source *source, size_t size) {
+    static const bh_glsl_source defaults = {.optimize = true, .deadline_ns = DEADLINE_NS};
+    bhi_layout_init(source, size, &defaults, sizeof defaults);
 }
 
 /* -- the caller's arguments ------------------------------------------------------------------- */
@@ -85,14 +82,15 @@ static bh_status check_includes(const bh_glsl_source *source, bh_detail *detail)
     return BH_OK;
 }
 
-static bh_status check_source(const bh_glsl_source *source, const bh_kernel_options *options,
-                              bh_detail *detail) {
-    if (!source)
+static bh_status take_source(const bh_glsl_source *given, bh_glsl_source *source,
+                             bh_detail *detail) {
+    if (!given)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source is NULL");
-    if (source->struct_size != sizeof *source)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": source.struct_size is %zu, not %zu: call bh_glsl_source_init",
-                        source->struct_size, sizeof *source);
+    bh_glsl_source_init(source);
+    bh_status status =
+        bhi_layout_take_options(BHI_OURS(bh_glsl_source), source, given, CALL, "source", detail);
+    if (status != BH_OK)
+        return status;
     if (!source->text)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.text is NULL");
     if (!source->deadline_ns)
@@ -101,13 +99,14 @@ static bh_status check_source(const bh_glsl_source *source, const bh_kernel_opti
     if (source->log && !source->log_size)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": source.log_size is 0: not even an empty text fits");
-    bh_status status = check_defines(source, detail);
-    if (status == BH_OK)
-        status = check_includes(source, detail);
-    if (status != BH_OK)
-        return status;
-    status = bhi_kernel_check_options(options, CALL, detail);
-    if (status == BH_OK && options && options->entry && strcmp(options->entry, "main") != 0)
+    status = check_defines(source, detail);
+    return status == BH_OK ? check_includes(source, detail) : status;
+}
+
+static bh_status take_options(const bh_kernel_options *given, bh_kernel_options *options,
+                              bh_detail *detail) {
+    bh_status status = bhi_kernel_take_options(given, CALL, options, detail);
+    if (status == BH_OK && options->entry && strcmp(options->entry, "main") != 0)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": options.entry is '%.64s'; GLSL's entry point is main",
                         options->entry);
@@ -274,10 +273,7 @@ static bh_status compile(bh_context *context, const bh_glsl_source *source,
 static bh_status make_kernel(bh_context *context, const bh_glsl_source *source, const void *code,
                              uint64_t bytes, const bh_kernel_options *options,
                              bh_kernel **out_kernel, bh_detail *detail) {
-    bh_kernel_options named;
-    bh_kernel_options_init(&named);
-    if (options)
-        named = *options;
+    bh_kernel_options named = *options;
     if (!named.name)
         named.name = name_of(source);
     if (!bhi_kernel_is_module(code, bytes))
@@ -346,24 +342,27 @@ static bh_status create(bh_context *context, const bh_glsl_source *source,
     return status;
 }
 
-BH_API bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source *source,
-                                       const bh_kernel_options *options, bh_kernel **out_kernel,
-                                       bh_detail *detail) {
+BH_API bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source *given,
+                                       const bh_kernel_options *given_options,
+                                       bh_kernel **out_kernel, bh_detail *detail) {
     if (!out_kernel)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": out_kernel is NULL");
     *out_kernel = NULL;
+    bh_glsl_source source, clean;
+    bh_kernel_options options;
     bh_status status = bhi_context_check(context, CALL, detail);
     if (status == BH_OK)
-        status = check_source(source, options, detail);
+        status = take_source(given, &source, detail);
+    if (status == BH_OK)
+        status = take_options(given_options, &options, detail);
     if (status == BH_OK)
         status = bhi_callback_check(CALL, detail);
     if (status != BH_OK)
         return status;
-    bh_glsl_source clean;
-    void *names = clean_names(source, &clean);
+    void *names = clean_names(&source, &clean);
     if (!names)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
-    status = create(context, &clean, options, out_kernel, detail);
+    status = create(context, &clean, &options, out_kernel, detail);
     free(names);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "core/detail.h"
 #include "inspection_take.h"
 #include "kernel.h"
+#include "layout.h"
 #include "text.h"
 
 #include <errno.h>
@@ -18,16 +19,20 @@
 #define DEADLINE_NS (60ull * 1000000000)
 #define FIRST_TEXT  (256u << 10) /* room for a disassembly at first */
 
-BH_API void bh_inspect_options_init(bh_inspect_options *options) {
-    if (options)
-        *options = (bh_inspect_options){.struct_size = sizeof *options, .deadline_ns = DEADLINE_NS};
+BH_API void bh_inspect_options_init_sized(bh_inspect_options *options, size_t size) {
+    static const bh_inspect_options defaults = {.deadline_ns = DEADLINE_NS};
+    bhi_layout_init(options, size, &defaults, sizeof defaults);
 }
 
-static bh_status check_options(const bh_inspect_options *options, bh_detail *detail) {
-    if (options->struct_size != sizeof *options)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": options.struct_size is %zu, not %zu: call bh_inspect_options_init",
-                        options->struct_size, sizeof *options);
+/* NULL: the defaults. */
+static bh_status take_options(const bh_inspect_options *given, bh_inspect_options *options,
+                              bh_detail *detail) {
+    bh_inspect_options_init(options);
+    bh_status status = given ? bhi_layout_take_options(BHI_OURS(bh_inspect_options), options, given,
+                                                       CALL, "options", detail)
+                             : BH_OK;
+    if (status != BH_OK)
+        return status;
     if (!options->deadline_ns)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": options.deadline_ns is 0; BH_FOREVER is for none");
@@ -186,30 +191,46 @@ static bh_status run(struct bh_kernel *kernel, const bh_inspect_options *options
     return status;
 }
 
-BH_API bh_status bh_kernel_inspect(bh_kernel *kernel, const bh_inspect_options *options,
-                                   bh_inspection *out_inspection, bh_detail *detail) {
-    if (!BHI_LIVE(kernel) || !out_inspection)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": %s",
-                        out_inspection ? "kernel is NULL or was released"
-                                       : "out_inspection is NULL");
-    bh_inspect_options defaults;
-    bh_inspect_options_init(&defaults);
-    if (!options)
-        options = &defaults;
-    bh_status status = bhi_context_check(kernel->context, CALL, detail);
-    if (status == BH_OK)
-        status = check_options(options, detail);
-    if (status == BH_OK)
-        status = bhi_callback_check(CALL, detail);
-    if (status != BH_OK)
-        return status;
+/* |out| is as large as the library's. */
+static bh_status inspect_kernel(bh_kernel *kernel, const bh_inspect_options *options,
+                                bh_inspection *out, bh_detail *detail) {
     bhi_kernel_ref(kernel); /* whatever other threads release meanwhile */
-    status = run(kernel, options, out_inspection, detail);
+    bh_status status = run(kernel, options, out, detail);
     bh_context *context = kernel->context;
     bhi_context_retain(context);
     bhi_context_lock(context);
     bhi_kernel_unref_locked(kernel);
     bhi_context_unlock(context);
     bhi_context_unref(context);
+    return status;
+}
+
+BH_API bh_status bh_kernel_inspect_sized(bh_kernel *kernel, const bh_inspect_options *given,
+                                         bh_inspection *out_inspection, size_t inspection_size,
+                                         bh_detail *detail) {
+    if (!BHI_LIVE(kernel) || !out_inspection)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": %s",
+                        out_inspection ? "kernel is NULL or was released"
+                                       : "out_inspection is NULL");
+    bh_inspect_options options;
+    bh_status status = bhi_context_check(kernel->context, CALL, detail);
+    if (status == BH_OK)
+        status = take_options(given, &options, detail);
+    if (status == BH_OK)
+        status = bhi_layout_check(BHI_OURS(bh_inspection), inspection_size, CALL, "out_inspection",
+                                  detail);
+    if (status == BH_OK)
+        status = bhi_callback_check(CALL, detail);
+    if (status != BH_OK)
+        return status;
+    if (inspection_size == sizeof *out_inspection)
+        return inspect_kernel(kernel, &options, out_inspection, detail);
+    bh_inspection *ours = calloc(1, sizeof *ours);
+    if (!ours)
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+    status = inspect_kernel(kernel, &options, ours, detail);
+    if (status == BH_OK)
+        bhi_layout_give(out_inspection, inspection_size, ours, sizeof *ours);
+    free(ours);
     return status;
 }

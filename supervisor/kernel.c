@@ -1,5 +1,6 @@
 #include "kernel.h"
 #include "core/detail.h"
+#include "layout.h"
 #include "retention.h"
 #include "slab.h"
 #include "text.h"
@@ -13,9 +14,9 @@
 #define MAX_CODE      (64u << 20)
 #define MAX_CONSTANTS 256u
 
-BH_API void bh_kernel_options_init(bh_kernel_options *options) {
-    if (options)
-        *options = (bh_kernel_options){.struct_size = sizeof *options};
+BH_API void bh_kernel_options_init_sized(bh_kernel_options *options, size_t size) {
+    static const bh_kernel_options defaults = {0};
+    bhi_layout_init(options, size, &defaults, sizeof defaults);
 }
 
 static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_kernel);
@@ -36,14 +37,14 @@ bool bhi_kernel_is_module(const void *code, uint64_t bytes) {
     return magic == SPIRV_MAGIC;
 }
 
-bh_status bhi_kernel_check_options(const bh_kernel_options *options, const char *call,
-                                   bh_detail *detail) {
-    if (!options)
-        return BH_OK;
-    if (options->struct_size != sizeof *options)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: options.struct_size is %zu, not %zu: call bh_kernel_options_init",
-                        call, options->struct_size, sizeof *options);
+bh_status bhi_kernel_take_options(const bh_kernel_options *given, const char *call,
+                                  bh_kernel_options *options, bh_detail *detail) {
+    bh_kernel_options_init(options);
+    bh_status status = given ? bhi_layout_take_options(BHI_OURS(bh_kernel_options), options, given,
+                                                       call, "options", detail)
+                             : BH_OK;
+    if (status != BH_OK)
+        return status;
     if (options->entry && strlen(options->entry) >= sizeof((struct bhi_kernel_body *)0)->entry)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "%s: options.entry is longer than 255 bytes", call);
@@ -88,8 +89,9 @@ static bh_status check_code(const void *code, size_t code_size, bh_detail *detai
 }
 
 BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, size_t code_size,
-                                        const bh_kernel_options *options, bh_kernel **out_kernel,
+                                        const bh_kernel_options *given, bh_kernel **out_kernel,
                                         bh_detail *detail) {
+    bh_kernel_options options;
     if (!out_kernel)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_kernel_create_spirv: out_kernel is NULL");
@@ -98,11 +100,11 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
     if (status == BH_OK)
         status = check_code(code, code_size, detail);
     if (status == BH_OK)
-        status = bhi_kernel_check_options(options, "bh_kernel_create_spirv", detail);
+        status = bhi_kernel_take_options(given, "bh_kernel_create_spirv", &options, detail);
     if (status != BH_OK)
         return status;
     struct bhi_kernel_body *body = NULL;
-    status = bhi_kernel_body_intern(context, code, code_size, options, &body, detail);
+    status = bhi_kernel_body_intern(context, code, code_size, &options, &body, detail);
     if (status != BH_OK)
         return status;
     struct bh_kernel *kernel = bhi_slab_take(&slab);
@@ -118,7 +120,7 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
     kernel->context = context;
     bhi_context_retain(context);
     kernel->body = body;
-    const char *name = options && options->name ? options->name : body->entry;
+    const char *name = options.name ? options.name : body->entry;
     bhi_text_line(kernel->name, sizeof kernel->name, name, strlen(name));
     atomic_init(&kernel->handle.count, 1);
     *out_kernel = kernel;

@@ -23,9 +23,9 @@ static inline void bhi_kernel_ref(struct bh_kernel *kernel) {
 }
 void bhi_kernel_unref_locked(struct bh_kernel *kernel); /* lock held */
 
-/* For |call|; NULL is fine. */
-bh_status bhi_kernel_check_options(const bh_kernel_options *options, const char *call,
-                                   bh_detail *detail);
+/* A caller's options for |call|, checked; NULL: the defaults. */
+bh_status bhi_kernel_take_options(const bh_kernel_options *given, const char *call,
+                                  bh_kernel_options *options, bh_detail *detail);
 /* Length and magic number are those of a module. */
 bool bhi_kernel_is_module(const void *code, uint64_t bytes);
 

@@ -1,18 +1,25 @@
 #include "context.h"
 #include "core/detail.h"
+#include "layout.h"
 
-BH_API bh_status bh_context_kernel_stats(bh_context *context, bh_kernel_stats *out_stats,
-                                         bh_detail *detail) {
+#include <string.h>
+
+BH_API bh_status bh_context_kernel_stats_sized(bh_context *context, bh_kernel_stats *out_stats,
+                                               size_t stats_size, bh_detail *detail) {
+    static const char call[] = "bh_context_kernel_stats";
     if (!out_stats)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_context_kernel_stats: out_stats is NULL");
-    *out_stats = (bh_kernel_stats){0};
-    bh_status status = bhi_context_check(context, "bh_context_kernel_stats", detail);
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_stats is NULL", call);
+    bh_status status =
+        bhi_layout_check(BHI_OURS(bh_kernel_stats), stats_size, call, "out_stats", detail);
+    if (status != BH_OK)
+        return status;
+    memset(out_stats, 0, stats_size);
+    status = bhi_context_check(context, call, detail);
     if (status != BH_OK)
         return status;
     bhi_context_lock(context);
     const struct bhi_kernel_table *table = &context->kernels;
-    *out_stats = (bh_kernel_stats){
+    const bh_kernel_stats stats = {
         .kernels = table->count,
         .bytes = table->bytes,
         .shared = table->shared,
@@ -20,5 +27,6 @@ BH_API bh_status bh_context_kernel_stats(bh_context *context, bh_kernel_stats *o
         .evicted = table->evicted,
     };
     bhi_context_unlock(context);
+    bhi_layout_give(out_stats, stats_size, &stats, sizeof stats);
     return BH_OK;
 }

@@ -13,6 +13,7 @@
 #include "file.h"
 #include "file_answer.h"
 #include "futex.h"
+#include "layout.h"
 #include "loaders.h"
 #include "stream.h"
 #include "text.h"
@@ -30,15 +31,14 @@
 _Static_assert(BHI_FILE_DIMENSIONS == sizeof((bh_array_info *)0)->shape / sizeof(uint64_t),
                "as many dimensions as can be told");
 
-BH_API void bh_file_source_init(bh_file_source *source) {
-    if (source)
-        *source = (bh_file_source){
-            .struct_size = sizeof *source,
-            .fd = -1,
-            .size = BH_WHOLE_SIZE,
-            .header_timeout_ns = HEADER_TIMEOUT_NS,
-            .deadline_ns = LOAD_DEADLINE_NS,
-        };
+BH_API void bh_file_source_init_sized(bh_file_source *source, size_t size) {
+    static const bh_file_source defaults = {
+        .fd = -1,
+        .size = BH_WHOLE_SIZE,
+        .header_timeout_ns = HEADER_TIMEOUT_NS,
+        .deadline_ns = LOAD_DEADLINE_NS,
+    };
+    bhi_layout_init(source, size, &defaults, sizeof defaults);
 }
 
 /* -- the two submissions ---------------------------------------------------------------------- */
@@ -179,13 +179,15 @@ static bh_status take_range(const struct bhi_file *file, const bh_file_source *s
 
 /* -- the calls -------------------------------------------------------------------------------- */
 
-static bh_status check_source(const bh_file_source *source, bh_detail *detail) {
-    if (!source)
+static bh_status take_source(const bh_file_source *given, bh_file_source *source,
+                             bh_detail *detail) {
+    if (!given)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source is NULL");
-    if (source->struct_size != sizeof *source)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": source.struct_size is %zu, not %zu: call bh_file_source_init",
-                        source->struct_size, sizeof *source);
+    bh_file_source_init(source);
+    bh_status status =
+        bhi_layout_take_options(BHI_OURS(bh_file_source), source, given, CALL, "source", detail);
+    if (status != BH_OK)
+        return status;
     if (!source->path && source->fd < 0)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": source.path is NULL, and source.fd is no descriptor");
@@ -253,14 +255,16 @@ static bh_status start_load(struct bhi_file *file, struct bh_buffer *buffer,
     return BH_OK;
 }
 
-BH_API bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
+BH_API bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *given,
                                      bh_buffer **out_buffer, bh_detail *detail) {
     if (!out_buffer)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": out_buffer is NULL");
     *out_buffer = NULL;
+    bh_file_source all;
+    const bh_file_source *source = &all;
     bh_status status = bhi_context_check(context, CALL, detail);
     if (status == BH_OK)
-        status = check_source(source, detail);
+        status = take_source(given, &all, detail);
     if (status != BH_OK)
         return status;
     uint64_t deadline_ns = bhi_deadline_ns(source->header_timeout_ns);
@@ -333,9 +337,13 @@ BH_API bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done,
     return BH_OK;
 }
 
-BH_API bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_info) {
+BH_API bh_status bh_buffer_array_sized(const bh_buffer *buffer, bh_array_info *out_info,
+                                       size_t info_size) {
     if (!BHI_LIVE(buffer) || !buffer->load || !out_info)
         return BH_INVALID_ARGUMENT;
-    *out_info = buffer->load->array;
-    return BH_OK;
+    bh_status status =
+        bhi_layout_check(BHI_OURS(bh_array_info), info_size, "bh_buffer_array", "out_info", NULL);
+    if (status == BH_OK)
+        bhi_layout_give(out_info, info_size, &buffer->load->array, sizeof buffer->load->array);
+    return status;
 }

@@ -1,10 +1,12 @@
 #include "pool.h"
 #include "check.h"
 #include "core/detail.h"
+#include "layout.h"
 #include "loaders.h"
 #include "worker_proc.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -252,16 +254,21 @@ BH_API bh_status bh_context_trim(bh_context *context, uint64_t bytes, bh_detail 
     return BH_OK;
 }
 
-BH_API bh_status bh_context_pool_stats(bh_context *context, bh_pool_stats *out_stats,
-                                       bh_detail *detail) {
+BH_API bh_status bh_context_pool_stats_sized(bh_context *context, bh_pool_stats *out_stats,
+                                             size_t stats_size, bh_detail *detail) {
+    static const char call[] = "bh_context_pool_stats";
     if (!out_stats)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_context_pool_stats: out_stats is NULL");
-    *out_stats = (bh_pool_stats){0};
-    bh_status status = bhi_context_check(context, "bh_context_pool_stats", detail);
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_stats is NULL", call);
+    bh_status status =
+        bhi_layout_check(BHI_OURS(bh_pool_stats), stats_size, call, "out_stats", detail);
+    if (status != BH_OK)
+        return status;
+    memset(out_stats, 0, stats_size);
+    status = bhi_context_check(context, call, detail);
     if (status != BH_OK)
         return status;
     bhi_context_lock(context);
-    *out_stats = context->pool.stats;
+    bhi_layout_give(out_stats, stats_size, &context->pool.stats, sizeof context->pool.stats);
     bhi_context_unlock(context);
     return BH_OK;
 }

@@ -3,11 +3,14 @@
 #include "core/detail.h"
 #include "futex.h"
 #include "kernel.h"
+#include "layout.h"
 #include "stream.h"
 #include "text.h"
 #include "worker_proc.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NS_PER_S 1000000000ull
@@ -108,18 +111,33 @@ void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdi
 
 /* -- the API ----------------------------------------------------------------------------------- */
 
-BH_API bh_status bh_quarantine_list(bh_context *context, bh_quarantined *out_entries,
-                                    size_t capacity, size_t *out_count, bh_detail *detail) {
+BH_API bh_status bh_quarantine_list_sized(bh_context *context, bh_quarantined *out_entries,
+                                          size_t capacity, size_t entry_size, size_t *out_count,
+                                          bh_detail *detail) {
     if (!out_count || (capacity && !out_entries))
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_quarantine_list: %s is NULL",
                         out_count ? "out_entries" : "out_count");
     *out_count = 0;
     bh_status status = bhi_context_check(context, "bh_quarantine_list", detail);
+    if (status == BH_OK)
+        status = bhi_layout_check(BHI_OURS(bh_quarantined), entry_size, "bh_quarantine_list",
+                                  "out_entries", detail);
     if (status != BH_OK)
         return status;
+    bh_quarantined *ours = out_entries;
+    if (capacity > BHI_SUSPECTS)
+        capacity = BHI_SUSPECTS;
+    if (entry_size != sizeof *ours && capacity && !(ours = calloc(capacity, sizeof *ours)))
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_quarantine_list");
     bhi_context_lock(context);
-    *out_count = bhi_suspects_list(&context->suspects, out_entries, capacity, bhi_now_ns());
+    *out_count = bhi_suspects_list(&context->suspects, ours, capacity, bhi_now_ns());
     bhi_context_unlock(context);
+    if (ours != out_entries) {
+        for (size_t i = 0; i < capacity && i < *out_count; i++)
+            bhi_layout_give((uint8_t *)out_entries + i * entry_size, entry_size, &ours[i],
+                            sizeof ours[i]);
+        free(ours);
+    }
     return BH_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "drain.h"
 #include "event.h"
 #include "futex.h"
+#include "layout.h"
 #include "reactor.h"
 #include "selector.h"
 #include "slab.h"
@@ -22,15 +23,14 @@
 #define DEFAULT_MEMORY      (4ull << 30)
 #define MIN_MEMORY          (64ull << 20) /* cli/values.c, too */
 
-BH_API void bh_stream_options_init(bh_stream_options *options) {
-    if (options)
-        *options = (bh_stream_options){
-            .struct_size = sizeof *options,
-            .deadline_ns = DEFAULT_DEADLINE_NS,
-            .compile_deadline_ns = DEFAULT_COMPILE_NS,
-            .grace_ns = DEFAULT_GRACE_NS,
-            .memory_limit = DEFAULT_MEMORY,
-        };
+BH_API void bh_stream_options_init_sized(bh_stream_options *options, size_t size) {
+    static const bh_stream_options defaults = {
+        .deadline_ns = DEFAULT_DEADLINE_NS,
+        .compile_deadline_ns = DEFAULT_COMPILE_NS,
+        .grace_ns = DEFAULT_GRACE_NS,
+        .memory_limit = DEFAULT_MEMORY,
+    };
+    bhi_layout_init(options, size, &defaults, sizeof defaults);
 }
 
 void bhi_stream_changed(struct bh_stream *stream) {
@@ -79,7 +79,7 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
     return BH_OK;
 }
 
-BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *options,
+BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *given,
                                   bh_stream **out_stream, bh_detail *detail) {
     if (!out_stream)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_stream_create: out_stream is NULL");
@@ -87,15 +87,14 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
     bh_status status = bhi_context_check(context, "bh_stream_create", detail);
     if (status != BH_OK)
         return status;
-    bh_stream_options defaults;
-    bh_stream_options_init(&defaults);
-    if (!options)
-        options = &defaults;
-    if (options->struct_size != sizeof *options)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_stream_create: options.struct_size is %zu, not %zu: call "
-                        "bh_stream_options_init",
-                        options->struct_size, sizeof *options);
+    bh_stream_options all;
+    bh_stream_options_init(&all);
+    const bh_stream_options *options = &all;
+    if (given)
+        status = bhi_layout_take_options(BHI_OURS(bh_stream_options), &all, given,
+                                         "bh_stream_create", "options", detail);
+    if (status != BH_OK)
+        return status;
     if (options->device && strlen(options->device) >= sizeof((struct bh_stream *)0)->device)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_stream_create: options.device is longer than 47 bytes");

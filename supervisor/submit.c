@@ -1,5 +1,6 @@
 /* bh_submit: checks the caller's arguments, encodes the lane record, works out what the submission
  * depends on, and queues it. */
+#include "submit.h"
 #include "buffer.h"
 #include "callback.h"
 #include "commands.h"
@@ -7,7 +8,6 @@
 #include "core/detail.h"
 #include "drain.h"
 #include "event.h"
-#include "futex.h"
 #include "kernel.h"
 #include "request.h"
 #include "stream.h"
@@ -18,9 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_BINDINGS   256u
 #define MAX_PUSH       4096u
-#define MAX_COMMANDS   65536u
 #define FIRST_CAPACITY 512u /* bytes of a record */
 
 /* What is being built. Nothing of it is visible to others before it is queued. */
@@ -198,8 +196,9 @@ static bh_status add_dispatch(struct builder *builder, const bh_command *command
             return REFUSE(builder, "groups[%d] is 0", axis);
     if (command->binding_count && !command->bindings)
         return REFUSE(builder, "bindings is NULL, binding_count %u", command->binding_count);
-    if (command->binding_count > MAX_BINDINGS)
-        return REFUSE(builder, "binding_count %u is over %u", command->binding_count, MAX_BINDINGS);
+    if (command->binding_count > BHI_MAX_BINDINGS)
+        return REFUSE(builder, "binding_count %u is over %u", command->binding_count,
+                      BHI_MAX_BINDINGS);
     if (command->push_size && !command->push)
         return REFUSE(builder, "push is NULL, push_size %u", command->push_size);
     if (command->push_size > MAX_PUSH || command->push_size % 4)
@@ -359,8 +358,9 @@ static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
     if (!info->command_count || !info->commands)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_submit: a submission has at least one command");
-    if (info->command_count > MAX_COMMANDS)
-        return bhi_fail(detail, BH_TOO_LARGE, 0, "bh_submit: more than %u commands", MAX_COMMANDS);
+    if (info->command_count > BHI_MAX_COMMANDS)
+        return bhi_fail(detail, BH_TOO_LARGE, 0, "bh_submit: more than %u commands",
+                        BHI_MAX_COMMANDS);
     if (info->wait_count && !info->waits)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: waits is NULL");
     for (uint32_t i = 0; i < info->wait_count; i++) {
@@ -432,8 +432,13 @@ static bh_status check_stream(const char *call, bh_stream *stream, bh_detail *de
     return bhi_context_forked(stream->context) ? bhi_context_refuse(call, detail) : BH_OK;
 }
 
-BH_API bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,
-                           bh_detail *detail) {
+BH_API bh_status bh_submit_sized(bh_stream *stream, const bh_submit_info *info, size_t info_size,
+                                 size_t command_size, size_t binding_size, bh_event **out_event,
+                                 bh_detail *detail) {
+    if (info_size != sizeof *info || command_size != sizeof *info->commands ||
+        binding_size != sizeof *info->commands->bindings)
+        return bhi_foreign_submit(stream, info, info_size, command_size, binding_size, out_event,
+                                  detail);
     /* Written last: it may be an element of info->waits. */
     bh_event *event = NULL;
     bh_status status = check_stream("bh_submit", stream, detail);
@@ -446,9 +451,13 @@ BH_API bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_eve
     return status;
 }
 
-BH_API bh_status bh_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
-                           const bh_binding *bindings, uint32_t binding_count, const void *push,
-                           uint32_t push_size, bh_event **out_event, bh_detail *detail) {
+BH_API bh_status bh_launch_sized(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
+                                 const bh_binding *bindings, uint32_t binding_count,
+                                 size_t binding_size, const void *push, uint32_t push_size,
+                                 bh_event **out_event, bh_detail *detail) {
+    if (binding_size != sizeof *bindings)
+        return bhi_foreign_launch(stream, kernel, groups, bindings, binding_count, binding_size,
+                                  push, push_size, out_event, detail);
     if (out_event)
         *out_event = NULL;
     bh_status status = check_stream("bh_launch", stream, detail);
@@ -469,36 +478,8 @@ BH_API bh_status bh_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t 
     return submit("bh_launch", false, stream, &info, NULL, out_event, detail);
 }
 
-/* The worker tells what a kernel binds before it completes the prepare, but over another channel:
- * how long to wait for the message after the completion. */
-#define REFLECTION_GRACE_NS (2ull * 1000000000)
-
-static bool find_reflection(bh_stream *stream, const bh_kernel *kernel, bh_kernel_info *out_info) {
-    bhi_context_lock(stream->context);
-    struct bhi_worker *worker = bhi_stream_worker(stream);
-    struct bhi_reflection *found = worker ? bhi_worker_reflection(worker, kernel->body->id) : NULL;
-    if (found)
-        *out_info = found->info;
-    bhi_context_unlock(stream->context);
-    return found != NULL;
-}
-
-/* Was the kernel introduced to the worker that the stream has now? One that has told, when there
- * was no memory to keep it, is made to forget the kernel: next time it tells again. */
-static bool knows(bh_stream *stream, const bh_kernel *kernel, bool *out_lost) {
-    bhi_context_lock(stream->context);
-    struct bhi_worker *worker = bhi_stream_worker(stream);
-    *out_lost =
-        worker && worker->reflection_lost && !bhi_worker_reflection(worker, kernel->body->id);
-    if (*out_lost)
-        bhi_worker_forget_kernel(worker, kernel->body->id);
-    bool known = worker && bhi_known_has(&worker->kernels, kernel->body->id);
-    bhi_context_unlock(stream->context);
-    return known;
-}
-
-static bh_status prepare(const char *call, bh_kernel *kernel, bh_stream *stream,
-                         bh_event **out_event, bh_detail *detail) {
+bh_status bhi_submit_prepare(const char *call, bh_kernel *kernel, bh_stream *stream,
+                             bh_event **out_event, bh_detail *detail) {
     if (!BHI_LIVE(kernel))
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: kernel is NULL or was released", call);
     bh_status status = check_stream(call, stream, detail);
@@ -515,70 +496,5 @@ BH_API bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream, bh_even
                                    bh_detail *detail) {
     if (out_event)
         *out_event = NULL;
-    return prepare("bh_kernel_prepare", kernel, stream, out_event, detail);
-}
-
-/* One try: BH_PENDING when the worker that compiled it was gone before it told. */
-static bh_status reflect_once(bh_kernel *kernel, bh_stream *stream, uint64_t deadline_ns,
-                              bh_kernel_info *out_info, bh_detail *detail) {
-    bh_event *event = NULL;
-    bh_status status = prepare("bh_kernel_reflect", kernel, stream, &event, detail);
-    if (status != BH_OK)
-        return status;
-    if (bhi_event_await(event, deadline_ns) != BH_OK) {
-        bh_event_release(event);
-        return bhi_fail(detail, BH_TIMEOUT, 0, "bh_kernel_reflect: not compiled in time");
-    }
-    status = event->verdict.status;
-    if (status != BH_OK)
-        bhi_fail(detail, status, 0, "%s", event->verdict.message);
-    bh_event_release(event);
-    uint64_t grace_ns = bhi_deadline_ns(REFLECTION_GRACE_NS);
-    if (grace_ns < deadline_ns)
-        deadline_ns = grace_ns;
-    while (status == BH_OK) {
-        uint32_t seen = atomic_load(&stream->ready_word);
-        if (find_reflection(stream, kernel, out_info))
-            break;
-        bool lost;
-        bool known = knows(stream, kernel, &lost);
-        if (lost)
-            return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_kernel_reflect");
-        if (!known)
-            return BH_PENDING;
-        if (bhi_futex_wait(&stream->ready_word, seen, false, deadline_ns) == -ETIMEDOUT)
-            return bhi_fail(detail, BH_TIMEOUT, 0,
-                            "bh_kernel_reflect: the worker did not say what the kernel binds");
-    }
-    return status;
-}
-
-/* For BH_ACCESS_DECLARED. What was said first holds: a later worker could be a liar. */
-static bh_status remember(struct bh_kernel *kernel, const bh_kernel_info *info, bh_detail *detail) {
-    bh_kernel_info *declared = malloc(sizeof *declared);
-    if (!declared)
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_kernel_reflect");
-    *declared = *info;
-    bhi_context_lock(kernel->context);
-    if (!kernel->declared) {
-        kernel->declared = declared;
-        declared = NULL;
-    }
-    bhi_context_unlock(kernel->context);
-    free(declared);
-    return BH_OK;
-}
-
-BH_API bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
-                                   bh_kernel_info *out_info, bh_detail *detail) {
-    if (!out_info)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_kernel_reflect: out_info is NULL");
-    if (bhi_callback_check("bh_kernel_reflect", detail) != BH_OK)
-        return BH_IN_CALLBACK;
-    uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
-    bh_status status;
-    do {
-        status = reflect_once(kernel, stream, deadline_ns, out_info, detail);
-    } while (status == BH_PENDING);
-    return status == BH_OK ? remember(kernel, out_info, detail) : status;
+    return bhi_submit_prepare("bh_kernel_prepare", kernel, stream, out_event, detail);
 }

@@ -2,6 +2,7 @@
 #include "template.h"
 #include "context.h"
 #include "core/detail.h"
+#include "layout.h"
 #include "slab.h"
 #include "text.h"
 
@@ -16,12 +17,10 @@
 
 static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_template);
 
-BH_API void bh_template_options_init(bh_template_options *options) {
-    if (options)
-        *options = (bh_template_options){.struct_size = sizeof *options,
-                                         .local_size = {64, 1, 1},
-                                         .variants = VARIANTS,
-                                         .compile_deadline_ns = DEADLINE_NS};
+BH_API void bh_template_options_init_sized(bh_template_options *options, size_t size) {
+    static const bh_template_options defaults = {
+        .local_size = {64, 1, 1}, .variants = VARIANTS, .compile_deadline_ns = DEADLINE_NS};
+    bhi_layout_init(options, size, &defaults, sizeof defaults);
 }
 
 /* -- making one ---------------------------------------------------------------------------------
@@ -39,11 +38,6 @@ bh_status bhi_template_fail(const struct bhi_complaint *complaint, const char *c
 }
 
 static bh_status check_options(const bh_template_options *o, bh_detail *detail) {
-    if (!o)
-        return REFUSE(detail, "options is NULL");
-    if (o->struct_size != sizeof *o)
-        return REFUSE(detail, "options.struct_size is %zu, not %zu: call bh_template_options_init",
-                      o->struct_size, sizeof *o);
     if (!o->body == !o->expression)
         return REFUSE(detail, "options.body and options.expression: one of them it has to be");
     if (o->expression && (o->grid || o->declarations))
@@ -118,12 +112,21 @@ static bh_status take_form(struct bhi_form *form, const bh_template_options *opt
     return bhi_form_check(form, &complaint) ? BH_OK : bhi_template_fail(&complaint, CREATE, detail);
 }
 
-BH_API bh_status bh_template_create(bh_context *context, const bh_template_options *options,
+BH_API bh_status bh_template_create(bh_context *context, const bh_template_options *given,
                                     bh_template **out_template, bh_detail *detail) {
     if (!out_template)
         return REFUSE(detail, "out_template is NULL");
     *out_template = NULL;
     bh_status status = bhi_context_check(context, CREATE, detail);
+    if (status != BH_OK)
+        return status;
+    if (!given)
+        return REFUSE(detail, "options is NULL");
+    bh_template_options all;
+    bh_template_options_init(&all);
+    const bh_template_options *options = &all;
+    status = bhi_layout_take_options(BHI_OURS(bh_template_options), &all, given, CREATE, "options",
+                                     detail);
     if (status != BH_OK || (status = check_options(options, detail)) != BH_OK)
         return status;
     struct bh_template *t = bhi_slab_take(&slab);
@@ -173,6 +176,21 @@ BH_API bh_status bh_template_release(bh_template *template_) {
 /* -- using it -----------------------------------------------------------------------------------
  */
 
+/* The caller's arguments, as large as the library's. */
+struct arguments {
+    const bh_argument *all;
+    void *copy;
+};
+
+static bh_status take_arguments(const bh_argument *given, uint32_t count, size_t size,
+                                const char *call, struct arguments *out, bh_detail *detail) {
+    const void *all = NULL;
+    bh_status status = bhi_layout_take_array(BHI_OURS(bh_argument), given, size, count, call,
+                                             "arguments", &all, &out->copy, detail);
+    out->all = all;
+    return status;
+}
+
 /* The template with a reference for as long as the call takes. */
 static bh_status hold(bh_template *t, const char *call, bh_detail *detail) {
     if (!t || !bhi_handle_retain(&t->handle))
@@ -184,27 +202,42 @@ static bh_status hold(bh_template *t, const char *call, bh_detail *detail) {
     return status;
 }
 
-BH_API bh_status bh_template_output(bh_template *template_, const bh_argument *arguments,
-                                    uint32_t argument_count, const char *name,
-                                    bh_description *out_description, bh_detail *detail) {
+BH_API bh_status bh_template_output_sized(bh_template *template_, const bh_argument *arguments,
+                                          uint32_t argument_count, size_t argument_size,
+                                          const char *name, bh_description *out_description,
+                                          bh_detail *detail) {
     static const char call[] = "bh_template_output";
     struct bhi_bound bound;
-    if (!name || !out_description || out_description->struct_size != sizeof *out_description)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: name is NULL, or out_description was not initialised", call);
-    bh_status status = hold(template_, call, detail);
+    if (!name || !out_description)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL", call,
+                        name ? "out_description" : "name");
+    const size_t size = out_description->struct_size;
+    bh_status status =
+        bhi_layout_check_options(BHI_OURS(bh_description), size, call, "out_description", detail);
+    struct arguments given;
+    if (status == BH_OK)
+        status = take_arguments(arguments, argument_count, argument_size, call, &given, detail);
     if (status != BH_OK)
         return status;
-    status = bhi_template_bind(template_, arguments, argument_count, false, call, &bound, detail);
-    if (status == BH_OK)
-        status = bhi_template_describe(template_, &bound, name, call, out_description, detail);
-    (void)bh_template_release(template_);
+    status = hold(template_, call, detail);
+    if (status == BH_OK) {
+        bh_description description;
+        bh_description_init(&description);
+        status =
+            bhi_template_bind(template_, given.all, argument_count, false, call, &bound, detail);
+        if (status == BH_OK)
+            status = bhi_template_describe(template_, &bound, name, call, &description, detail);
+        if (status == BH_OK)
+            bhi_layout_init(out_description, size, &description, sizeof description);
+        (void)bh_template_release(template_);
+    }
+    free(given.copy);
     return status;
 }
 
-BH_API bh_status bh_template_source(bh_template *template_, const bh_argument *arguments,
-                                    uint32_t argument_count, char *text, size_t size,
-                                    size_t *out_length, bh_detail *detail) {
+BH_API bh_status bh_template_source_sized(bh_template *template_, const bh_argument *arguments,
+                                          uint32_t argument_count, size_t argument_size, char *text,
+                                          size_t size, size_t *out_length, bh_detail *detail) {
     static const char call[] = "bh_template_source";
     struct bhi_bound bound;
     struct bhi_complaint complaint;
@@ -212,10 +245,17 @@ BH_API bh_status bh_template_source(bh_template *template_, const bh_argument *a
     if (!out_length || (size && !text))
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL", call,
                         out_length ? "text" : "out_length");
-    bh_status status = hold(template_, call, detail);
+    struct arguments given;
+    bh_status status =
+        take_arguments(arguments, argument_count, argument_size, call, &given, detail);
     if (status != BH_OK)
         return status;
-    status = bhi_template_bind(template_, arguments, argument_count, false, call, &bound, detail);
+    status = hold(template_, call, detail);
+    if (status != BH_OK) {
+        free(given.copy);
+        return status;
+    }
+    status = bhi_template_bind(template_, given.all, argument_count, false, call, &bound, detail);
     if (status == BH_OK && !bhi_form_write(&template_->form, &bound.variant, &pen, &complaint))
         status = bhi_template_fail(&complaint, call, detail);
     if (status == BH_OK) {
@@ -224,28 +264,74 @@ BH_API bh_status bh_template_source(bh_template *template_, const bh_argument *a
             snprintf(text, size, "%s", pen.text);
     }
     bhi_pen_fini(&pen);
+    free(given.copy);
     (void)bh_template_release(template_);
     return status;
 }
 
-BH_API bh_status bh_template_prepare(bh_template *template_, const bh_argument *arguments,
-                                     uint32_t argument_count, const uint32_t *groups,
-                                     bh_template_call *out_call, bh_detail *detail) {
-    static const char call[] = "bh_template_prepare";
+static bh_status prepare(bh_template *t, const bh_argument *arguments, uint32_t argument_count,
+                         size_t argument_size, const uint32_t *groups, const char *call,
+                         bh_template_call *out_call, bh_detail *detail) {
     struct bhi_bound bound;
-    if (!out_call)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_call is NULL", call);
-    *out_call = (bh_template_call){0};
-    bh_status status = hold(template_, call, detail);
+    struct arguments given;
+    bh_status status =
+        take_arguments(arguments, argument_count, argument_size, call, &given, detail);
     if (status != BH_OK)
         return status;
-    status = bhi_template_bind(template_, arguments, argument_count, true, call, &bound, detail);
-    if (status == BH_OK)
-        status = bhi_template_command(template_, &bound, groups, call, out_call, detail);
+    status = hold(t, call, detail);
+    if (status == BH_OK) {
+        status = bhi_template_bind(t, given.all, argument_count, true, call, &bound, detail);
+        if (status == BH_OK)
+            status = bhi_template_command(t, &bound, groups, call, out_call, detail);
+        if (status == BH_OK)
+            status =
+                bhi_template_kernel(t, &bound.variant, call, &out_call->command.kernel, detail);
+        (void)bh_template_release(t);
+    }
+    free(given.copy);
+    return status;
+}
+
+/* A caller's call is a command, the bindings and the push constants, one behind the other, where a
+ * command and a binding may be of another size than ours. */
+static void give_call(bh_template_call *theirs, size_t command_size, size_t binding_size,
+                      const bh_template_call *ours) {
+    uint8_t *at = (uint8_t *)theirs, *bindings = at + command_size;
+    uint8_t *push = bindings + BH_MAX_PARAMETERS * binding_size;
+    bh_command command = ours->command;
+    command.bindings = (const bh_binding *)(const void *)bindings;
+    command.push = push;
+    bhi_layout_give(at, command_size, &command, sizeof command);
+    for (uint32_t i = 0; i < BH_MAX_PARAMETERS; i++)
+        bhi_layout_give(bindings + i * binding_size, binding_size, &ours->bindings[i],
+                        sizeof ours->bindings[i]);
+    memcpy(push, ours->push, sizeof ours->push);
+}
+
+BH_API bh_status bh_template_prepare_sized(bh_template *template_, const bh_argument *arguments,
+                                           uint32_t argument_count, size_t argument_size,
+                                           const uint32_t *groups, bh_template_call *out_call,
+                                           size_t command_size, size_t binding_size,
+                                           bh_detail *detail) {
+    static const char call[] = "bh_template_prepare";
+    if (!out_call)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_call is NULL", call);
+    bh_status status =
+        bhi_layout_check(BHI_OURS(bh_command), command_size, call, "out_call.command", detail);
     if (status == BH_OK)
         status =
-            bhi_template_kernel(template_, &bound.variant, call, &out_call->command.kernel, detail);
-    (void)bh_template_release(template_);
+            bhi_layout_check(BHI_OURS(bh_binding), binding_size, call, "out_call.bindings", detail);
+    if (status != BH_OK)
+        return status;
+    bh_template_call ours = {0};
+    if (command_size == sizeof ours.command && binding_size == sizeof ours.bindings[0]) {
+        *out_call = ours;
+        return prepare(template_, arguments, argument_count, argument_size, groups, call, out_call,
+                       detail);
+    }
+    status =
+        prepare(template_, arguments, argument_count, argument_size, groups, call, &ours, detail);
+    give_call(out_call, command_size, binding_size, &ours);
     return status;
 }
 
@@ -256,15 +342,15 @@ BH_API void bh_template_call_fini(bh_template_call *call) {
     call->command.kernel = NULL;
 }
 
-BH_API bh_status bh_template_launch(bh_stream *stream, bh_template *template_,
-                                    const bh_argument *arguments, uint32_t argument_count,
-                                    const uint32_t *groups, bh_event **out_event,
-                                    bh_detail *detail) {
-    bh_template_call call;
+BH_API bh_status bh_template_launch_sized(bh_stream *stream, bh_template *template_,
+                                          const bh_argument *arguments, uint32_t argument_count,
+                                          size_t argument_size, const uint32_t *groups,
+                                          bh_event **out_event, bh_detail *detail) {
+    bh_template_call call = {0};
     if (out_event)
         *out_event = NULL;
-    bh_status status =
-        bh_template_prepare(template_, arguments, argument_count, groups, &call, detail);
+    bh_status status = prepare(template_, arguments, argument_count, argument_size, groups,
+                               "bh_template_prepare", &call, detail);
     const bh_submit_info info = {.commands = &call.command, .command_count = 1};
     if (status == BH_OK)
         status = bh_submit(stream, &info, out_event, detail);

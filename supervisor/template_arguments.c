@@ -281,15 +281,17 @@ static bh_binding bind_array(const struct bhi_bound *bound, uint32_t index, enum
                              : role == BHI_ROLE_OUT ? BH_WRITE
                                                     : BH_READ_WRITE;
     if (bytes)
-        return (bh_binding){0, binding, buffer, bound->offsets[index], bytes, access};
+        return (bh_binding){.binding = binding,
+                            .buffer = buffer,
+                            .offset = bound->offsets[index],
+                            .size = bytes,
+                            .access = access};
     /* No element of a buffer that has bytes: they are bound, and stay as they are. */
     const bool empty = bh_buffer_size(buffer) == 0;
-    return (bh_binding){0,
-                        binding,
-                        buffer,
-                        0,
-                        empty ? 0 : BH_WHOLE_SIZE,
-                        access == BH_WRITE && !empty ? BH_READ_WRITE : access};
+    return (bh_binding){.binding = binding,
+                        .buffer = buffer,
+                        .size = empty ? 0 : BH_WHOLE_SIZE,
+                        .access = access == BH_WRITE && !empty ? BH_READ_WRITE : access};
 }
 
 static bh_status set_groups(const struct bh_template *t, const struct bhi_bound *bound,

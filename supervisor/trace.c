@@ -3,6 +3,7 @@
 #include "fdpass.h"
 #include "futex.h"
 #include "ipc/trace.h"
+#include "layout.h"
 #include "memfd.h"
 #include "selector.h"
 #include "stream.h"
@@ -216,17 +217,25 @@ static bh_status await(struct bhi_zygote *zygote, uint32_t index, bh_detail *det
     }
 }
 
-BH_API bh_status bh_trace_driver(bh_context *context, const char *device, bh_trace *out_trace,
-                                 bh_traced_call *out_calls, size_t capacity, size_t *out_count,
-                                 bh_detail *detail) {
+BH_API bh_status bh_trace_driver_sized(bh_context *context, const char *device, bh_trace *out_trace,
+                                       size_t trace_size, bh_traced_call *out_calls,
+                                       size_t capacity, size_t call_size, size_t *out_count,
+                                       bh_detail *detail) {
     if (!out_trace || !out_count || (capacity && !out_calls))
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_trace_driver: %s is NULL",
                         !out_trace   ? "out_trace"
                         : !out_count ? "out_count"
                                      : "out_calls");
-    memset(out_trace, 0, sizeof *out_trace);
+    bh_status status =
+        bhi_layout_check(BHI_OURS(bh_trace), trace_size, "bh_trace_driver", "out_trace", detail);
+    if (status == BH_OK)
+        status = bhi_layout_check(BHI_OURS(bh_traced_call), call_size, "bh_trace_driver",
+                                  "out_calls", detail);
+    if (status != BH_OK)
+        return status;
+    memset(out_trace, 0, trace_size);
     *out_count = 0;
-    bh_status status = bhi_context_check(context, "bh_trace_driver", detail);
+    status = bhi_context_check(context, "bh_trace_driver", detail);
     if (status == BH_OK)
         status = bhi_callback_check("bh_trace_driver", detail);
     char driver[BHI_DRIVER_NAME];
@@ -243,14 +252,17 @@ BH_API bh_status bh_trace_driver(bh_context *context, const char *device, bh_tra
         bhi_context_lock(context);
         const struct bhi_trace_page *page = zygote->trace.page;
         if (zygote->trace.state == BHI_TRACE_DONE) {
-            take_trace(page, out_trace);
-            describe_unknown(page, out_trace->first_unknown, sizeof out_trace->first_unknown);
+            bh_trace trace = {0};
+            take_trace(page, &trace);
+            describe_unknown(page, trace.first_unknown, sizeof trace.first_unknown);
+            bhi_layout_give(out_trace, trace_size, &trace, sizeof trace);
             for (uint32_t i = 0; i < call_count(page); i++) {
                 bh_traced_call call;
                 if (!take_call(page, i, &call))
                     continue;
                 if (*out_count < capacity)
-                    out_calls[*out_count] = call;
+                    bhi_layout_give((uint8_t *)out_calls + *out_count * call_size, call_size, &call,
+                                    sizeof call);
                 ++*out_count;
             }
         } else {

@@ -26,15 +26,19 @@
  *   In the child of a fork() calls that would do or wait for something answer BH_FORKED
  *   (releases, too, and do nothing); looks at what had ended before still work. The parent goes
  *   on undisturbed.
- *   The library installs no signal handlers, changes no process-wide state, prints nothing. It has
- *   a few threads of its own per context, with all signals blocked. A context with streams has one
- *   child process, the warden, and one that has opened files another: reap them or not, as you
- *   like, but a loop that waits until there are no children at all ends only after
- *   bh_context_destroy.
+ *   Structs grow at their end, and a program that was built with an older 0.2 still works: each
+ * call tells the library how large the structs are that it is given. The inline functions do that;
+ *   they, and |struct_size|, are all that there is to it (docs/abi.md). A size that the library
+ * does not know, or a field of a newer header that is set: BH_INVALID_ARGUMENT. The library
+ * installs no signal handlers, changes no process-wide state, prints nothing. It has a few threads
+ * of its own per context, with all signals blocked. A context with streams has one child process,
+ * the warden, and one that has opened files another: reap them or not, as you like, but a loop that
+ * waits until there are no children at all ends only after bh_context_destroy.
  */
 #ifndef BULKHEAD_BULKHEAD_H
 #define BULKHEAD_BULKHEAD_H
 
+#include <bulkhead/sized.h>
 #include <bulkhead/status.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,9 +48,14 @@
 extern "C" {
 #endif
 
+/* Of these headers; bh_version() is the library's. Before 1.0 a program and a library fit where
+ * major and minor are the same: the library's SONAME has both (docs/abi.md). */
 #define BH_VERSION_MAJOR 0
-#define BH_VERSION_MINOR 1
+#define BH_VERSION_MINOR 2
 #define BH_VERSION_PATCH 0
+#define BH_VERSION_NUMBER(major, minor, patch)                                                     \
+    ((uint32_t)(major) << 24 | (uint32_t)(minor) << 12 | (uint32_t)(patch))
+#define BH_VERSION BH_VERSION_NUMBER(BH_VERSION_MAJOR, BH_VERSION_MINOR, BH_VERSION_PATCH)
 
 #define BH_FOREVER    UINT64_MAX
 #define BH_WHOLE_SIZE UINT64_MAX
@@ -58,12 +67,19 @@ typedef struct bh_event bh_event;
 typedef struct bh_buffer bh_buffer;
 typedef struct bh_kernel bh_kernel;
 
-/* What went wrong with a call. The caller owns it. */
+/* What went wrong with a call. The caller owns it. Its size never changes: what comes to be added
+ * takes the place of |reserved|, which is 0. */
 typedef struct bh_detail {
     bh_status status;
     int32_t sys_errno; /* 0: none */
     char message[512]; /* one line, names the argument or the call; NUL-terminated */
+    uint64_t reserved[6];
 } bh_detail;
+
+/* The version of the library that the program runs with: BH_VERSION of its headers, and
+ * "MAJOR.MINOR.PATCH", a constant string. Thread: any. Do not block. */
+BH_API uint32_t bh_version(void);
+BH_API const char *bh_version_string(void);
 
 /* -- context -------------------------------------------------------------------------------- */
 
@@ -107,7 +123,9 @@ typedef struct bh_context_options {
     void *log_user;
 } bh_context_options;
 
-BH_API void bh_context_options_init(bh_context_options *options);
+BH_INLINE void bh_context_options_init(bh_context_options *options) {
+    bh_context_options_init_sized(options, sizeof *options);
+}
 
 /* Makes a context: a reactor thread, a ZeroMQ context, a private folder. No worker yet. |options|
  * may be NULL. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_SYSTEM, BH_UNAVAILABLE (there
@@ -165,8 +183,10 @@ typedef struct bh_pool_stats {
 BH_API BH_MUST_USE bh_status bh_context_trim(bh_context *context, uint64_t bytes,
                                              bh_detail *detail);
 /* Returns BH_OK, BH_INVALID_ARGUMENT, BH_CLOSED, BH_FORKED (all zero then). Does not block. */
-BH_API BH_MUST_USE bh_status bh_context_pool_stats(bh_context *context, bh_pool_stats *out_stats,
-                                                   bh_detail *detail);
+BH_INLINE BH_MUST_USE bh_status bh_context_pool_stats(bh_context *context, bh_pool_stats *out_stats,
+                                                      bh_detail *detail) {
+    return bh_context_pool_stats_sized(context, out_stats, sizeof *out_stats, detail);
+}
 
 /* -- streams -------------------------------------------------------------------------------- */
 
@@ -196,7 +216,9 @@ typedef struct bh_stream_options {
                               what depends on it is poisoned */
 } bh_stream_options;
 
-BH_API void bh_stream_options_init(bh_stream_options *options);
+BH_INLINE void bh_stream_options_init(bh_stream_options *options) {
+    bh_stream_options_init_sized(options, sizeof *options);
+}
 
 /* Makes a stream: an ordered queue with a worker of its own. Returns at once; the worker starts
  * (or a spare is taken) meanwhile. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_CLOSED.
@@ -264,7 +286,9 @@ typedef struct bh_buffer_options {
     uint32_t flags;     /* bh_buffer_flags */
 } bh_buffer_options;
 
-BH_API void bh_buffer_options_init(bh_buffer_options *options);
+BH_INLINE void bh_buffer_options_init(bh_buffer_options *options) {
+    bh_buffer_options_init_sized(options, sizeof *options);
+}
 
 /* As bh_buffer_create; |options| may be NULL.
  *
@@ -344,7 +368,9 @@ typedef struct bh_description {
 } bh_description;
 
 /* Sets struct_size and lanes; kind and bits are the caller's to say. */
-BH_API void bh_description_init(bh_description *description);
+BH_INLINE void bh_description_init(bh_description *description) {
+    bh_description_init_sized(description, sizeof *description);
+}
 /* Attaches a copy of |description| to the buffer, in place of the one before; NULL takes it away.
  * It has to make sense: each element lies in the buffer, and neither the number of elements nor
  * their bytes exceed 2^63 - 1. Returns BH_OK, BH_INVALID_ARGUMENT (the detail names the field),
@@ -404,7 +430,9 @@ typedef struct bh_file_source {
     uint64_t deadline_ns; /* of the load, from its turn on; default 10 min; BH_FOREVER: none */
 } bh_file_source;
 
-BH_API void bh_file_source_init(bh_file_source *source);
+BH_INLINE void bh_file_source_init(bh_file_source *source) {
+    bh_file_source_init_sized(source, sizeof *source);
+}
 
 /* Makes a buffer whose content comes from a file, lazily (B7): it has its size when the call
  * returns, and its content is PENDING until a loader, a sandboxed worker of its own that is given
@@ -453,7 +481,9 @@ typedef struct bh_array_info {
 } bh_array_info;
 
 /* What the file's header said. BH_INVALID_ARGUMENT: the buffer is not from a file. */
-BH_API BH_MUST_USE bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_info);
+BH_INLINE BH_MUST_USE bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_info) {
+    return bh_buffer_array_sized(buffer, out_info, sizeof *out_info);
+}
 
 /* -- kernels -------------------------------------------------------------------------------- */
 
@@ -476,7 +506,9 @@ typedef struct bh_kernel_options {
                      (docs/deadlines.md). Part of the identity */
 } bh_kernel_options;
 
-BH_API void bh_kernel_options_init(bh_kernel_options *options);
+BH_INLINE void bh_kernel_options_init(bh_kernel_options *options) {
+    bh_kernel_options_init_sized(options, sizeof *options);
+}
 
 /* Makes a kernel from a SPIR-V module (copied). Only its length (a multiple of 4, 20 bytes to
  * 64 MiB; of more than 4 MiB only a trusted one is compiled, docs/guard.md) and magic number are
@@ -516,6 +548,7 @@ typedef struct bh_kernel_info {
     bh_kernel_binding bindings[256];
     uint32_t push_size;     /* bytes of push constants the kernel declares; 0: none */
     uint32_t local_size[3]; /* workgroup size, specialization applied */
+    uint64_t reserved;      /* 0 */
 } bh_kernel_info;
 
 /* Has the stream's worker validate and compile the kernel, in order with its submissions; the
@@ -530,9 +563,11 @@ BH_API BH_MUST_USE bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *str
  * message in |detail|. What the first such call is told is what BH_ACCESS_DECLARED stands for with
  * this kernel, on every stream: so call it on a stream whose worker is to be believed, one that has
  * not run what others have written. */
-BH_API BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream,
-                                               uint64_t timeout_ns, bh_kernel_info *out_info,
-                                               bh_detail *detail);
+BH_INLINE BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream,
+                                                  uint64_t timeout_ns, bh_kernel_info *out_info,
+                                                  bh_detail *detail) {
+    return bh_kernel_reflect_sized(kernel, stream, timeout_ns, out_info, sizeof *out_info, detail);
+}
 
 /* -- submissions ---------------------------------------------------------------------------- */
 
@@ -600,13 +635,20 @@ typedef struct bh_submit_info {
  * does not exist before the call, so nothing that it waits for can wait for it.
  * Returns BH_OK, BH_INVALID_ARGUMENT (the detail names command and field), BH_TOO_LARGE (encoded,
  * over 512 KiB), BH_NO_MEMORY, BH_CLOSED. A worker's death: see bh_event_wait. */
-BH_API BH_MUST_USE bh_status bh_submit(bh_stream *stream, const bh_submit_info *info,
-                                       bh_event **out_event, bh_detail *detail);
+BH_INLINE BH_MUST_USE bh_status bh_submit(bh_stream *stream, const bh_submit_info *info,
+                                          bh_event **out_event, bh_detail *detail) {
+    return bh_submit_sized(stream, info, sizeof *info, sizeof(bh_command), sizeof(bh_binding),
+                           out_event, detail);
+}
 /* One dispatch, no waits, the stream's deadline. */
-BH_API BH_MUST_USE bh_status bh_launch(bh_stream *stream, bh_kernel *kernel,
-                                       const uint32_t groups[3], const bh_binding *bindings,
-                                       uint32_t binding_count, const void *push, uint32_t push_size,
-                                       bh_event **out_event, bh_detail *detail);
+BH_INLINE BH_MUST_USE bh_status bh_launch(bh_stream *stream, bh_kernel *kernel,
+                                          const uint32_t groups[3], const bh_binding *bindings,
+                                          uint32_t binding_count, const void *push,
+                                          uint32_t push_size, bh_event **out_event,
+                                          bh_detail *detail) {
+    return bh_launch_sized(stream, kernel, groups, bindings, binding_count, sizeof *bindings, push,
+                           push_size, out_event, detail);
+}
 
 /* -- events --------------------------------------------------------------------------------- */
 
@@ -647,7 +689,9 @@ typedef struct bh_verdict {
 
 /* Who has to act (bh_status_classify of its status), except that what was only reached by poison
  * from elsewhere, hops not 0, is a VICTIM of it: the same submission may do well next time. */
-BH_API bh_status_class bh_verdict_classify(const bh_verdict *verdict);
+BH_INLINE bh_status_class bh_verdict_classify(const bh_verdict *verdict) {
+    return bh_verdict_classify_sized(verdict, sizeof *verdict);
+}
 
 /* Waits until |event| is READY or POISONED, or |timeout_ns| passes. Returns BH_OK, BH_TIMEOUT
  * (nothing changed), or the verdict's code; the same answer every time, to every thread (E2). When
@@ -699,7 +743,9 @@ BH_API BH_MUST_USE bh_status bh_event_on_end(bh_event *event, bh_event_callback 
  * waits for it for ever. */
 BH_API bh_event_state bh_event_query(bh_event *event);
 /* BH_PENDING, or BH_OK with *out_verdict filled in (also for a READY event). */
-BH_API BH_MUST_USE bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict);
+BH_INLINE BH_MUST_USE bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict) {
+    return bh_event_verdict_sized(event, out_verdict, sizeof *out_verdict);
+}
 /* Asks for the end of a submission: queued, it never runs (executed no); running, it is ended as at
  * its deadline (executed unknown): its worker goes on, or is killed. It ends CANCELLED, unless it
  * ended otherwise first. Does not block: wait for the event. Returns BH_OK, also for an event that
@@ -734,8 +780,10 @@ typedef struct bh_device_info {
 /* The devices of every supported driver here, as a worker sees them. Starts and retires workers;
  * blocks, 30 s at most a driver. At most |capacity| are written; *out_count is how many there are.
  * Returns BH_OK or why there are none: BH_NO_DEVICE, BH_UNAVAILABLE, BH_SYSTEM. */
-BH_API BH_MUST_USE bh_status bh_devices(bh_context *context, bh_device_info *out_devices,
-                                        size_t capacity, size_t *out_count, bh_detail *detail);
+BH_INLINE BH_MUST_USE bh_status bh_devices(bh_context *context, bh_device_info *out_devices,
+                                           size_t capacity, size_t *out_count, bh_detail *detail) {
+    return bh_devices_sized(context, out_devices, capacity, sizeof *out_devices, out_count, detail);
+}
 
 typedef enum bh_check_result {
     BH_CHECK_ABSENT, /* this machine does not have it */
@@ -748,14 +796,17 @@ typedef struct bh_check {
     char name[48];
     bool required;
     bh_check_result result;
-    char text[256];   /* what was tried and seen */
-    char advice[256]; /* what to install or enable; empty where it holds */
+    char text[256];    /* what was tried and seen */
+    char advice[256];  /* what to install or enable; empty where it holds */
+    uint64_t reserved; /* 0 */
 } bh_check;
 
 /* Probes each sandbox layer, kernel feature and driver guarantee. Blocks, 30 s at most a driver.
  * Returns BH_OK when it could look, whatever it saw. */
-BH_API BH_MUST_USE bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t capacity,
-                                       size_t *out_count, bh_detail *detail);
+BH_INLINE BH_MUST_USE bh_status bh_doctor(bh_context *context, bh_check *out_checks,
+                                          size_t capacity, size_t *out_count, bh_detail *detail) {
+    return bh_doctor_sized(context, out_checks, capacity, sizeof *out_checks, out_count, detail);
+}
 
 #include <bulkhead/kernel_stats.h>
 #include <bulkhead/quarantine.h>

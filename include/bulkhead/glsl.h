@@ -41,7 +41,9 @@ typedef struct bh_glsl_source {
     size_t log_size;        /* of |log|; over 32 KiB is never used */
 } bh_glsl_source;
 
-BH_API void bh_glsl_source_init(bh_glsl_source *source);
+BH_INLINE void bh_glsl_source_init(bh_glsl_source *source) {
+    bh_glsl_source_init_sized(source, sizeof *source);
+}
 
 /* Makes a kernel from GLSL (Vulkan 1.1, SPIR-V 1.3; the entry point is main). The source, its
  * defines and includes are all that the compiler sees: it reads no file. It runs in a sandboxed

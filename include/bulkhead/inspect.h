@@ -71,7 +71,9 @@ typedef struct bh_inspect_options {
     uint64_t deadline_ns; /* default 60 s; never 0; BH_FOREVER: none */
 } bh_inspect_options;
 
-BH_API void bh_inspect_options_init(bh_inspect_options *options);
+BH_INLINE void bh_inspect_options_init(bh_inspect_options *options) {
+    bh_inspect_options_init_sized(options, sizeof *options);
+}
 
 /* Says what |kernel| declares. The module is parsed in a sandboxed worker without a device, of its
  * own, as bh_kernel_create_glsl compiles one: no device has to take it, and none is asked whether
@@ -86,8 +88,12 @@ BH_API void bh_inspect_options_init(bh_inspect_options *options);
  *   BH_INVALID_ARGUMENT  a field; it is named
  *   BH_PROTOCOL          the answer makes no sense: the worker has been taken over
  *   BH_UNAVAILABLE, ...  there can be no worker */
-BH_API BH_MUST_USE bh_status bh_kernel_inspect(bh_kernel *kernel, const bh_inspect_options *options,
-                                               bh_inspection *out_inspection, bh_detail *detail);
+BH_INLINE BH_MUST_USE bh_status bh_kernel_inspect(bh_kernel *kernel,
+                                                  const bh_inspect_options *options,
+                                                  bh_inspection *out_inspection,
+                                                  bh_detail *detail) {
+    return bh_kernel_inspect_sized(kernel, options, out_inspection, sizeof *out_inspection, detail);
+}
 
 #ifdef __cplusplus
 }

@@ -17,8 +17,11 @@ typedef struct bh_kernel_stats {
 } bh_kernel_stats;
 
 /* Returns BH_OK, BH_INVALID_ARGUMENT, BH_CLOSED, BH_FORKED (all zero then). Does not block. */
-BH_API BH_MUST_USE bh_status bh_context_kernel_stats(bh_context *context,
-                                                     bh_kernel_stats *out_stats, bh_detail *detail);
+BH_INLINE BH_MUST_USE bh_status bh_context_kernel_stats(bh_context *context,
+                                                        bh_kernel_stats *out_stats,
+                                                        bh_detail *detail) {
+    return bh_context_kernel_stats_sized(context, out_stats, sizeof *out_stats, detail);
+}
 
 #ifdef __cplusplus
 }

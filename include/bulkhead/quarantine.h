@@ -42,9 +42,12 @@ typedef struct bh_quarantined {
 /* What is refused now, of all tenants, the newest last: at most |capacity| are written; *out_count
  * is how many there are (at most 1024 are remembered; those with the oldest deaths give way).
  * Returns BH_OK, BH_INVALID_ARGUMENT, BH_CLOSED, BH_FORKED. Does not block. */
-BH_API BH_MUST_USE bh_status bh_quarantine_list(bh_context *context, bh_quarantined *out_entries,
-                                                size_t capacity, size_t *out_count,
-                                                bh_detail *detail);
+BH_INLINE BH_MUST_USE bh_status bh_quarantine_list(bh_context *context, bh_quarantined *out_entries,
+                                                   size_t capacity, size_t *out_count,
+                                                   bh_detail *detail) {
+    return bh_quarantine_list_sized(context, out_entries, capacity, sizeof *out_entries, out_count,
+                                    detail);
+}
 /* Forgets the deaths of one kernel of |tenant| (NULL: "") or, where |kernel_hash| is NULL, of all
  * of that tenant's: what is submitted from now on runs. Returns BH_OK, also where there were none,
  * BH_INVALID_ARGUMENT, BH_CLOSED, BH_FORKED. Does not block. */

@@ -27,6 +27,7 @@ typedef enum bh_status_class {
 #define BH_MUST_USE
 #define BH_API
 #endif
+#define BH_INLINE static inline
 
 /* Constant strings, never NULL, also for an unknown code. Thread: any. Do not block. */
 BH_API const char *bh_status_name(bh_status status);   /* "DEADLINE" */

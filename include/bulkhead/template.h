@@ -53,7 +53,9 @@ typedef struct bh_template_options {
     uint64_t compile_deadline_ns; /* of one variant's GLSL; default 60 s; BH_FOREVER: none */
 } bh_template_options;
 
-BH_API void bh_template_options_init(bh_template_options *options);
+BH_INLINE void bh_template_options_init(bh_template_options *options) {
+    bh_template_options_init_sized(options, sizeof *options);
+}
 
 /* Makes a template. All texts are copied; an expression is parsed, GLSL is compiled when a variant
  * is first used. Two templates of one name have nothing to do with each other. Returns BH_OK,
@@ -83,20 +85,28 @@ typedef struct bh_argument {
  * inputs' (an elementwise template's only: of a grid's the rank is 0, and the shape is the caller's
  * to say). |out_description| must have been initialised. Returns BH_OK or BH_INVALID_ARGUMENT. Does
  * not block. */
-BH_API BH_MUST_USE bh_status bh_template_output(bh_template *template_,
-                                                const bh_argument *arguments,
-                                                uint32_t argument_count, const char *name,
-                                                bh_description *out_description, bh_detail *detail);
+BH_INLINE BH_MUST_USE bh_status bh_template_output(bh_template *template_,
+                                                   const bh_argument *arguments,
+                                                   uint32_t argument_count, const char *name,
+                                                   bh_description *out_description,
+                                                   bh_detail *detail) {
+    return bh_template_output_sized(template_, arguments, argument_count, sizeof *arguments, name,
+                                    out_description, detail);
+}
 
 /* The GLSL of the variant for these arguments, as it is going to be compiled. At most |size| bytes,
  * NUL-terminated where |size| is not 0; *out_length is how long the whole is. Arguments as for
  * bh_template_output. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY. Does not block. */
-BH_API BH_MUST_USE bh_status bh_template_source(bh_template *template_,
-                                                const bh_argument *arguments,
-                                                uint32_t argument_count, char *text, size_t size,
-                                                size_t *out_length, bh_detail *detail);
+BH_INLINE BH_MUST_USE bh_status bh_template_source(bh_template *template_,
+                                                   const bh_argument *arguments,
+                                                   uint32_t argument_count, char *text, size_t size,
+                                                   size_t *out_length, bh_detail *detail) {
+    return bh_template_source_sized(template_, arguments, argument_count, sizeof *arguments, text,
+                                    size, out_length, detail);
+}
 
-/* A dispatch of one variant, ready to be a command of a submission. */
+/* A dispatch of one variant, ready to be a command of a submission. It grows only with bh_command
+ * and bh_binding. */
 typedef struct bh_template_call {
     bh_command command; /* points into what follows: the struct must stay where it is */
     bh_binding bindings[BH_MAX_PARAMETERS];
@@ -118,18 +128,25 @@ typedef struct bh_template_call {
  * BH_TOO_LARGE: more than 2^32 - 65536 elements, or over 124 bytes of numbers; or what
  * bh_kernel_create_glsl returns. A failure is not remembered. What the device does not have, such
  * as f64, poisons the submission with INVALID_KERNEL. */
-BH_API BH_MUST_USE bh_status bh_template_prepare(bh_template *template_,
-                                                 const bh_argument *arguments,
-                                                 uint32_t argument_count, const uint32_t *groups,
-                                                 bh_template_call *out_call, bh_detail *detail);
+BH_INLINE BH_MUST_USE bh_status bh_template_prepare(bh_template *template_,
+                                                    const bh_argument *arguments,
+                                                    uint32_t argument_count, const uint32_t *groups,
+                                                    bh_template_call *out_call, bh_detail *detail) {
+    return bh_template_prepare_sized(template_, arguments, argument_count, sizeof *arguments,
+                                     groups, out_call, sizeof(bh_command), sizeof(bh_binding),
+                                     detail);
+}
 BH_API void bh_template_call_fini(bh_template_call *call);
 
 /* bh_template_prepare and bh_submit of that one command, with the stream's deadline. Blocks while a
  * variant is compiled. */
-BH_API BH_MUST_USE bh_status bh_template_launch(bh_stream *stream, bh_template *template_,
-                                                const bh_argument *arguments,
-                                                uint32_t argument_count, const uint32_t *groups,
-                                                bh_event **out_event, bh_detail *detail);
+BH_INLINE BH_MUST_USE bh_status bh_template_launch(bh_stream *stream, bh_template *template_,
+                                                   const bh_argument *arguments,
+                                                   uint32_t argument_count, const uint32_t *groups,
+                                                   bh_event **out_event, bh_detail *detail) {
+    return bh_template_launch_sized(stream, template_, arguments, argument_count, sizeof *arguments,
+                                    groups, out_event, detail);
+}
 
 #ifdef __cplusplus
 }

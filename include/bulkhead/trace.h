@@ -37,6 +37,7 @@ typedef struct bh_trace {
     uint32_t dropped;        /* calls of kinds that there was no room for */
     char failure[256];       /* not complete: why */
     char first_unknown[256]; /* the first call that the table does not know, in words; or empty */
+    uint64_t reserved;       /* 0 */
 } bh_trace;
 
 /* Starts the driver of |device| (NULL: the default one) in a throw-away process, has it create a
@@ -47,9 +48,13 @@ typedef struct bh_trace {
  * Returns BH_OK when there is a trace, also of a driver that failed or died (out_trace->failure);
  * BH_INVALID_ARGUMENT, BH_NO_DEVICE, BH_UNAVAILABLE, BH_TIMEOUT, BH_CLOSED, BH_FORKED.
  * Thread: any. Blocks, 60 s at most. Not from a completion callback. */
-BH_API BH_MUST_USE bh_status bh_trace_driver(bh_context *context, const char *device,
-                                             bh_trace *out_trace, bh_traced_call *out_calls,
-                                             size_t capacity, size_t *out_count, bh_detail *detail);
+BH_INLINE BH_MUST_USE bh_status bh_trace_driver(bh_context *context, const char *device,
+                                                bh_trace *out_trace, bh_traced_call *out_calls,
+                                                size_t capacity, size_t *out_count,
+                                                bh_detail *detail) {
+    return bh_trace_driver_sized(context, device, out_trace, sizeof *out_trace, out_calls, capacity,
+                                 sizeof *out_calls, out_count, detail);
+}
 
 #ifdef __cplusplus
 }

@@ -115,8 +115,8 @@ static bh_status answer(const char *call, bh_detail *detail) {
     abort();
 }
 
-void bh_context_options_init(bh_context_options *options) {
-    *options = (bh_context_options){.struct_size = sizeof *options};
+void bh_context_options_init_sized(bh_context_options *options, size_t size) {
+    *options = (bh_context_options){.struct_size = size};
 }
 
 bh_status bh_context_create(const bh_context_options *options, bh_context **out_context,
@@ -138,8 +138,8 @@ bh_status bh_context_destroy(bh_context *context) {
     return BH_OK;
 }
 
-void bh_stream_options_init(bh_stream_options *options) {
-    *options = (bh_stream_options){.struct_size = sizeof *options, .deadline_ns = 10000000000u};
+void bh_stream_options_init_sized(bh_stream_options *options, size_t size) {
+    *options = (bh_stream_options){.struct_size = size, .deadline_ns = 10000000000u};
 }
 
 bh_status bh_stream_create(bh_context *context, const bh_stream_options *options,
@@ -178,8 +178,8 @@ bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_b
     return BH_OK;
 }
 
-void bh_file_source_init(bh_file_source *source) {
-    *source = (bh_file_source){.struct_size = sizeof *source};
+void bh_file_source_init_sized(bh_file_source *source, size_t size) {
+    *source = (bh_file_source){.struct_size = size};
 }
 
 bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
@@ -216,7 +216,9 @@ bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
     return status;
 }
 
-bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_info) {
+bh_status bh_buffer_array_sized(const bh_buffer *buffer, bh_array_info *out_info,
+                                size_t info_size) {
+    (void)info_size;
     *out_info = buffer->array;
     return BH_OK;
 }
@@ -261,8 +263,8 @@ bh_status bh_buffer_release(bh_buffer *buffer) {
     return BH_OK;
 }
 
-void bh_kernel_options_init(bh_kernel_options *options) {
-    *options = (bh_kernel_options){.struct_size = sizeof *options};
+void bh_kernel_options_init_sized(bh_kernel_options *options, size_t size) {
+    *options = (bh_kernel_options){.struct_size = size};
 }
 
 bh_status bh_kernel_create_spirv(bh_context *context, const void *code, size_t code_size,
@@ -279,8 +281,8 @@ bh_status bh_kernel_create_spirv(bh_context *context, const void *code, size_t c
     return BH_OK;
 }
 
-void bh_glsl_source_init(bh_glsl_source *source) {
-    *source = (bh_glsl_source){.struct_size = sizeof *source};
+void bh_glsl_source_init_sized(bh_glsl_source *source, size_t size) {
+    *source = (bh_glsl_source){.struct_size = size};
 }
 
 bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source *source,
@@ -299,12 +301,14 @@ bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source *sourc
                                   detail);
 }
 
-void bh_inspect_options_init(bh_inspect_options *options) {
-    *options = (bh_inspect_options){.struct_size = sizeof *options};
+void bh_inspect_options_init_sized(bh_inspect_options *options, size_t size) {
+    *options = (bh_inspect_options){.struct_size = size};
 }
 
-bh_status bh_kernel_inspect(bh_kernel *kernel, const bh_inspect_options *options,
-                            bh_inspection *out_inspection, bh_detail *detail) {
+bh_status bh_kernel_inspect_sized(bh_kernel *kernel, const bh_inspect_options *options,
+                                  bh_inspection *out_inspection, size_t inspection_size,
+                                  bh_detail *detail) {
+    (void)inspection_size;
     (void)kernel;
     *out_inspection = (bh_inspection){0};
     if (getenv("SCRIPT_GLSL_HANG")) {
@@ -342,8 +346,8 @@ struct bh_template {
     int unused;
 };
 
-void bh_description_init(bh_description *description) {
-    *description = (bh_description){.struct_size = sizeof *description, .lanes = 1};
+void bh_description_init_sized(bh_description *description, size_t size) {
+    *description = (bh_description){.struct_size = size, .lanes = 1};
 }
 
 bh_status bh_buffer_describe(bh_buffer *buffer, const bh_description *description,
@@ -354,8 +358,8 @@ bh_status bh_buffer_describe(bh_buffer *buffer, const bh_description *descriptio
     return BH_OK;
 }
 
-void bh_template_options_init(bh_template_options *options) {
-    *options = (bh_template_options){.struct_size = sizeof *options};
+void bh_template_options_init_sized(bh_template_options *options, size_t size) {
+    *options = (bh_template_options){.struct_size = size};
 }
 
 bh_status bh_template_create(bh_context *context, const bh_template_options *options,
@@ -373,9 +377,10 @@ bh_status bh_template_release(bh_template *template_) {
     return BH_OK;
 }
 
-bh_status bh_template_output(bh_template *template_, const bh_argument *arguments,
-                             uint32_t argument_count, const char *name,
-                             bh_description *out_description, bh_detail *detail) {
+bh_status bh_template_output_sized(bh_template *template_, const bh_argument *arguments,
+                                   uint32_t argument_count, size_t argument_size, const char *name,
+                                   bh_description *out_description, bh_detail *detail) {
+    (void)argument_size;
     (void)template_;
     (void)argument_count;
     (void)name;
@@ -386,9 +391,10 @@ bh_status bh_template_output(bh_template *template_, const bh_argument *argument
     return answer("SCRIPT_OUTPUT", detail);
 }
 
-bh_status bh_template_source(bh_template *template_, const bh_argument *arguments,
-                             uint32_t argument_count, char *text, size_t size, size_t *out_length,
-                             bh_detail *detail) {
+bh_status bh_template_source_sized(bh_template *template_, const bh_argument *arguments,
+                                   uint32_t argument_count, size_t argument_size, char *text,
+                                   size_t size, size_t *out_length, bh_detail *detail) {
+    (void)argument_size;
     (void)template_;
     (void)arguments;
     (void)argument_count;
@@ -396,9 +402,13 @@ bh_status bh_template_source(bh_template *template_, const bh_argument *argument
     return answer("SCRIPT_SOURCE", detail);
 }
 
-bh_status bh_template_prepare(bh_template *template_, const bh_argument *arguments,
-                              uint32_t argument_count, const uint32_t *groups,
-                              bh_template_call *out_call, bh_detail *detail) {
+bh_status bh_template_prepare_sized(bh_template *template_, const bh_argument *arguments,
+                                    uint32_t argument_count, size_t argument_size,
+                                    const uint32_t *groups, bh_template_call *out_call,
+                                    size_t command_size, size_t binding_size, bh_detail *detail) {
+    (void)argument_size;
+    (void)command_size;
+    (void)binding_size;
     (void)template_;
     (void)arguments;
     (void)argument_count;
@@ -442,8 +452,9 @@ bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream, bh_event **out
     return BH_OK;
 }
 
-bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
-                            bh_kernel_info *out_info, bh_detail *detail) {
+bh_status bh_kernel_reflect_sized(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
+                                  bh_kernel_info *out_info, size_t info_size, bh_detail *detail) {
+    (void)info_size;
     (void)kernel;
     (void)stream;
     (void)timeout_ns;
@@ -471,8 +482,12 @@ static void run_kernel(const bh_command *command) {
     }
 }
 
-bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,
-                    bh_detail *detail) {
+bh_status bh_submit_sized(bh_stream *stream, const bh_submit_info *info, size_t info_size,
+                          size_t command_size, size_t binding_size, bh_event **out_event,
+                          bh_detail *detail) {
+    (void)info_size;
+    (void)command_size;
+    (void)binding_size;
     bh_status status = answer("SCRIPT_SUBMIT", detail);
     if (status != BH_OK)
         return status;
@@ -518,7 +533,8 @@ bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
     return status;
 }
 
-bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict) {
+bh_status bh_event_verdict_sized(bh_event *event, bh_verdict *out_verdict, size_t verdict_size) {
+    (void)verdict_size;
     *out_verdict = event->verdict;
     return event->pending ? BH_PENDING : BH_OK;
 }
@@ -538,8 +554,9 @@ bh_status bh_event_release(bh_event *event) {
     return BH_OK;
 }
 
-bh_status bh_devices(bh_context *context, bh_device_info *out_devices, size_t capacity,
-                     size_t *out_count, bh_detail *detail) {
+bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devices, size_t capacity,
+                           size_t device_size, size_t *out_count, bh_detail *detail) {
+    (void)device_size;
     static const char *const names[] = {"Scripted One", "Scripted Two\033[31m", "Other"};
     (void)context;
     bh_status status = answer("SCRIPT_DEVICES", detail);
@@ -563,9 +580,11 @@ bh_status bh_devices(bh_context *context, bh_device_info *out_devices, size_t ca
 }
 
 /* SCRIPT_TRACE=aeu: allowed, answered with an error, unknown. */
-bh_status bh_trace_driver(bh_context *context, const char *device, bh_trace *out_trace,
-                          bh_traced_call *out_calls, size_t capacity, size_t *out_count,
-                          bh_detail *detail) {
+bh_status bh_trace_driver_sized(bh_context *context, const char *device, bh_trace *out_trace,
+                                size_t trace_size, bh_traced_call *out_calls, size_t capacity,
+                                size_t call_size, size_t *out_count, bh_detail *detail) {
+    (void)trace_size;
+    (void)call_size;
     (void)context;
     const char *calls = getenv("SCRIPT_TRACE");
     memset(out_trace, 0, sizeof *out_trace);
@@ -590,8 +609,9 @@ bh_status bh_trace_driver(bh_context *context, const char *device, bh_trace *out
 }
 
 /* SCRIPT_CHECKS=hhab: holds, absent, broken; a capital is required. */
-bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t capacity, size_t *out_count,
-                    bh_detail *detail) {
+bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size_t capacity,
+                          size_t check_size, size_t *out_count, bh_detail *detail) {
+    (void)check_size;
     (void)context;
     const char *checks = getenv("SCRIPT_CHECKS");
     bh_status status = answer("SCRIPT_DOCTOR", detail);

@@ -21,8 +21,8 @@ pc=$(find "$prefix" -name bulkhead.pc)
 [ -n "$pc" ] || die "bulkhead.pc is not installed"
 libdir=$(dirname "$(dirname "$pc")")
 for wanted in "$prefix/include/bulkhead/bulkhead.h" "$prefix/include/bulkhead/status.h" \
-    "$prefix/include/bulkhead/status_codes.h" "$libdir/libbulkhead.so" "$libdir/libbulkhead.so.0" \
-    "$libdir/libbulkhead.a" "$libdir/cmake/bulkhead/bulkhead-config.cmake"; do
+    "$prefix/include/bulkhead/status_codes.h" "$prefix/include/bulkhead/sized.h" \
+    "$libdir/libbulkhead.so" "$libdir/libbulkhead.so.0.2" "$libdir/libbulkhead.a" "$libdir/cmake/bulkhead/bulkhead-config.cmake"; do
     [ -e "$wanted" ] || die "$wanted is not installed"
 done
 [ -x "$prefix/libexec/bulkhead/bulkhead-worker" ] || die "the worker is not installed"
@@ -49,17 +49,21 @@ declared=$(grep -hoE '\bbh_[a-z0-9_]+\(' "$prefix"/include/bulkhead/*.h | tr -d 
         grep -qE "^BH_API .*\b$name\(" "$prefix"/include/bulkhead/*.h && echo "$name"
     done)
 [ "$(wc -w <<< "$declared")" -ge 20 ] || die "the declarations were not understood: $declared"
+nm -D --defined-only "$libdir/libbulkhead.so" > "$work/symbols"
 for name in $declared; do
-    nm -D --defined-only "$libdir/libbulkhead.so" | grep -qE " $name(@|$)" ||
-        die "$name is declared, but not exported"
+    grep -qE " $name(@|$)" "$work/symbols" || die "$name is declared, but not exported"
 done
-readelf -d "$libdir/libbulkhead.so" | grep -q 'SONAME.*libbulkhead\.so\.0' || die "no SONAME"
-if readelf -d "$libdir/libbulkhead.so" | grep -E 'NEEDED.*(vulkan|SPIRV|shaderc)'; then
+readelf -d "$libdir/libbulkhead.so" > "$work/dynamic"
+grep -q 'SONAME.*\[libbulkhead\.so\.0\.2\]' "$work/dynamic" || die "no SONAME"
+if awk '$2 != "A"' "$work/symbols" | grep -v '@@BULKHEAD_0\.2$'; then
+    die "these symbols have not the version BULKHEAD_0.2"
+fi
+if grep -E 'NEEDED.*(vulkan|SPIRV|shaderc)' "$work/dynamic"; then
     die "the supervisor must not link a driver or a parser"
 fi
 
 step "each header by itself, in C and C++"
-for header in bulkhead status; do
+for header in bulkhead sized status; do
     echo "#include <bulkhead/$header.h>" > "$work/one.c"
     for standard in c11 c17; do
         "$cc" -std=$standard -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" -fsyntax-only \
@@ -90,10 +94,22 @@ run "$work/consumer/consumer-cpp"
 # The archive does not know where it was installed; its host says where the worker is.
 BULKHEAD_WORKER=$prefix/libexec/bulkhead/bulkhead-worker run "$work/consumer/consumer-c-static"
 
+# Only the same minor version fits: find_package asks before the linker does.
+for wanted in 0.1 0.3 1.0; do
+    if "$cmake" -G Ninja -S "$here/consumer" -B "$work/other" -DCMAKE_PREFIX_PATH="$prefix" \
+        -DWANTED=$wanted -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" \
+        > "$work/other.log" 2>&1; then
+        die "find_package(bulkhead $wanted) takes $("$prefix/bin/bulkhead" --version)"
+    fi
+    grep -q 'compatible with requested' "$work/other.log" || { cat "$work/other.log"; die "$wanted"; }
+    rm -rf "$work/other"
+done
+
 step "pkg-config"
 PKG_CONFIG_PATH=$(dirname "$pc")
 export PKG_CONFIG_PATH
-[ "$(pkg-config --modversion bulkhead)" = "$(sed -n 's/^Version: //p' "$pc")" ]
+version=$(sed -n 's/^#define BH_VERSION_[A-Z]* //p' "$prefix/include/bulkhead/bulkhead.h" | paste -sd.)
+[ "$(pkg-config --modversion bulkhead)" = "$version" ] || die "bulkhead.pc is not $version"
 [ -x "$(pkg-config --variable=worker bulkhead)" ] || die "pkg-config names no worker"
 [ -s "$(pkg-config --variable=kernels bulkhead)/saxpy.spv" ] || die "pkg-config names no kernels"
 # Nothing of what the library itself needs, where it is not to be linked.

@@ -1,0 +1,47 @@
+/* Public structs as callers have them: as old as 0.2.0, or newer than the library (docs/abi.md).
+ * Inside the library there is one layout, that of its own headers. A caller's struct is copied from
+ * or into that where its size differs. */
+#ifndef BHI_LAYOUT_H
+#define BHI_LAYOUT_H
+
+#include <bulkhead/bulkhead.h>
+
+/* A row of layout.def. */
+struct bhi_layout {
+    const char *name; /* of the struct */
+    uint32_t size;    /* its sizeof when |last| was its last field */
+};
+
+/* All rows; |out_count| of them. For the test that compares them with the headers, too. */
+const struct bhi_layout *bhi_layouts(size_t *out_count);
+
+/* |name| and |size| of the library's own struct. */
+#define BHI_OURS(type) #type, sizeof(type)
+
+/* |their_size| is a size that a caller's struct |name| may have. |what|: where it is, such as
+ * "options"; for the detail. Returns BH_OK or BH_INVALID_ARGUMENT. */
+bh_status bhi_layout_check(const char *name, size_t our_size, size_t their_size, const char *call,
+                           const char *what, bh_detail *detail);
+
+/* The same of a struct that begins with its size, |what|.struct_size. */
+bh_status bhi_layout_check_options(const char *name, size_t our_size, size_t their_size,
+                                   const char *call, const char *what, bh_detail *detail);
+
+/* |ours| has the defaults: the fields that |theirs| has are copied over them. */
+bh_status bhi_layout_take(const char *name, size_t our_size, void *ours, const void *theirs,
+                          size_t their_size, const char *call, const char *what, bh_detail *detail);
+/* The same of a struct that begins with its size. */
+bh_status bhi_layout_take_options(const char *name, size_t our_size, void *ours, const void *theirs,
+                                  const char *call, const char *what, bh_detail *detail);
+/* The same of an array. *out_array is the caller's own where nothing has to be copied; otherwise it
+ * is also *out_copy, for free(). */
+bh_status bhi_layout_take_array(const char *name, size_t our_size, const void *theirs,
+                                size_t their_size, size_t count, const char *call, const char *what,
+                                const void **out_array, void **out_copy, bh_detail *detail);
+
+/* Fills in a caller's struct, whose size has been checked. */
+void bhi_layout_give(void *theirs, size_t their_size, const void *ours, size_t our_size);
+/* The same of a struct that begins with its size, as bh_…_init does. NULL is fine. */
+void bhi_layout_init(void *theirs, size_t their_size, const void *defaults, size_t our_size);
+
+#endif

@@ -1,0 +1,42 @@
+/* Generated from ipc/status.def. */
+#ifndef BULKHEAD_STATUS_CODES_H
+#define BULKHEAD_STATUS_CODES_H
+
+typedef enum bh_status {
+    BH_OK = 0,
+    BH_TIMEOUT = 1,
+    BH_PENDING = 2,
+    BH_INVALID_ARGUMENT = 3,
+    BH_NO_MEMORY = 4,
+    BH_SYSTEM = 5,
+    BH_UNAVAILABLE = 6,
+    BH_UNSUPPORTED = 7,
+    BH_FORKED = 8,
+    BH_CLOSED = 9,
+    BH_NO_DEVICE = 10,
+    BH_TOO_LARGE = 11,
+    BH_IN_CALLBACK = 12,
+    BH_WORKER_SIGNAL = 32,
+    BH_WORKER_EXIT = 33,
+    BH_SECCOMP = 34,
+    BH_DEADLINE = 35,
+    BH_OUT_OF_HOST_MEMORY = 36,
+    BH_OUT_OF_DEVICE_MEMORY = 37,
+    BH_DEVICE_LOST = 38,
+    BH_VULKAN = 39,
+    BH_PROTOCOL = 40,
+    BH_LOAD_FAILED = 41,
+    BH_INVALID_KERNEL = 42,
+    BH_COMPILE_FAILED = 43,
+    BH_BINDING_MISMATCH = 44,
+    BH_LIMIT_EXCEEDED = 45,
+    BH_CANCELLED = 46,
+    BH_ZYGOTE_LOST = 47,
+    BH_CONTEXT_CLOSED = 48,
+    BH_WORKER_LOST = 49,
+    BH_STREAM_FAILED = 50,
+    BH_LOOP_LIMIT = 51,
+    BH_QUARANTINED = 52,
+} bh_status;
+
+#endif
