@@ -2,9 +2,12 @@
 
 #include <stdio.h>
 
+#include "descriptors.h"
 #include "exit_status.h"
 #include "text.h"
 #include "verdict.h"
+
+enum { DESCRIPTORS = 256 }; /* some streams, and their buffers */
 
 static void log_line(void *user, int level, const char *line) {
     static const char *const levels[] = {"error", "warning", "info", "debug"};
@@ -21,6 +24,7 @@ bh_context *bhi_session_open_with(const char *command, bool verbose, bh_context_
                                   int *out_exit) {
     bh_context *context = NULL;
     bh_detail detail = {0};
+    (void)bhi_descriptors_raise(DESCRIPTORS); /* a low soft limit is for programs that select() */
     if (verbose)
         options->log = log_line;
     bh_status status = bh_context_create(options, &context, &detail);

@@ -3,6 +3,12 @@
 #include "crew.h"
 #include "detail.h"
 
+/* Descriptors may come back soon: the host closes some. Its caller waits for an answer meanwhile.
+ */
+#define STARVED_RETRY_NS (20ull * 1000000)
+#define STARVED_MOST_NS  (400ull * 1000000)
+#define STARVED_HEALS_NS (1000ull * 1000000)
+
 void bhi_stream_init(struct bhi_core_stream *stream, struct bhi_core *core, uint32_t budget,
                      uint64_t window_ns) {
     *stream = (struct bhi_core_stream){.core = core, .compile_deadline_ns = BH_FOREVER};
@@ -41,6 +47,7 @@ void bhi_stream_served(struct bhi_core_stream *stream) {
     BHI_CHECK(stream->state == BHI_STREAM_WANTING && stream->crew);
     stream->state = BHI_STREAM_SERVED;
     bhi_restart_served(&stream->restart, core->ports->now_ns(core));
+    stream->starved_since_ns = 0;
     stream->trouble = (bh_detail){0};
     core->ports->stream_changed(stream);
     bhi_stream_wants_pump(stream);
@@ -64,7 +71,11 @@ void bhi_stream_unavailable(struct bhi_core_stream *stream, const bh_detail *why
     stream->heals_at_ns = never ? BH_FOREVER : heals_at_ns;
     core->ports->stream_changed(stream);
     bh_detail trouble = *why; /* |why| may be the stream's, and the stream may go */
-    bhi_stream_drain(stream, trouble.status, trouble.message);
+    core->ports->ref_stream(stream);
+    while (!bhi_list_empty(&stream->queue))
+        bhi_submission_end_unavailable(
+            BHI_CONTAINER(stream->queue.next, struct bhi_submission, link), &trouble);
+    core->ports->unref_stream(stream);
 }
 
 static void want(struct bhi_core_stream *stream) {
@@ -113,6 +124,22 @@ void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const b
              stream->name, stream->restart.budget,
              (unsigned long long)(stream->restart.window_ns / 1000000000), why->message);
     bhi_stream_unavailable(stream, &trouble, true);
+}
+
+void bhi_stream_starved(struct bhi_core_stream *stream, const bh_detail *why) {
+    struct bhi_core *core = stream->core;
+    const uint64_t now_ns = core->ports->now_ns(core);
+    stream->trouble = *why;
+    if (!stream->starved_since_ns)
+        stream->starved_since_ns = now_ns;
+    if (now_ns - stream->starved_since_ns < STARVED_MOST_NS) {
+        stream->restart.not_before_ns = now_ns + STARVED_RETRY_NS;
+        core->ports->stream_changed(stream);
+        return;
+    }
+    stream->starved_since_ns = 0;
+    bhi_stream_unavailable(stream, why, true);
+    stream->heals_at_ns = now_ns + STARVED_HEALS_NS;
 }
 
 /* Everything of the list that was submitted after |failure| goes with it. */

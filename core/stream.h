@@ -29,7 +29,8 @@ struct bhi_core_stream {
     struct bh_event *failure; /* referenced: the earliest doomed one since reset */
     bh_detail trouble;        /* UNAVAILABLE: why; otherwise the last start's failure */
     struct bhi_restart restart;
-    uint64_t heals_at_ns; /* UNAVAILABLE: a submission from then on is given a chance */
+    uint64_t heals_at_ns;      /* UNAVAILABLE: a submission from then on is given a chance */
+    uint64_t starved_since_ns; /* no worker was started for want of descriptors since; 0: one was */
 };
 
 void bhi_stream_init(struct bhi_core_stream *stream, struct bhi_core *core, uint32_t budget,
@@ -41,6 +42,9 @@ void bhi_stream_served(struct bhi_core_stream *stream); /* the bound worker is r
 /* The bound worker is gone, or could not be had. |blamed|: see bhi_restart_lost. |why| explains a
  * failed start. */
 void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const bh_detail *why);
+/* No worker was started: the process has no descriptors left. Nothing is charged: it is tried again
+ * soon, and when that has gone on for 400 ms the stream is UNAVAILABLE with |why| for a second. */
+void bhi_stream_starved(struct bhi_core_stream *stream, const bh_detail *why);
 /* Poisons what is queued, and what will be, with |why|. |heals|: until the restart window has
  * passed; otherwise until reset. */
 void bhi_stream_unavailable(struct bhi_core_stream *stream, const bh_detail *why, bool heals);

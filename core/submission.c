@@ -358,16 +358,26 @@ void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outc
     run_ripples(core);
 }
 
-void bhi_submission_end_unstarted(struct bhi_submission *submission, bh_status status,
-                                  const char *message, int32_t worker_pid) {
+static void end_unstarted(struct bhi_submission *submission, bh_status status, int32_t sys_errno,
+                          const char *message, int32_t worker_pid) {
     struct bhi_core *core = submission->stream->core;
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     outcome.status = status;
     outcome.executed = BH_EXECUTED_NO;
+    outcome.sys_errno = sys_errno;
     outcome.worker_pid = worker_pid;
     outcome.ended_ns = core->ports->now_ns(core);
     outcome.message = message;
     bhi_submission_end(submission, &outcome);
+}
+
+void bhi_submission_end_unstarted(struct bhi_submission *submission, bh_status status,
+                                  const char *message, int32_t worker_pid) {
+    end_unstarted(submission, status, 0, message, worker_pid);
+}
+
+void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_detail *why) {
+    end_unstarted(submission, why->status, why->sys_errno, why->message, 0);
 }
 
 void bhi_submission_fail_strict(struct bhi_submission *submission, const struct bh_event *failure) {
@@ -434,8 +444,7 @@ void bhi_submission_enqueue(struct bhi_submission *submission) {
     } else if (core->ports->refuse(submission, &refusal)) {
         bhi_submission_end(submission, &refusal);
     } else if (stream->state == BHI_STREAM_UNAVAILABLE) {
-        bhi_submission_end_unstarted(submission, stream->trouble.status, stream->trouble.message,
-                                     0);
+        bhi_submission_end_unavailable(submission, &stream->trouble);
     } else {
         bhi_stream_wants_pump(stream);
     }

@@ -108,6 +108,8 @@ struct bhi_outcome {
 void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outcome *outcome);
 /* Ends one that never started, with |status| (or what it is doomed with).
  * |worker_pid|: in whose lane it was; 0: in none. */
+/* Its stream is UNAVAILABLE, for |why|. */
+void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_detail *why);
 void bhi_submission_end_unstarted(struct bhi_submission *submission, bh_status status,
                                   const char *message, int32_t worker_pid);
 #define BHI_CANCELLED_UNSTARTED "cancelled before it started"

@@ -6,6 +6,8 @@
  *   submission_published                 struct bhi_worker: it can run, nobody has been woken
  *   descriptor_due, descriptor_sent      struct bhi_worker: of a buffer or a kernel
  *   control_sent                         struct bhi_worker: the message is with libzmq
+ *   libzmq_is_due, libzmq_starts         bh_context: before descriptors are held open for its
+ *                                        threads; after they were given back
  *   warden_started, zygote_told          struct bhi_zygote: before and after the start message
  *   spawn_requested                      struct bhi_worker: nothing is known of a process yet
  *   spawn_answered, hello, ready         struct bhi_worker: as the message comes in

@@ -11,6 +11,7 @@
 #include "pool.h"
 #include "ports.h"
 #include "reactor.h"
+#include "room.h"
 #include "slab.h"
 #include "stream.h"
 #include "text.h"
@@ -248,6 +249,10 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
                         "bh_context_create: options.kernel_limit is 0");
     status = check_kernel(detail);
     if (status != BH_OK)
+        return status;
+    if ((status = bhi_room_check_process("bh_context_create", detail)) != BH_OK ||
+        (status = bhi_room_check("bh_context_create", "a context with one stream", BHI_ROOM_FIRST,
+                                 detail)) != BH_OK)
         return status;
     if (sodium_init() < 0)
         return bhi_fail(detail, BH_SYSTEM, 0, "bh_context_create: libsodium has no random source");

@@ -87,6 +87,7 @@ static int bound_memory(struct bhi_worker *worker) {
 /* It says that it is ready; /proc says whether it is behind its walls. */
 void bhi_control_ready(struct bhi_worker *worker) {
     char why[192] = "";
+    bhi_room_give(&worker->room);
     int error = bhi_proc_status_check(worker->crew.pid, worker->pidfd, why, sizeof why);
     if (error == -ESRCH)
         return; /* dead or dying: the pidfd tells */

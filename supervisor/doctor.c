@@ -7,6 +7,7 @@
 #include "futex.h"
 #include "layout.h"
 #include "memfd.h"
+#include "room.h"
 #include "stream.h"
 #include "worker_proc.h"
 #include "zygote.h"
@@ -296,7 +297,8 @@ static void report_grid(struct report *report, bh_context *context, const bh_dev
     bh_detail why = {0};
     const bh_status status = run_grid(context, device, marks, &verdict, &why);
     if (status != BH_OK)
-        add(report, "driver", name, false, BH_CHECK_ABSENT, "see the log; report it",
+        add(report, "driver", name, false, BH_CHECK_ABSENT,
+            bhi_room_is_short(&why) ? "raise the limit (ulimit -n)" : "see the log; report it",
             "%s: it could not be tried: %.180s", device->selector,
             why.message[0] ? why.message : bh_status_text(status));
     else if (verdict.status == BH_OK && marks[0] && marks[1])
@@ -313,6 +315,12 @@ static void report_grid(struct report *report, bh_context *context, const bh_dev
                                                 : bh_status_text(verdict.status));
 }
 
+static bh_status give(bh_detail *detail, const bh_detail *why) {
+    if (detail)
+        *detail = *why;
+    return why->status;
+}
+
 BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size_t capacity,
                                  size_t check_size, size_t *out_count, bh_detail *detail) {
     if (!out_count || (capacity && !out_checks))
@@ -325,6 +333,11 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
     if (status == BH_OK)
         status =
             bhi_layout_check(BHI_OURS(bh_check), check_size, "bh_doctor", "out_checks", detail);
+    if (status != BH_OK)
+        return status;
+    /* Probes that find no descriptor would say that the machine lacks what they try. */
+    status = bhi_room_check("bh_doctor", "looking at a worker", BHI_ROOM_ZYGOTE + BHI_ROOM_WORKER,
+                            detail);
     if (status != BH_OK)
         return status;
     struct report report = {
@@ -343,6 +356,10 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
         return status;
     bh_detail why = {0};
     status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
+    if (status != BH_OK && bhi_room_is_short(&why)) {
+        bh_stream_release(stream);
+        return give(detail, &why);
+    }
     bhi_context_lock(context);
     struct bhi_zygote *zygote = NULL;
     const struct bhi_worker *worker = bhi_stream_worker(stream);
@@ -364,6 +381,8 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
     bh_device_info devices[8];
     size_t count = 0;
     status = bh_devices(context, devices, 8, &count, &why);
+    if (status != BH_OK && bhi_room_is_short(&why))
+        return give(detail, &why);
     if (status != BH_OK)
         add(&report, "driver", "device", true, BH_CHECK_ABSENT,
             status == BH_NO_DEVICE ? "install a Vulkan driver: mesa-vulkan-drivers, or NVIDIA's"

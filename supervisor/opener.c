@@ -4,6 +4,7 @@
 #include "futex.h"
 #include "launch.h"
 #include "rights.h"
+#include "room.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -124,7 +125,8 @@ static bh_status get(bh_context *context, const char *call, struct bhi_opener **
     }
     if (context->opener_over) {
         status = bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", call);
-    } else if (!context->opener) {
+    } else if (!context->opener && (status = bhi_room_check(call, "the process that opens files",
+                                                            BHI_ROOM_OPENER, detail)) == BH_OK) {
         int error = start(context, &context->opener);
         if (error)
             status = bhi_fail(detail, error == -ENOMEM ? BH_NO_MEMORY : BH_UNAVAILABLE, -error,

@@ -32,12 +32,15 @@
 #define CLOSE_GRACE_NS  (10000ull * 1000000) /* for everything to die when the context closes */
 #define PATIENCE_NS     (3000ull * 1000000)  /* for a loader to end that was killed */
 #define MAX_SOCKETS     8192
+#define ZMQ_STARTS      5 /* descriptors that libzmq opens with its first socket */
+#define ZMQ_MARGIN      8 /* for what the host's other threads open in those microseconds */
 
 struct bhi_reactor {
     pthread_t thread;
     int epoll;
     int wake;
     void *zmq;
+    void *zmq_starter; /* the first socket: keeps nothing but its place */
     struct bhi_source wake_source;
     bool stopping;        /* context lock */
     bool stopped;         /* context lock: nobody is to be woken any more */
@@ -505,14 +508,49 @@ static void *run(void *argument) {
     }
 }
 
-static int create(struct bhi_reactor *reactor) {
+/* libzmq starts its threads with the first socket, and aborts the process where there is no
+ * descriptor for one of them. So that happens here, once, and the descriptors that it needs are
+ * held open until the moment before: there is room for them, in the process and in the machine.
+ * Later sockets find no room without harm (ipc/channel.c). */
+static int start_zmq(bh_context *context) {
+    struct bhi_reactor *reactor = context->reactor;
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    int held[ZMQ_STARTS + ZMQ_MARGIN], count = 0, error = 0;
+    zmq_ctx_set(reactor->zmq, ZMQ_IO_THREADS, 1);
+    zmq_ctx_set(reactor->zmq, ZMQ_MAX_SOCKETS, MAX_SOCKETS);
+    BHI_STEP_POINT("libzmq_is_due", context);
+    pthread_mutex_lock(&one_at_a_time);
+    while (!error && count < ZMQ_STARTS + ZMQ_MARGIN) {
+        held[count] = eventfd(0, EFD_CLOEXEC);
+        error = held[count] < 0 ? -errno : 0;
+        count += !error;
+    }
+    while (count > 0)
+        close(held[--count]);
+    BHI_STEP_POINT("libzmq_starts", context);
+    if (!error && !(reactor->zmq_starter = zmq_socket(reactor->zmq, ZMQ_PAIR)))
+        error = zmq_errno() > 0 ? -zmq_errno() : -EIO;
+    pthread_mutex_unlock(&one_at_a_time);
+    return error;
+}
+
+static void end_zmq(struct bhi_reactor *reactor) {
+    if (reactor->zmq_starter)
+        zmq_close(reactor->zmq_starter);
+    zmq_ctx_term(reactor->zmq);
+    reactor->zmq = reactor->zmq_starter = NULL;
+}
+
+static int create(bh_context *context) {
+    struct bhi_reactor *reactor = context->reactor;
     reactor->epoll = epoll_create1(EPOLL_CLOEXEC);
     reactor->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     reactor->zmq = zmq_ctx_new();
     if (reactor->epoll < 0 || reactor->wake < 0 || !reactor->zmq)
         return errno ? -errno : -ENOMEM;
-    zmq_ctx_set(reactor->zmq, ZMQ_IO_THREADS, 1);
-    zmq_ctx_set(reactor->zmq, ZMQ_MAX_SOCKETS, MAX_SOCKETS);
+    int error = start_zmq(context);
+    if (error)
+        return error;
     reactor->wake_source = (struct bhi_source){BHI_SOURCE_WAKE, reactor};
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &reactor->wake_source};
     return epoll_ctl(reactor->epoll, EPOLL_CTL_ADD, reactor->wake, &event) ? -errno : 0;
@@ -523,7 +561,7 @@ void bhi_reactor_free(bh_context *context) {
     if (!reactor)
         return;
     if (reactor->zmq && bhi_list_empty(&context->workers))
-        zmq_ctx_term(reactor->zmq);
+        end_zmq(reactor);
     close_fd(&reactor->epoll);
     close_fd(&reactor->wake);
     free(reactor);
@@ -537,7 +575,7 @@ int bhi_reactor_start(bh_context *context) {
     reactor->epoll = reactor->wake = -1;
     reactor->armed_ns = BH_FOREVER;
     context->reactor = reactor;
-    int error = create(reactor);
+    int error = create(context);
     if (!error) {
         /* The thread inherits the mask: no signal of the host's is ever delivered to it. */
         sigset_t all, old;
@@ -568,8 +606,7 @@ void bhi_reactor_stop(bh_context *context) {
      * to ring has only to write to the eventfd: that is soon. */
     while (atomic_load_explicit(&context->waking, memory_order_acquire))
         sched_yield();
-    zmq_ctx_term(reactor->zmq);
-    reactor->zmq = NULL;
+    end_zmq(reactor);
     close_fd(&reactor->epoll);
     close_fd(&reactor->wake);
 }

@@ -1,6 +1,7 @@
 #include "staffing.h"
 #include "core/detail.h"
 #include "futex.h"
+#include "room.h"
 #include "selector.h"
 #include "stream.h"
 #include "worker_proc.h"
@@ -55,6 +56,8 @@ static void no_zygote(bh_context *context, const char *driver, const bh_detail *
             continue;
         if (why->status == BH_NO_DEVICE || why->status == BH_UNSUPPORTED)
             bhi_stream_unavailable(&stream->core, why, false);
+        else if (bhi_room_is_short(why))
+            bhi_stream_starved(&stream->core, why);
         else
             bhi_stream_lost_worker(&stream->core, false, why);
     }
@@ -185,7 +188,9 @@ static void start_worker(bh_context *context, const struct job *job) {
     bhi_context_lock(context);
     if (!job->stream && !worker)
         context->spare_at_ns = bhi_now_ns() + SPARE_PAUSE_NS;
-    if (job->stream && !worker && wants(job->stream))
+    if (job->stream && !worker && wants(job->stream) && bhi_room_is_short(&detail))
+        bhi_stream_starved(&job->stream->core, &detail);
+    else if (job->stream && !worker && wants(job->stream))
         bhi_stream_lost_worker(&job->stream->core, false, &detail);
     else if (job->stream && worker && wants(job->stream))
         bind_worker(job->stream, worker);

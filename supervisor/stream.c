@@ -6,6 +6,7 @@
 #include "futex.h"
 #include "layout.h"
 #include "reactor.h"
+#include "room.h"
 #include "selector.h"
 #include "slab.h"
 #include "text.h"
@@ -44,9 +45,29 @@ struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream) {
 
 static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_stream);
 
+/* Room for the worker that the stream will want, and for the zygote that forks it. */
+static bh_status check_room(bh_context *context, enum bhi_worker_kind kind, const char *call,
+                            bh_detail *detail) {
+    bool spare = false;
+    bhi_context_lock(context);
+    const bool first = bhi_list_empty(&context->zygotes);
+    BHI_LIST_EACH(node, &context->workers) {
+        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        spare = spare || (worker->kind == kind && !worker->crew.stream);
+    }
+    bhi_context_unlock(context);
+    if (spare)
+        return BH_OK; /* it is most likely the stream's worker */
+    return bhi_room_check(call, first ? "the first worker" : "another worker",
+                          first ? BHI_ROOM_ZYGOTE + BHI_ROOM_WORKER : BHI_ROOM_WORKER, detail);
+}
+
 bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
                           enum bhi_worker_kind kind, struct bh_stream **out_stream,
                           const char *call, bh_detail *detail) {
+    bh_status status = check_room(context, kind, call, detail);
+    if (status != BH_OK)
+        return status;
     struct bh_stream *stream = bhi_slab_take(&slab);
     if (!stream)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);

@@ -13,6 +13,7 @@
 #include "pool.h"
 #include "reactor.h"
 #include "retention.h"
+#include "room.h"
 #include "status.h"
 #include "step_point.h"
 #include "zygote.h"
@@ -56,6 +57,7 @@ void bhi_worker_release(struct bhi_worker *worker) {
         return;
     BHI_CHECK(worker->state == BHI_DEAD && bhi_list_empty(&worker->pool.exposures));
     bh_context *context = worker->context;
+    bhi_room_give(&worker->room);
     drop_outbox(worker);
     BHI_LIST_EACH_SAFE(node, &worker->reflections)
     free(BHI_CONTAINER(node, struct bhi_reflection, link));
@@ -129,6 +131,8 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
                                     const char *device, uint32_t device_index,
                                     uint64_t memory_limit, enum bhi_worker_kind kind,
                                     bh_detail *detail) {
+    if (bhi_room_check("starting a worker", "it", BHI_ROOM_WORKER, detail) != BH_OK)
+        return NULL;
     struct bhi_worker *worker = calloc(1, sizeof *worker);
     if (!worker) {
         bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "starting a worker");
@@ -172,6 +176,8 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
         error = request_spawn(worker, worker_end, listener);
     close_fd(&worker_end);
     close_fd(&listener);
+    if (!error)
+        bhi_room_hold(&worker->room, worker->doorbell);
     if (error) {
         bhi_fail(detail, BH_SYSTEM, -error, "starting a worker");
         /* libzmq closes its descriptor some time later: it must not report what is freed now. */

@@ -23,6 +23,7 @@
 #include "lane.h"
 #include "progress.h"
 #include "request.h"
+#include "room.h"
 #include "stream.h"
 #include "wire.h"
 
@@ -80,6 +81,7 @@ struct bhi_worker {
     uint64_t layers; /* that it says hold, in its `ready` */
     int fdpass;
     int doorbell;
+    struct bhi_room_held room; /* while it starts: for its pidfd, and for looks at /proc */
     uint8_t token[BHI_TOKEN_BYTES];
     struct bhi_source pidfd_source, doorbell_source, channel_source;
     struct bhi_conduct conduct;

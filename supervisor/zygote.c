@@ -6,6 +6,7 @@
 #include "futex.h"
 #include "launch.h"
 #include "reactor.h"
+#include "room.h"
 #include "step_point.h"
 
 #include <dirent.h>
@@ -173,8 +174,11 @@ struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver) {
     zygote->pidfd_source = (struct bhi_source){BHI_SOURCE_ZYGOTE_PIDFD, zygote};
     zygote->warden_source = (struct bhi_source){BHI_SOURCE_WARDEN_PIDFD, zygote};
     zygote->start_deadline_ns = bhi_deadline_ns(START_TIMEOUT_NS);
-    int error = launch(zygote);
-    if (error) {
+    int error = 0;
+    if (bhi_room_check("starting a zygote", "it", BHI_ROOM_ZYGOTE + BHI_ROOM_WORKER,
+                       &zygote->failure) != BH_OK) {
+        zygote->state = BHI_ZYGOTE_LOST;
+    } else if ((error = launch(zygote)) != 0) {
         bhi_fail(&zygote->failure, BH_UNAVAILABLE, -error, "starting %s",
                  context->settings.worker_path);
         zygote->state = BHI_ZYGOTE_LOST;
@@ -222,6 +226,7 @@ static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pi
         worker->reap_deadline_ns = bhi_deadline_ns(UNWATCHED_NS);
         bhi_context_unlock(context);
     }
+    bhi_room_hold(&worker->room, pidfd);
     if (worker->ready_said)
         bhi_control_ready(worker);
 }
@@ -327,8 +332,9 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
 }
 
 /* The next message brings a descriptor, and there is none to be had: received now it would be lost,
- * and with it the zygote and all that its workers do. */
-static bool short_of_descriptors(const struct bhi_zygote *zygote) {
+ * and with it the zygote and all that its workers do. For a worker's pidfd there is room that was
+ * held for it. */
+static bool short_of_descriptors(struct bhi_zygote *zygote) {
     uint8_t bytes[BHI_WIRE_MAX];
     struct bhi_message message;
     ssize_t length = recv(zygote->socket, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
@@ -336,6 +342,14 @@ static bool short_of_descriptors(const struct bhi_zygote *zygote) {
         bhi_wire_decode(bytes, (size_t)length, BHI_Z2S, UINT32_MAX, &message, NULL, 0) != 0 ||
         !bhi_message_info((uint32_t)message.type)->fds)
         return false; /* or not a message at all: what receives it says so */
+    struct bhi_worker *worker = NULL;
+    if (message.type == BHI_MSG_SPAWNED) {
+        bhi_context_lock(zygote->context);
+        worker = find_worker(zygote, message.spawned.worker);
+        bhi_context_unlock(zygote->context);
+    }
+    if (worker)
+        bhi_room_give(&worker->room);
     int free = fcntl(zygote->socket, F_DUPFD_CLOEXEC, 0);
     if (free < 0)
         return errno == EMFILE || errno == ENFILE;

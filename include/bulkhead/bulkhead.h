@@ -128,8 +128,10 @@ BH_INLINE void bh_context_options_init(bh_context_options *options) {
 }
 
 /* Makes a context: a reactor thread, a ZeroMQ context, a private folder. No worker yet. |options|
- * may be NULL. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_SYSTEM, BH_UNAVAILABLE (there
- * is no worker executable), or BH_UNSUPPORTED (kernel too old: futex_waitv). Does not block. */
+ * may be NULL. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_SYSTEM (with EMFILE: fewer than
+ * 40 descriptors are free, or the hard limit is under 64: docs/descriptors.md), BH_UNAVAILABLE
+ * (there is no worker executable), or BH_UNSUPPORTED (kernel too old: futex_waitv). Does not block.
+ */
 BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options,
                                                bh_context **out_context, bh_detail *detail);
 
@@ -221,7 +223,8 @@ BH_INLINE void bh_stream_options_init(bh_stream_options *options) {
 }
 
 /* Makes a stream: an ordered queue with a worker of its own. Returns at once; the worker starts
- * (or a spare is taken) meanwhile. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_CLOSED.
+ * (or a spare is taken) meanwhile. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_CLOSED, or
+ * BH_SYSTEM with EMFILE (fewer than 24 descriptors are free for the first, 12 for another one).
  * When no worker can be had, its submissions are poisoned UNAVAILABLE or NO_DEVICE. */
 BH_API BH_MUST_USE bh_status bh_stream_create(bh_context *context, const bh_stream_options *options,
                                               bh_stream **out_stream, bh_detail *detail);
