@@ -121,6 +121,7 @@ enum bhi_queue_result bhi_journal_open(const struct bhi_queue_options *options,
         return result;
     }
     journal->lock_fd = -1;
+    journal->state.fd = -1;
     journal->last = &journal->first;
     journal->linger_ns = options->linger_ns ? options->linger_ns : LINGER_NS;
     pthread_mutex_init(&journal->database, NULL);

@@ -100,38 +100,9 @@ void bhi_journal_rollback(struct bhi_journal *journal) {
 /* -- the folder ---------------------------------------------------------------------------------
  */
 
-static bool sync_folder(const char *path, struct bhi_complaint *complaint) {
-    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool good = fd >= 0 && fsync(fd) == 0;
-    if (!good)
-        bhi_refuse(complaint, "%.600s: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return good;
-}
-
-/* The name of a folder is durable when the folder that it is in is. */
-static bool make_folder(const char *folder, struct bhi_complaint *complaint) {
-    struct stat status;
-    if (stat(folder, &status) == 0) {
-        if (S_ISDIR(status.st_mode))
-            return true;
-        return bhi_refuse(complaint, "%.600s is no folder: give another one (--state)", folder);
-    }
-    if (errno != ENOENT || mkdir(folder, 0700) != 0)
-        return bhi_refuse(complaint, "%.600s cannot be made: %s", folder, strerror(errno));
-    char *parent = strdup(folder);
-    if (!parent)
-        return bhi_refuse(complaint, "out of memory");
-    size_t length = strlen(parent);
-    while (length > 1 && parent[length - 1] == '/')
-        length--;
-    while (length > 0 && parent[length - 1] != '/')
-        length--;
-    parent[length] = '\0';
-    const bool good = sync_folder(length ? parent : ".", complaint);
-    free(parent);
-    return good;
+static bool sync_folder(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
+    return fsync(journal->state.fd) == 0 ||
+           bhi_refuse(complaint, "%.600s: %s", journal->folder, strerror(errno));
 }
 
 static bool is_used(int lock_fd) {
@@ -173,7 +144,8 @@ static uint32_t load_be32(const uint8_t *bytes) {
 enum { MAGIC = 16, SCHEMA = 40, VERSION = 60, APPLICATION = 68, HEADER = 100 };
 
 static ssize_t read_header(const struct bhi_journal *journal, uint8_t header[HEADER]) {
-    const int fd = open(journal->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int fd =
+        openat(journal->state.fd, BHI_JOURNAL_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     const ssize_t length = fd >= 0 ? pread(fd, header, HEADER, 0) : 0;
     if (fd >= 0)
         close(fd);
@@ -201,14 +173,15 @@ static bool open_lock(struct bhi_journal *journal, const char *path, bool *out_m
     const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
     struct stat status;
     *out_made = false;
-    journal->lock_fd = open(path, flags);
+    const int folder = journal->state.fd;
+    journal->lock_fd = openat(folder, BHI_JOURNAL_LOCK, flags);
     if (journal->lock_fd < 0 && errno == ENOENT) {
         if (!peek(journal, complaint))
             return false;
-        journal->lock_fd = open(path, flags | O_CREAT | O_EXCL, 0600);
+        journal->lock_fd = openat(folder, BHI_JOURNAL_LOCK, flags | O_CREAT | O_EXCL, 0600);
         *out_made = journal->lock_fd >= 0;
         if (!*out_made && errno == EEXIST) /* another process was quicker */
-            journal->lock_fd = open(path, flags);
+            journal->lock_fd = openat(folder, BHI_JOURNAL_LOCK, flags);
     }
     if (journal->lock_fd < 0 || fstat(journal->lock_fd, &status) != 0)
         return bhi_refuse(complaint, "%.600s cannot be opened: %s", path, strerror(errno));
@@ -219,10 +192,11 @@ static bool open_lock(struct bhi_journal *journal, const char *path, bool *out_m
 }
 
 /* Who made a lock and was refused has unlinked it: what is held must be what has the name. */
-static bool has_name(int fd, const char *path) {
+static bool has_name(const struct bhi_journal *journal) {
     struct stat held, named;
-    return fstat(fd, &held) == 0 && lstat(path, &named) == 0 && held.st_dev == named.st_dev &&
-           held.st_ino == named.st_ino;
+    return fstat(journal->lock_fd, &held) == 0 &&
+           fstatat(journal->state.fd, BHI_JOURNAL_LOCK, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
 static bool try_lock(struct bhi_journal *journal, const char *path, bool *out_again,
@@ -235,7 +209,7 @@ static bool try_lock(struct bhi_journal *journal, const char *path, bool *out_ag
         return errno == EWOULDBLOCK
                    ? complain_held(journal->lock_fd, journal->folder, complaint)
                    : bhi_refuse(complaint, "%.600s cannot be locked: %s", path, strerror(errno));
-    if (!has_name(journal->lock_fd, path)) {
+    if (!has_name(journal)) {
         close(journal->lock_fd);
         journal->lock_fd = -1;
         *out_again = true;
@@ -273,12 +247,8 @@ static bool check_lock(const struct bhi_journal *journal, struct bhi_complaint *
 }
 
 static void remove_lock(const struct bhi_journal *journal) {
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", journal->folder, BHI_JOURNAL_LOCK) < 0)
-        return; /* an empty file is left */
-    if (has_name(journal->lock_fd, path))
-        unlink(path);
-    free(path);
+    if (has_name(journal))
+        unlinkat(journal->state.fd, BHI_JOURNAL_LOCK, 0);
 }
 
 /* For the complaint of the next one only: a full disk shows elsewhere. Not before the folder is
@@ -298,7 +268,7 @@ static bool mark_used(const struct bhi_journal *journal, struct bhi_complaint *c
     if (is_used(journal->lock_fd))
         return true;
     if (pwrite(journal->lock_fd, text, (size_t)length, 0) == length && fsync(journal->lock_fd) == 0)
-        return sync_folder(journal->folder, complaint);
+        return sync_folder(journal, complaint);
     return bhi_refuse(complaint, "%.600s/%s cannot be written: %s", journal->folder,
                       BHI_JOURNAL_LOCK, strerror(errno));
 }
@@ -364,7 +334,7 @@ static bool create_tables(struct bhi_journal *journal, struct bhi_complaint *com
     if (bhi_journal_execute(journal, "BEGIN IMMEDIATE", complaint) &&
         bhi_journal_execute(journal, bhi_journal_schema, complaint) &&
         bhi_journal_execute(journal, pragmas, complaint))
-        return sync_folder(journal->folder, complaint);
+        return sync_folder(journal, complaint);
     bhi_journal_rollback(journal);
     return false;
 }
@@ -448,10 +418,11 @@ static bool check_pages(struct bhi_journal *journal, struct bhi_complaint *compl
 
 /* SQLite would make it as the umask says; a job's text is nobody else's. The other files get the
  * rights of this one. */
-static bool make_file(const char *path, struct bhi_complaint *complaint) {
-    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+static bool make_file(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
+    const int fd = openat(journal->state.fd, BHI_JOURNAL_FILE,
+                          O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        return bhi_refuse(complaint, "%.600s cannot be opened: %s", path, strerror(errno));
+        return bhi_refuse(complaint, "%.600s cannot be opened: %s", journal->path, strerror(errno));
     close(fd);
     return true;
 }
@@ -461,15 +432,11 @@ static void move_log_on_close(struct bhi_journal *journal, bool moves) {
     sqlite3_db_config(journal->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, moves ? 0 : 1, NULL);
 }
 
-/* Before SQLite makes one: an empty one is to be deleted. |otherwise|: without memory to look. */
-static bool has_log(const struct bhi_journal *journal, bool otherwise) {
+/* Before SQLite makes one: an empty one is to be deleted. */
+static bool has_log(const struct bhi_journal *journal) {
     struct stat status;
-    char *path = NULL;
-    if (asprintf(&path, "%s-wal", journal->path) < 0)
-        return otherwise;
-    const bool has = stat(path, &status) == 0 && status.st_size > 0;
-    free(path);
-    return has;
+    return fstatat(journal->state.fd, BHI_JOURNAL_FILE "-wal", &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           status.st_size > 0;
 }
 
 static bool complain_lost(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
@@ -483,7 +450,7 @@ static bool check_there(const struct bhi_journal *journal, bool empty,
     uint8_t header[HEADER];
     const bool lost = is_used(journal->lock_fd)
                           ? read_header(journal, header) < HEADER || !load_be32(header + SCHEMA)
-                          : empty && has_log(journal, false);
+                          : empty && has_log(journal);
     return !lost || complain_lost(journal, complaint);
 }
 
@@ -492,18 +459,27 @@ static bool open_database(struct bhi_journal *journal, const struct bhi_queue_op
     int64_t jobs = 0;
     bool fresh;
     struct stat status;
-    const bool empty = stat(journal->path, &status) != 0 || status.st_size == 0;
+    const bool empty =
+        fstatat(journal->state.fd, BHI_JOURNAL_FILE, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        status.st_size == 0;
     if (!check_there(journal, empty, complaint) || (empty && !check_lock(journal, complaint)) ||
-        !make_file(journal->path, complaint))
+        !make_file(journal, complaint))
         return false;
-    const int rc =
-        sqlite3_open_v2(journal->path, &journal->db,
-                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    char *path = NULL; /* without links: NOFOLLOW allows none anywhere in it */
+    if (asprintf(&path, "%s/%s", journal->state.real, BHI_JOURNAL_FILE) < 0)
+        return out_of_memory(complaint);
+    const int rc = sqlite3_open_v2(path, &journal->db,
+                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+                                       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
+                                   NULL);
+    free(path);
     if (rc != SQLITE_OK)
         return bhi_journal_complain(journal, rc, complaint);
+    if (!bhi_state_folder_check(&journal->state, journal->folder, complaint))
+        return false;
     sqlite3_extended_result_codes(journal->db, 1);
     sqlite3_busy_timeout(journal->db, BUSY_MS);
-    move_log_on_close(journal, !has_log(journal, true));
+    move_log_on_close(journal, !has_log(journal));
     if (!check_database(journal, &fresh, complaint))
         return false;
     if (fresh && is_used(journal->lock_fd))
@@ -531,8 +507,8 @@ enum bhi_queue_result bhi_journal_open_database(struct bhi_journal *journal,
         ((journal->folder = strdup(options->folder)) != NULL || out_of_memory(complaint)) &&
         (asprintf(&journal->path, "%s/%s", journal->folder, BHI_JOURNAL_FILE) >= 0 ||
          out_of_memory(complaint)) &&
-        make_folder(journal->folder, complaint) && take_lock(journal, complaint) &&
-        open_database(journal, options, out_batch, complaint);
+        bhi_state_folder_open(journal->folder, &journal->state, complaint) &&
+        take_lock(journal, complaint) && open_database(journal, options, out_batch, complaint);
     return good ? BHI_QUEUE_OK : BHI_QUEUE_ENVIRON;
 }
 
@@ -547,4 +523,5 @@ void bhi_journal_close_database(struct bhi_journal *journal) {
         remove_lock(journal);
     if (journal->lock_fd >= 0)
         close(journal->lock_fd);
+    bhi_state_folder_close(&journal->state);
 }

@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 
 #include "journal.h"
+#include "state_folder.h"
 
 enum bhi_statement {
     BHI_SQL_BEGIN,
@@ -26,7 +27,8 @@ enum bhi_statement {
 };
 
 struct bhi_journal {
-    char *folder, *path; /* owned; of the state, of the database */
+    char *folder, *path; /* owned; of the state, of the database: as they were given */
+    struct bhi_state_folder state;
     int lock_fd;
     bool made_lock; /* it is held, was not there before, and nothing has been accepted yet */
 

@@ -16,7 +16,8 @@ static const struct bhi_section environment[] = {
     {"BULKHEAD_WORKER", "Path of the bulkhead-worker executable, instead of the installed one."},
     {"BULKHEAD_WORKER_ID", "User and group id of the workers outside their sandbox where the "
                            "command runs as root, instead of 1900000000 and up."},
-    {"XDG_RUNTIME_DIR", "Where the private folder for sockets is made. Default: /tmp."},
+    {"XDG_RUNTIME_DIR", "Where the private folder for sockets is made, if it is yours alone. "
+                        "Default: /tmp."},
     {"NO_COLOR", "No colour, even on a terminal."},
 };
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "interrupt.h"
+#include "place.h"
 
 /* Refuses for what errno says, with |before| it. */
 static bool refuse_errno(struct bhi_outfile *file, struct bhi_complaint *complaint,
@@ -47,35 +48,11 @@ static char *resolve(const char *path) {
     return NULL;
 }
 
-static bool open_folder(struct bhi_outfile *file, const char *target,
-                        struct bhi_complaint *complaint) {
-    struct stat status;
-    const char *slash = strrchr(target, '/');
-    const char *base = slash ? slash + 1 : target;
-    if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
-        return bhi_refuse(complaint, "not a file name");
-    file->name = strdup(base);
-    char *folder = slash ? strndup(target, (size_t)(slash - target) + 1) : strdup(".");
-    if (file->name && folder)
-        file->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int saved = errno;
-    free(folder);
-    if (!file->name || !folder) {
-        file->error = ENOMEM;
-        return bhi_refuse(complaint, "out of memory");
-    }
-    if (file->folder < 0)
-        errno = saved;
-    if (file->folder < 0 || fstat(file->folder, &status) != 0)
-        return refuse_errno(file, complaint, "its folder cannot be opened");
-    file->folder_device = status.st_dev;
-    file->folder_inode = status.st_ino;
-    return true;
-}
-
-/* The folder of the file behind |path|. */
+/* The folder of the file behind |path|, and its name there. */
 static bool open_target_folder(struct bhi_outfile *file, const char *path,
                                struct bhi_complaint *complaint) {
+    struct bhi_place place;
+    struct stat status;
     char *target = resolve(path);
     if (!target) {
         file->error = errno;
@@ -83,15 +60,24 @@ static bool open_target_folder(struct bhi_outfile *file, const char *path,
                           file->error == ENOENT ? "it is a link that leads nowhere"
                                                 : strerror(file->error));
     }
-    const bool good = open_folder(file, target, complaint);
     free(target);
-    return good;
+    const bool good = bhi_place_find(path, &place, complaint);
+    file->error = place.error;
+    file->folder = place.folder;
+    file->name = place.name;
+    if (!good)
+        return false;
+    if (fstat(file->folder, &status) != 0)
+        return refuse_errno(file, complaint, "its folder cannot be opened");
+    file->folder_device = status.st_dev;
+    file->folder_inode = status.st_ino;
+    return true;
 }
 
 static bool open_temporary(struct bhi_outfile *file, uint64_t size,
                            struct bhi_complaint *complaint) {
     struct stat old;
-    bool exists = fstatat(file->folder, file->name, &old, 0) == 0;
+    bool exists = fstatat(file->folder, file->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
     if (exists && faccessat(file->folder, file->name, W_OK, AT_EACCESS) != 0)
         return refuse_errno(file, complaint, "cannot be written");
 
@@ -108,8 +94,9 @@ static bool open_temporary(struct bhi_outfile *file, uint64_t size,
     }
     if (file->fd < 0)
         return refuse_errno(file, complaint, "cannot be written");
-    /* A replaced file keeps its mode, as if it had been written in place. */
-    if (exists && fchmod(file->fd, old.st_mode & 0777) != 0)
+    /* A replaced file keeps its mode, as if it had been written in place. Not one of somebody else,
+     * who may have had it open to all. */
+    if (exists && old.st_uid == geteuid() && fchmod(file->fd, old.st_mode & 0777) != 0)
         return refuse_errno(file, complaint, "cannot be written");
     if (size > INT64_MAX) {
         errno = EFBIG;
@@ -137,6 +124,30 @@ static bool open_stdout(struct bhi_outfile *file, struct bhi_complaint *complain
     return true;
 }
 
+/* A device, a FIFO, or what a descriptor of this process is (/dev/stdout, /dev/fd/N): such a link
+ * of /proc has no path that could be gone. */
+static bool open_stream(struct bhi_outfile *file, const char *path,
+                        struct bhi_complaint *complaint) {
+    struct bhi_place place;
+    struct stat status;
+    if (!bhi_place_find(path, &place, complaint)) {
+        file->error = place.error;
+        return false;
+    }
+    file->kind = BHI_OUTFILE_STREAM;
+    if (fstatat(place.folder, place.name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        file->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    else if (bhi_place_is_planted(place.folder, &status))
+        errno = EACCES; /* as with fs.protected_fifos */
+    else
+        file->fd = openat(place.folder, place.name, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
+    const int error = errno;
+    bhi_place_close(&place);
+    if (file->fd >= 0)
+        return true;
+    return bhi_refuse(complaint, "cannot be written: %s", strerror(error));
+}
+
 static bool open_target(struct bhi_outfile *file, const char *path, uint64_t size,
                         struct bhi_complaint *complaint) {
     struct stat status;
@@ -147,11 +158,7 @@ static bool open_target(struct bhi_outfile *file, const char *path, uint64_t siz
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
         if (S_ISDIR(status.st_mode))
             return bhi_refuse(complaint, "cannot be written: %s", strerror(EISDIR));
-        file->kind = BHI_OUTFILE_STREAM;
-        file->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-        if (file->fd < 0)
-            return bhi_refuse(complaint, "cannot be written: %s", strerror(errno));
-        return true;
+        return open_stream(file, path, complaint);
     }
     return open_target_folder(file, path, complaint) && open_temporary(file, size, complaint);
 }

@@ -1,14 +1,38 @@
-/* Where a context's folder of sockets is made when nobody says where. */
+/* Where a context's folder of sockets is made, and whose that place may be. */
 #ifndef BHI_RUNTIME_PARENT_H
 #define BHI_RUNTIME_PARENT_H
 
+#include <stdbool.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#define BHI_RUNTIME_UNMAPPED 65534u /* root, as a user namespace without it shows it */
+
+/* Whoever owns a folder, or may write it where it is not sticky, can replace what we make in it: it
+ * has to be ours alone, or sticky and root's or ours, as /tmp is. A link to it, as it is itself,
+ * has to be ours or root's. */
+static inline bool bhi_runtime_parent_is_safe(const char *path) {
+    struct stat link, folder;
+    if (lstat(path, &link) != 0 || stat(path, &folder) != 0)
+        return false;
+    if (S_ISLNK(link.st_mode) && link.st_uid != geteuid() && link.st_uid != 0)
+        return false;
+    if (folder.st_mode & S_ISVTX)
+        return folder.st_uid == geteuid() || folder.st_uid == 0 ||
+               folder.st_uid == BHI_RUNTIME_UNMAPPED;
+    return folder.st_uid == geteuid() && (folder.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/* The one when nobody says where. */
 static inline const char *bhi_runtime_parent(void) {
-    /* Set and not usable is common after su: then it is as good as not set. */
+    /* Set and not usable is common after su, and so is one that is another user's: then it is as
+     * good as not set. */
     const char *parent = secure_getenv("XDG_RUNTIME_DIR");
-    return parent && parent[0] == '/' && access(parent, W_OK | X_OK) == 0 ? parent : "/tmp";
+    return parent && parent[0] == '/' && access(parent, W_OK | X_OK) == 0 &&
+                   bhi_runtime_parent_is_safe(parent)
+               ? parent
+               : "/tmp";
 }
 
 #endif

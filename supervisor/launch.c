@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,6 +83,15 @@ bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, 
                         "bh_context_create: the runtime folder %s cannot be written (set "
                         "options.runtime_dir or XDG_RUNTIME_DIR)",
                         *out_parent);
+    if (!bhi_runtime_parent_is_safe(*out_parent)) {
+        struct stat status = {0};
+        (void)stat(*out_parent, &status);
+        return bhi_fail(detail, BH_SYSTEM, EPERM,
+                        "bh_context_create: the runtime folder %s belongs to user %u (mode %04o), "
+                        "and others could replace what is made in it: give one that is yours alone "
+                        "(options.runtime_dir), or a sticky one of root's",
+                        *out_parent, (unsigned)status.st_uid, (unsigned)status.st_mode & 07777);
+    }
     return BH_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "core/detail.h"
 #include "doorbell.h"
 #include "futex.h"
+#include "messaging.h"
 #include "staffing.h"
 #include "step_point.h"
 #include "zygote.h"
@@ -19,7 +20,6 @@
 #include <sys/pidfd.h>
 #include <time.h>
 #include <unistd.h>
-#include <zmq.h>
 
 #define EVENTS          64
 #define RETRY_NS        (2ull * 1000000)    /* a full socket is tried again after */
@@ -31,16 +31,12 @@
 #define SWEEP_MOST_NS   (2000ull * 1000000)
 #define CLOSE_GRACE_NS  (10000ull * 1000000) /* for everything to die when the context closes */
 #define PATIENCE_NS     (3000ull * 1000000)  /* for a loader to end that was killed */
-#define MAX_SOCKETS     8192
-#define ZMQ_STARTS      5 /* descriptors that libzmq opens with its first socket */
-#define ZMQ_MARGIN      8 /* for what the host's other threads open in those microseconds */
 
 struct bhi_reactor {
     pthread_t thread;
     int epoll;
     int wake;
-    void *zmq;
-    void *zmq_starter; /* the first socket: keeps nothing but its place */
+    struct bhi_messaging messaging;
     struct bhi_source wake_source;
     bool stopping;        /* context lock */
     bool stopped;         /* context lock: nobody is to be woken any more */
@@ -60,7 +56,7 @@ static uint64_t min_ns(uint64_t a, uint64_t b) {
 }
 
 void *bhi_reactor_zmq(bh_context *context) {
-    return context->reactor->zmq;
+    return context->reactor->messaging.zmq;
 }
 
 void bhi_reactor_wake(bh_context *context) {
@@ -508,47 +504,13 @@ static void *run(void *argument) {
     }
 }
 
-/* libzmq starts its threads with the first socket, and aborts the process where there is no
- * descriptor for one of them. So that happens here, once, and the descriptors that it needs are
- * held open until the moment before: there is room for them, in the process and in the machine.
- * Later sockets find no room without harm (ipc/channel.c). */
-static int start_zmq(bh_context *context) {
-    struct bhi_reactor *reactor = context->reactor;
-    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-    int held[ZMQ_STARTS + ZMQ_MARGIN], count = 0, error = 0;
-    zmq_ctx_set(reactor->zmq, ZMQ_IO_THREADS, 1);
-    zmq_ctx_set(reactor->zmq, ZMQ_MAX_SOCKETS, MAX_SOCKETS);
-    BHI_STEP_POINT("libzmq_is_due", context);
-    pthread_mutex_lock(&one_at_a_time);
-    while (!error && count < ZMQ_STARTS + ZMQ_MARGIN) {
-        held[count] = eventfd(0, EFD_CLOEXEC);
-        error = held[count] < 0 ? -errno : 0;
-        count += !error;
-    }
-    while (count > 0)
-        close(held[--count]);
-    BHI_STEP_POINT("libzmq_starts", context);
-    if (!error && !(reactor->zmq_starter = zmq_socket(reactor->zmq, ZMQ_PAIR)))
-        error = zmq_errno() > 0 ? -zmq_errno() : -EIO;
-    pthread_mutex_unlock(&one_at_a_time);
-    return error;
-}
-
-static void end_zmq(struct bhi_reactor *reactor) {
-    if (reactor->zmq_starter)
-        zmq_close(reactor->zmq_starter);
-    zmq_ctx_term(reactor->zmq);
-    reactor->zmq = reactor->zmq_starter = NULL;
-}
-
 static int create(bh_context *context) {
     struct bhi_reactor *reactor = context->reactor;
     reactor->epoll = epoll_create1(EPOLL_CLOEXEC);
     reactor->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    reactor->zmq = zmq_ctx_new();
-    if (reactor->epoll < 0 || reactor->wake < 0 || !reactor->zmq)
-        return errno ? -errno : -ENOMEM;
-    int error = start_zmq(context);
+    if (reactor->epoll < 0 || reactor->wake < 0)
+        return -errno;
+    int error = bhi_messaging_start(&reactor->messaging, context);
     if (error)
         return error;
     reactor->wake_source = (struct bhi_source){BHI_SOURCE_WAKE, reactor};
@@ -560,8 +522,8 @@ void bhi_reactor_free(bh_context *context) {
     struct bhi_reactor *reactor = context->reactor;
     if (!reactor)
         return;
-    if (reactor->zmq && bhi_list_empty(&context->workers))
-        end_zmq(reactor);
+    if (bhi_list_empty(&context->workers))
+        bhi_messaging_stop(&reactor->messaging);
     close_fd(&reactor->epoll);
     close_fd(&reactor->wake);
     free(reactor);
@@ -606,7 +568,7 @@ void bhi_reactor_stop(bh_context *context) {
      * to ring has only to write to the eventfd: that is soon. */
     while (atomic_load_explicit(&context->waking, memory_order_acquire))
         sched_yield();
-    end_zmq(reactor);
+    bhi_messaging_stop(&reactor->messaging);
     close_fd(&reactor->epoll);
     close_fd(&reactor->wake);
 }

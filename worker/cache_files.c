@@ -77,6 +77,24 @@ static int make_temporary(int folder, char out[40]) {
     return -1;
 }
 
+/* The folder, or -errno. What others put into it, or in its place, is not for us: it is ours, and
+ * nobody else writes it. */
+static int open_folder(const char *path, char *what, size_t size) {
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return failed(what, size, "open the folder");
+    }
+    const uid_t user = (uid_t)setfsuid((uid_t)-1);
+    if (fstat(fd, &st) == 0 && st.st_uid == user && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
+        return fd;
+    }
+    snprintf(what, size, "the folder is user %u's with mode %04o, and has to be %u's alone",
+             (unsigned)st.st_uid, (unsigned)st.st_mode & 07777, (unsigned)user);
+    close(fd);
+    return -EPERM;
+}
+
 /* 1: there is one; 0: there is none, or it is torn; -errno. */
 static int read_key(int folder, uint8_t key[BHI_ENVELOPE_KEY], char *what, size_t size) {
     const int fd = openat(folder, KEY, IN_FLAGS);
@@ -202,8 +220,8 @@ int bhi_cache_store(const struct bhi_cache_file *file, uint64_t *out_bytes, char
     uint8_t key[BHI_ENVELOPE_KEY];
     if (mkdir(file->folder, S_IRWXU) != 0 && errno != EEXIST) {
         result = failed(what, size, "mkdir");
-    } else if ((folder = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
-        result = failed(what, size, "open the folder");
+    } else if ((folder = open_folder(file->folder, what, size)) < 0) {
+        result = folder;
     } else {
         result = read_key(folder, key, what, size);
         result = result == 0 ? make_key(folder, key, what, size) : result == 1 ? 0 : result;
@@ -263,9 +281,10 @@ int bhi_cache_load(const struct bhi_cache_file *file, uint64_t *out_bytes, char 
                    size_t size) {
     *out_bytes = 0;
     what[0] = '\0';
-    const int folder = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int folder = open_folder(file->folder, what, size);
     if (folder < 0) {
-        return errno == ENOENT ? 0 : failed(what, size, "open the folder");
+        what[folder == -ENOENT ? 0 : strlen(what)] = '\0';
+        return folder == -ENOENT ? 0 : folder;
     }
     uint8_t key[BHI_ENVELOPE_KEY];
     int result = read_key(folder, key, what, size);

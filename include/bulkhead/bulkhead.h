@@ -87,8 +87,10 @@ typedef struct bh_context_options {
     size_t struct_size;      /* set by bh_context_options_init */
     const char *worker_path; /* the bulkhead-worker executable; NULL: $BULKHEAD_WORKER (not in a
                                 set-uid program), beside or below the library, the installed one */
-    const char *runtime_dir; /* parent of the private 0700 folder; NULL: $XDG_RUNTIME_DIR, /tmp.
-                                What killed hosts left in it is removed */
+    const char *runtime_dir; /* parent of the private 0700 folder; NULL: $XDG_RUNTIME_DIR where that
+                                is ours alone, /tmp. It has to be the effective user's and not to be
+                                written by others, or sticky and the user's or root's: else
+                                BH_SYSTEM, EPERM. What killed hosts left in it is removed */
     uint32_t spares;         /* warm workers kept ready for new streams and restarts; default 1 */
     uint32_t restart_budget; /* workers of one stream that may die without having completed anything
                                 in restart_window_ns before it answers BH_UNAVAILABLE; a death in

@@ -399,19 +399,42 @@ static void many_at_once(void) {
     drop_folder();
 }
 
+/* What others can put there, or in its place, is not for us. */
+static void a_folder_that_is_not_ours_alone(void) {
+    make_folder();
+    static const mode_t modes[] = {0720, 0702, 0777, 0700};
+    for (size_t i = 0; i < BHT_COUNT(modes); i++) {
+        BHT_EQ(chmod(folder, modes[i]), 0);
+        if (modes[i] == 0700 && (geteuid() != 0 || chown(folder, 1000, 1000) != 0))
+            continue; /* another user's: only root can give one away */
+        forget_said();
+        run(NULL);
+        expect_said("has to be");
+        expect_unsaid(WRITTEN);
+        char names[4][80];
+        BHT_EQ(list(names, 4), 0);
+        BHT_EQ(access(inside("key"), F_OK), -1);
+    }
+    BHT_EQ(chown(folder, geteuid(), getegid()), 0);
+    BHT_EQ(chmod(folder, 0700), 0);
+    run(NULL);
+    expect_said(WRITTEN);
+    drop_folder();
+}
+
 /* There is room for the key, and for nothing else. */
 static void a_full_disk_is_a_line_in_the_log(void) {
     dead_namespace();
     make_folder();
-    char options[32];
-    snprintf(options, sizeof options, "size=%ld", sysconf(_SC_PAGESIZE));
+    char options[64];
+    snprintf(options, sizeof options, "size=%ld,mode=700", sysconf(_SC_PAGESIZE));
     BHT_EQ(mount("full", folder, "tmpfs", 0, options), 0);
     run(NULL);
     expect_said("No space left on device");
     expect_unsaid(WRITTEN);
     char names[4][80];
     BHT_EQ(list(names, 4), 0); /* nor is a part of it left */
-    snprintf(options, sizeof options, "size=%ld", 16 * sysconf(_SC_PAGESIZE));
+    snprintf(options, sizeof options, "size=%ld,mode=700", 16 * sysconf(_SC_PAGESIZE));
     BHT_EQ(mount("full", folder, "tmpfs", MS_REMOUNT, options), 0);
     run(NULL);
     expect_said(WRITTEN);
@@ -448,6 +471,7 @@ int main(int argc, char **argv) {
         BHT_TEST_WITH(bad_files_are_ignored_and_replaced, 60, 0),
         BHT_TEST(the_key_is_what_counts),
         BHT_TEST(a_folder_that_cannot_be_had_is_a_line_in_the_log),
+        BHT_TEST(a_folder_that_is_not_ours_alone),
         BHT_TEST(a_full_disk_is_a_line_in_the_log),
         BHT_TEST(a_crash_is_not_kept),
         BHT_TEST(a_file_that_kills_is_given_once),

@@ -1,0 +1,57 @@
+#include "messaging.h"
+#include "step_point.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#define MAX_SOCKETS 8192
+#define ZMQ_STARTS  5 /* descriptors that libzmq opens with its first socket */
+#define ZMQ_MARGIN  8 /* for what the host's other threads open in those microseconds */
+
+static int last_error(void) {
+    return zmq_errno() > 0 ? -zmq_errno() : -EIO;
+}
+
+/* libzmq starts its threads with the first socket, and aborts the process where there is no
+ * descriptor for one of them. So that happens here, once, and the descriptors that it needs are
+ * held open until the moment before: there is room for them, in the process and in the machine.
+ * Later sockets find no room without harm (ipc/channel.c). */
+static int start_threads(struct bhi_messaging *messaging, bh_context *context) {
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    int held[ZMQ_STARTS + ZMQ_MARGIN], count = 0, error = 0;
+    (void)context; /* where there are no steps */
+    BHI_STEP_POINT("libzmq_is_due", context);
+    pthread_mutex_lock(&one_at_a_time);
+    while (!error && count < ZMQ_STARTS + ZMQ_MARGIN) {
+        held[count] = eventfd(0, EFD_CLOEXEC);
+        error = held[count] < 0 ? -errno : 0;
+        count += !error;
+    }
+    while (count > 0)
+        close(held[--count]);
+    BHI_STEP_POINT("libzmq_starts", context);
+    if (!error && !(messaging->starter = zmq_socket(messaging->zmq, ZMQ_PAIR)))
+        error = last_error();
+    pthread_mutex_unlock(&one_at_a_time);
+    return error;
+}
+
+int bhi_messaging_start(struct bhi_messaging *messaging, bh_context *context) {
+    *messaging = (struct bhi_messaging){.zmq = zmq_ctx_new()};
+    if (!messaging->zmq)
+        return last_error();
+    zmq_ctx_set(messaging->zmq, ZMQ_IO_THREADS, 1);
+    zmq_ctx_set(messaging->zmq, ZMQ_MAX_SOCKETS, MAX_SOCKETS);
+    return start_threads(messaging, context);
+}
+
+void bhi_messaging_stop(struct bhi_messaging *messaging) {
+    if (messaging->starter)
+        zmq_close(messaging->starter);
+    if (messaging->zmq)
+        zmq_ctx_term(messaging->zmq);
+    *messaging = (struct bhi_messaging){0};
+}

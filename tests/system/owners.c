@@ -1,0 +1,81 @@
+/* Folders of a context that are not ours alone: whoever owns one, or can write it, could replace
+ * what is made in it. */
+#include "fixture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64];
+
+static void make_folder(void) {
+    strcpy(folder, "/tmp/bh-owners-XXXXXX");
+    BHT_TRUE(mkdtemp(folder));
+}
+
+/* What is refused; a user who is not root cannot give a folder away. */
+static size_t spoil(int which) {
+    static const mode_t modes[] = {0770, 0702, 0777};
+    if (which < 3) {
+        BHT_EQ(chmod(folder, modes[which]), 0);
+        return 1;
+    }
+    BHT_EQ(chmod(folder, which == 3 ? 0700 : 01777), 0);
+    return geteuid() == 0 && chown(folder, 1000, 1000) == 0;
+}
+
+static void a_runtime_folder_that_is_not_ours(void) {
+    make_folder();
+    bh_context_options options = fx_options();
+    options.runtime_dir = folder;
+    for (int which = 0; which < 5; which++) {
+        if (!spoil(which))
+            continue;
+        bh_context *context = NULL;
+        bh_detail detail = {0};
+        options.worker_path = "/bin/true";
+        BHT_EQ(bh_context_create(&options, &context, &detail), BH_SYSTEM);
+        BHT_EQ(detail.sys_errno, EPERM);
+        BHT_STR_HAS(detail.message, folder);
+        BHT_STR_HAS(detail.message, "belongs to user");
+        BHT_STR_HAS(detail.message, "options.runtime_dir");
+    }
+    BHT_EQ(chown(folder, geteuid(), getegid()), 0);
+    static const mode_t good[] = {0700, 01777};
+    for (size_t i = 0; i < BHT_COUNT(good); i++) {
+        BHT_EQ(chmod(folder, good[i]), 0);
+        options.worker_path = NULL;
+        bh_context *context = fx_context_with(options, NULL);
+        BHT_EQ(bh_context_destroy(context), BH_OK);
+    }
+    BHT_EQ(rmdir(folder), 0);
+}
+
+/* After su it is another user's: then it is as good as not set. */
+static void another_users_xdg_runtime_dir(void) {
+    make_folder();
+    BHT_EQ(setenv("XDG_RUNTIME_DIR", folder, 1), 0);
+    for (int which = 0; which < 5; which++) {
+        if (!spoil(which))
+            continue;
+        bh_context *context = fx_context(NULL);
+        bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+        fx_ready(stream);
+        BHT_EQ(rmdir(folder), 0); /* nothing was made in it */
+        BHT_EQ(mkdir(folder, 0700), 0);
+        bh_stream_release(stream);
+        BHT_EQ(bh_context_destroy(context), BH_OK);
+    }
+    BHT_EQ(rmdir(folder), 0);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(a_runtime_folder_that_is_not_ours),
+        BHT_TEST(another_users_xdg_runtime_dir),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
