@@ -51,6 +51,7 @@ fi
 rm shared/jobs.jsonl.state
 
 case_name="links where outputs go"
+"$NPY" make x.npy 'f32[64]' ramp 0 1
 echo precious > mine/victim
 ln -s "$PWD/mine/victim" shared/out.npy
 if [ "$(id -u)" -eq 0 ]; then
@@ -58,13 +59,16 @@ if [ "$(id -u)" -eq 0 ]; then
     cli run own.comp --groups 1 --out '0=shared/out.npy:u32[64]'
     expect_status 2
     expect_stderr 'shared/out.npy is a link of user 1000'
-    cli batch shared/jobs.jsonl --state st --html shared/out.npy
+    ln -s "$PWD/mine/report.html" shared/report.html
+    chown -h 1000:1000 shared/report.html
+    cli batch shared/jobs.jsonl --state st --html shared/report.html
     expect_status 2
-    expect_stderr 'shared/out.npy is a link of user 1000'
+    expect_stderr 'shared/report.html is a link'
+    rm shared/report.html
     cli chaos --count 1 --streams 1 --faults kill --history shared/out.npy
     expect_status 2
     expect_stderr 'shared/out.npy is a link of user 1000'
-    cli eval 'y = x + 1' --in x=mine/planted.npy --out y=shared/out.npy
+    cli eval 'y = x + 1' --in x=x.npy --out y=shared/out.npy
     expect_stderr 'shared/out.npy is a link of user 1000'
 fi
 [ "$(cat mine/victim)" = precious ] || fail "it was written"
