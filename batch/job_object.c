@@ -47,6 +47,7 @@ static const struct key keys[] = {
     {"push", TEXT, BHI_RUN_PUSH},
     {"spec", PAIRS, BHI_RUN_SPEC},
     {"deadline", TEXT, BHI_RUN_DEADLINE},
+    {"reinterpret", SWITCH, BHI_RUN_REINTERPRET},
     {"trusted", SWITCH, BHI_RUN_TRUSTED},
     {"retries", NUMBER, -1},
     {"priority", NUMBER, -1},
@@ -88,10 +89,11 @@ static bool refuse_key(const char *name, struct bhi_complaint *complaint) {
     }
     if (nearest)
         return bhi_refuse(complaint, "unknown key \"%.*s\": is it \"%s\"?", SHOWN, name, nearest);
-    return bhi_refuse(complaint,
-                      "unknown key \"%.*s\"; the keys are id, kernel, entry, D, I, groups, in, "
-                      "out, inout, push, spec, deadline, trusted, retries, priority, depends_on",
-                      SHOWN, name);
+    return bhi_refuse(
+        complaint,
+        "unknown key \"%.*s\"; the keys are id, kernel, entry, D, I, groups, in, "
+        "out, inout, push, spec, deadline, reinterpret, trusted, retries, priority, depends_on",
+        SHOWN, name);
 }
 
 static bool is_of_kind(const json_t *value, enum kind kind) {

@@ -154,6 +154,8 @@ bool bhi_stage_kernel(struct bhi_work *work);
 /* Thread: a compiler. */
 void bhi_stage_compile(struct bhi_work *work);
 bh_kernel *bhi_kernel_entry_kernel(struct bhi_kernel_entry *entry);
+/* NULL: types need not match. */
+const struct bhi_kernel_types *bhi_kernel_entry_types(const struct bhi_kernel_entry *entry);
 void bhi_kernel_entry_drop(struct bhi_runner *runner, struct bhi_kernel_entry *entry);
 void bhi_kernels_free(struct bhi_runner *runner);
 

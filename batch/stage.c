@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "run_overlap.h"
+#include "run_types.h"
 #include "runner_internal.h"
 #include "step.h"
 
@@ -81,6 +82,20 @@ static bool make_output_buffer(struct bhi_work *work, uint32_t index) {
     bhi_work_refuse(work, status, detail.sys_errno, "%s %.100s: %.390s", binding->option,
                     binding->text, detail.message[0] ? detail.message : bh_status_text(status));
     return false;
+}
+
+/* Whether the arrays are what the kernel takes them for. */
+static bool refuse_types(struct bhi_work *work) {
+    struct bhi_complaint complaint;
+    const struct bhi_kernel_types *types = bhi_kernel_entry_types(work->kernel);
+    const struct bhi_run_binding *given =
+        types
+            ? bhi_run_find_mismatch(&work->request->run, types, "\"reinterpret\": true", &complaint)
+            : NULL;
+    if (given)
+        bhi_work_refuse(work, BH_BINDING_MISMATCH, 0, "%s %.100s: %.390s", given->option,
+                        given->text, complaint.text);
+    return given != NULL;
 }
 
 /* As things are now: what a job before this one has written is there. */
@@ -190,7 +205,7 @@ void bhi_stage(struct bhi_work *work) {
     if (!bhi_stage_kernel(work) || !bhi_stage_reserve(work))
         return;
     choose_stream(work);
-    if (!make_buffers(work))
+    if (!make_buffers(work) || refuse_types(work))
         return;
     BHI_BATCH_STEP("stage_ready");
     pthread_mutex_lock(&runner->lock);

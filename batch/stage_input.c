@@ -225,16 +225,25 @@ static bool use_kept(struct bhi_work *work, uint32_t index, const struct identit
     return entry != NULL;
 }
 
+/* What is in the buffer. False: the work is over. */
+static bool take_array(struct bhi_work *work, struct bhi_run_binding *binding) {
+    struct bhi_complaint complaint;
+    if (bhi_run_take_array(binding, &complaint))
+        return true;
+    bhi_work_refuse(work, BH_LOAD_FAILED, 0, "%s %.100s: %.390s", binding->option, binding->text,
+                    complaint.text);
+    return false;
+}
+
 bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     struct bhi_run_binding *binding = &work->request->run.bindings[index];
-    struct bhi_complaint complaint;
     struct identity before, after;
     bh_file_source source;
     bh_detail detail = {0};
 
     const bool shared = binding->access == BH_READ && identify(binding->in_path, &before);
     if (shared && use_kept(work, index, &before))
-        return true;
+        return take_array(work, binding);
     bh_file_source_init(&source);
     source.path = binding->in_path;
     source.tensor = binding->tensor;
@@ -247,11 +256,8 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
             detail.message[0] ? bhi_text_without_call(detail.message) : bh_status_text(status));
         return false;
     }
-    if (!bhi_run_take_array(binding, &complaint)) {
-        bhi_work_refuse(work, BH_LOAD_FAILED, 0, "%s %.100s: %.390s", binding->option,
-                        binding->text, complaint.text);
+    if (!take_array(work, binding))
         return false;
-    }
     /* What was opened is what was looked at before only if it is so after it, too. */
     if (shared && identify(binding->in_path, &after) && !memcmp(&before, &after, sizeof before))
         keep(work, index, &before);

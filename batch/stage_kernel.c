@@ -6,6 +6,7 @@
 
 #include "kernel_file.h"
 #include "run_launch.h"
+#include "run_types.h"
 #include "runner_internal.h"
 #include "text.h"
 
@@ -19,7 +20,8 @@ struct bhi_kernel_entry {
     size_t users;
     uint64_t used;
     bh_kernel *kernel;
-    bh_status status; /* of FAILED */
+    struct bhi_kernel_types *types; /* owned; NULL: any types will do, or it is no valid kernel */
+    bh_status status;               /* of FAILED */
     int sys_errno;
     char message[512];
     struct bhi_work_list parked;
@@ -27,6 +29,10 @@ struct bhi_kernel_entry {
 
 bh_kernel *bhi_kernel_entry_kernel(struct bhi_kernel_entry *entry) {
     return entry->kernel;
+}
+
+const struct bhi_kernel_types *bhi_kernel_entry_types(const struct bhi_kernel_entry *entry) {
+    return entry->types;
 }
 
 /* -- which one it is ----------------------------------------------------------------------------
@@ -50,6 +56,7 @@ static void make_key(const struct bhi_run_request *request, uint8_t key[32]) {
     add_text(&state, request->kernel_path);
     add_text(&state, request->entry);
     add_bytes(&state, &request->trusted, sizeof request->trusted);
+    add_bytes(&state, &request->reinterpret, sizeof request->reinterpret);
     for (uint32_t i = 0; i < request->spec_count; i++) {
         const bh_specialization *spec = &request->specs[i];
         const uint64_t words[3] = {spec->constant_id, spec->size, spec->bits};
@@ -73,6 +80,7 @@ static void make_key(const struct bhi_run_request *request, uint8_t key[32]) {
 
 static void free_entry(struct bhi_kernel_entry *entry) {
     bh_kernel_release(entry->kernel);
+    free(entry->types);
     free(entry);
 }
 
@@ -190,6 +198,25 @@ static bh_status make_glsl(bh_context *context, const struct bhi_kernel_file *fi
     return status;
 }
 
+/* What it declares. A module that is not valid has nothing to compare with: that it is none is the
+ * device's worker's to say. */
+static bh_status take_types(struct bhi_kernel_entry *entry) {
+    bh_detail detail = {0};
+    bh_inspection *said = calloc(1, sizeof *said);
+    bh_status status = said ? bh_kernel_inspect(entry->kernel, NULL, said, &detail) : BH_NO_MEMORY;
+    if (status == BH_OK && !(entry->types = bhi_kernel_types_take(said)))
+        status = BH_NO_MEMORY;
+    free(said);
+    if (status == BH_OK || status == BH_INVALID_KERNEL)
+        return BH_OK;
+    const bool own = status == BH_LIMIT_EXCEEDED || status == BH_COMPILE_FAILED;
+    entry->sys_errno = detail.sys_errno;
+    snprintf(entry->message, sizeof entry->message, "%s%.400s%s",
+             own ? "the types that it declares cannot be told: " : "",
+             bhi_text_without_call(detail.message), own ? "; \"reinterpret\" runs it without" : "");
+    return status;
+}
+
 static bh_status make(bh_context *context, const struct bhi_run_request *request,
                       struct bhi_kernel_entry *entry) {
     struct bhi_kernel_file file = {.path = request->kernel_path, .source = request->source};
@@ -220,6 +247,8 @@ static bh_status make(bh_context *context, const struct bhi_run_request *request
                      bhi_text_without_call(detail.message));
     }
     free(code);
+    if (status == BH_OK && !request->reinterpret)
+        status = take_types(entry);
     return status;
 }
 

@@ -13,9 +13,16 @@ static const struct bhi_section run_sections[] = {
     {"Bindings",
      "B is a binding of descriptor set 0, or SET.BINDING. Every binding that the kernel declares "
      "must be given exactly once. DTYPE and TYPE are one of f16 f32 f64 i8 u8 i16 u16 i32 u32 i64 "
-     "u64 bool (true or false: a byte in an array, a word among constants). Bulkhead does not know "
-     "what the kernel takes the bytes for: give it the types that it "
-     "was written for.\n\n"
+     "u64 bool (true or false: a byte in an array, a word among constants).\n\n"
+     "An array has to be of the type that the kernel declares at its binding, which bulkhead "
+     "inspect "
+     "shows: f32 for float, vectors and matrices of it, arrays and structs of nothing else. A file "
+     "of "
+     "f64, or an output i32, is refused there, and so is i32 for uint. bool and 8-bit floats go as "
+     "8-bit integers, bf16 as 16-bit ones. Structs of several types take any array, and where a "
+     "binding is declared with several types, one has to match. --reinterpret binds the bytes as "
+     "they "
+     "are. Push constants are not compared: give them the types that they were written for.\n\n"
      "Input is read as .npy, formats 1.0 to 3.0, little endian, C order, or as .safetensors. An "
      "input FILE is a regular file, which a sandboxed loader parses and reads and which must not "
      "change meanwhile, or - for standard input (.npy); an output FILE - is standard output. What "
@@ -70,8 +77,10 @@ static const struct bhi_example run_examples[] = {
 static const struct bhi_section inspect_sections[] = {
     {"Types",
      "f32 is a float, u32x2 a vector, f32x4x4 a matrix, f32[] an array as long as what is bound, "
-     "{u32, f32[]} a block with several members; a block of one member is that member. Names are "
-     "the module's own, where it has them."},
+     "{u32, f32[]} a block with several members; a block of one member is that member. u8[] | "
+     "u32[] "
+     "is a binding that variables of two types share. Names are the module's own, where it has "
+     "them."},
     {"Exit status", "  0    it was inspected\n"
                     "  2    bad usage, no valid kernel, or one that cannot be guarded\n"
                     "  3    the environment cannot do it (see bulkhead doctor)\n"
@@ -117,8 +126,10 @@ static const struct bhi_section eval_sections[] = {
      "are bool. Arrays have the same shape, but that a single element goes with all. "
      "docs/templates.md has the tables, and what is exact: + - * and comparisons are, as in NumPy, "
      "to the bit; division and functions are as good as the device."},
-    {"Outputs", "As with run: whole or not at all, never after a poisoned event, .npy, and no file "
-                "that an input is read from."},
+    {"Outputs",
+     "As with run: whole or not at all, never after a poisoned event, .npy, and no file "
+     "that an input is read from, but that of the input of the same name: 'y = 2*y' --in "
+     "y=y.npy --out y=y.npy."},
     {"Exit status", "  0    every event READY, every output written\n"
                     "  1    poisoned: the verdict is on standard error\n"
                     "  2    bad usage, expression or input: nothing ran, nothing was written\n"
@@ -147,7 +158,8 @@ static const struct bhi_section batch_sections[] = {
      "   \"out\": {\"1\": \"y.npy:u32[256]\"}, \"push\": \"u32:256\", \"depends_on\": [\"j0\"]}\n\n"
      "id, kernel and groups have to be there. in, out and inout are objects, binding to file; spec "
      "is one, constant to value; D is one, name to value or null; I is an array of paths; entry, "
-     "push and deadline are strings, trusted is true or false. A job begins when all jobs in "
+     "push and deadline are strings, reinterpret and trusted are true or false. A job begins when "
+     "all jobs in "
      "depends_on are done; among those that may, the highest priority (default 0) goes first. "
      "retries goes before --retry. Unknown keys are refused. Two jobs may write one file, or one "
      "read what another writes, only where one depends on the other. A job replaces what it reads "

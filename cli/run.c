@@ -1,11 +1,13 @@
 /* bulkhead run.
  *
  * Order: what can be refused without a worker is; then the worker starts while a loader parses the
- * inputs' headers and reads them; the kernel is compiled and what it binds is compared with what
- * was given; only then, and when the inputs are there, it runs.
+ * inputs' headers and reads them; the types that the kernel declares are compared with theirs; the
+ * kernel is compiled and what it binds is compared with what was given; only then, and when the
+ * inputs are there, it runs.
  */
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "args.h"
 #include "exit_status.h"
@@ -14,7 +16,10 @@
 #include "run_launch.h"
 #include "run_match.h"
 #include "run_steps.h"
+#include "run_types.h"
 #include "session.h"
+#include "task.h"
+#include "text.h"
 
 /* The kernel is compiled by then: what is left is to hear what it binds. */
 static const uint64_t reflect_limit_ns = 10000000000u;
@@ -29,6 +34,65 @@ static int make_kernel(struct bhi_run *run) {
 
     bhi_run_request_kernel_options(request, &options);
     return bhi_kernel_file_make(request->command, &file, &run->context, &options, &run->kernel);
+}
+
+struct inspecting {
+    bh_kernel *kernel;
+    bh_status status;
+    bh_detail detail;
+    bh_inspection said;
+};
+
+static void inspect(void *argument) {
+    struct inspecting *inspecting = argument;
+    inspecting->status =
+        bh_kernel_inspect(inspecting->kernel, NULL, &inspecting->said, &inspecting->detail);
+}
+
+/* Holds what was inspected against the arrays. */
+static int match_types(struct bhi_run *run, const bh_inspection *said) {
+    struct bhi_complaint why, complaint;
+    struct bhi_kernel_types *types = bhi_kernel_types_take(said);
+    if (!types)
+        return bhi_run_out_of_memory(run);
+    const struct bhi_run_binding *given =
+        bhi_run_find_mismatch(&run->request, types, "--reinterpret", &why);
+    free(types);
+    if (!given)
+        return BHI_EXIT_READY;
+    bhi_refuse(&complaint, "--%s %.300s: %.600s", given->option, given->text, why.text);
+    return bhi_run_refused(run, &complaint);
+}
+
+static int refuse_unknown_types(struct bhi_run *run, struct inspecting *inspecting) {
+    bh_detail detail = inspecting->detail;
+    const bool mine =
+        inspecting->status == BH_LIMIT_EXCEEDED || inspecting->status == BH_COMPILE_FAILED;
+    snprintf(detail.message, sizeof detail.message, "%s%.400s%s",
+             mine ? "the types that it declares cannot be told: " : "",
+             bhi_text_without_call(inspecting->detail.message),
+             mine ? "; --reinterpret runs it without" : "");
+    return bhi_session_fail(run->request.command, run->request.kernel_path, inspecting->status,
+                            &detail);
+}
+
+/* The module is parsed in a worker without a device, while the one that has it still starts. */
+static int check_types(struct bhi_run *run) {
+    int exit_status = BHI_EXIT_READY;
+    if (run->request.reinterpret || run->request.binding_count == 0)
+        return BHI_EXIT_READY;
+    struct inspecting *inspecting = calloc(1, sizeof *inspecting);
+    if (!inspecting)
+        return bhi_run_out_of_memory(run);
+    inspecting->kernel = run->kernel;
+    if (bhi_task_run(run->request.command, &run->context, inspect, inspecting, &exit_status)) {
+        if (inspecting->status == BH_OK)
+            exit_status = match_types(run, &inspecting->said);
+        else if (inspecting->status != BH_INVALID_KERNEL) /* the device's worker says why */
+            exit_status = refuse_unknown_types(run, inspecting);
+    }
+    free(inspecting);
+    return exit_status;
 }
 
 /* Holds the request against what the kernel binds. */
@@ -84,6 +148,7 @@ int bhi_run_main(const struct bhi_args *args) {
            (exit_status = bhi_run_load_all(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_open_all(run)) != BHI_EXIT_READY ||
            (exit_status = make_kernel(run)) != BHI_EXIT_READY ||
+           (exit_status = check_types(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_fill_all(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_await_worker(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_compile(run)) != BHI_EXIT_READY ||

@@ -8,6 +8,7 @@ bool bhi_run_take_array(struct bhi_run_binding *binding, struct bhi_complaint *c
     if (bh_buffer_array(binding->buffer, &info) != BH_OK)
         return bhi_refuse(complaint, "no array");
     array->bytes = bh_buffer_size(binding->buffer);
+    binding->tensor_dtype = info.dtype;
     if (binding->tensor)
         return true; /* it is only read, whatever its elements are */
     if (info.dtype == BH_DTYPE_BOOL)

@@ -24,12 +24,30 @@ static bool same(const struct file *a, const struct file *b) {
     return a->known && b->known && a->device == b->device && a->inode == b->inode;
 }
 
+/* In an expression the output y replaces the input y where both name its file. */
+static bool same_name(const struct bhi_run_binding *a, const struct bhi_run_binding *b) {
+    const size_t length = strcspn(a->text, "=");
+    return length == strcspn(b->text, "=") && !memcmp(a->text, b->text, length);
+}
+
+/* The output is meant to replace |file|. */
+static bool replaces(const struct bhi_run_request *request, const struct bhi_run_binding *output,
+                     const struct file *file, const struct file *inputs, bool is_expression) {
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        const struct bhi_run_binding *input = &request->bindings[i];
+        if (same(file, &inputs[i]) &&
+            (input == output || (is_expression && same_name(input, output))))
+            return true;
+    }
+    return false;
+}
+
 const struct bhi_run_binding *bhi_run_find_overlap(const struct bhi_run_request *request,
                                                    const char *dashes,
                                                    struct bhi_complaint *complaint) {
     struct file inputs[BHI_MAX_BINDINGS];
-    const bool has_kernel = strcmp(request->command, "eval") != 0;
-    const struct file kernel = look(has_kernel ? request->kernel_path : NULL, STDIN_FILENO);
+    const bool is_expression = !strcmp(request->command, "eval");
+    const struct file kernel = look(is_expression ? NULL : request->kernel_path, STDIN_FILENO);
     for (uint32_t i = 0; i < request->binding_count; i++)
         inputs[i] = look(request->bindings[i].in_path, STDIN_FILENO);
     for (uint32_t i = 0; i < request->binding_count; i++) {
@@ -39,15 +57,16 @@ const struct bhi_run_binding *bhi_run_find_overlap(const struct bhi_run_request 
             bhi_refuse(complaint, "the kernel is read from that file: name another one");
             return output;
         }
-        if (same(&file, &inputs[i])) /* --inout: it is meant to be replaced */
+        if (replaces(request, output, &file, inputs, is_expression))
             continue;
         for (uint32_t k = 0; k < request->binding_count; k++) {
             if (!same(&file, &inputs[k]))
                 continue;
             bhi_refuse(complaint, "%s%s %.200s reads that file: %s%s", dashes,
                        request->bindings[k].option, request->bindings[k].text,
-                       has_kernel ? dashes : "name another one",
-                       has_kernel ? "inout binds a file that is to be replaced" : "");
+                       is_expression ? "" : dashes,
+                       is_expression ? "an output of that name may replace it"
+                                     : "inout binds a file that is to be replaced");
             return output;
         }
     }

@@ -5,9 +5,10 @@
 #include "run_request.h"
 
 /* Looks at the files, also through symbolic and hard links, and at standard streams that are
- * regular files. NULL: no output is the file of an input or of the kernel, except where one binding
- * reads and replaces it (--inout). Else the binding whose output is; the complaint says which input
- * reads that file and what to do, with |dashes| before each option that it names. */
+ * regular files. NULL: no output is the file of an input or of the kernel, except where it is meant
+ * to be replaced (--inout; in an expression, an output with the name of that input). Else the
+ * binding whose output is; the complaint says which input reads that file and what to do, with
+ * |dashes| before each option that it names. */
 const struct bhi_run_binding *bhi_run_find_overlap(const struct bhi_run_request *request,
                                                    const char *dashes,
                                                    struct bhi_complaint *complaint);

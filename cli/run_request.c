@@ -167,6 +167,9 @@ bool bhi_run_parse_item(struct bhi_run_request *request, const struct bhi_arg *i
         return bhi_source_include(&request->source, value, complaint);
     case BHI_RUN_SPEC:
         return parse_spec(request, value, complaint);
+    case BHI_RUN_REINTERPRET:
+        request->reinterpret = true;
+        return true;
     case BHI_RUN_TRUSTED:
         request->trusted = true;
         return true;

@@ -23,6 +23,7 @@ struct bhi_run_binding {
     char *in_path, *out_path; /* owned; NULL: none */
     const char *tensor;       /* in |text|: which one of the .safetensors; NULL: it is a .npy */
     struct bhi_array array;   /* of --out from the start, of the others once the file is open */
+    bh_dtype tensor_dtype;    /* of a tensor, in place of array.dtype */
     struct bhi_npy_file in;   /* standard input only: files are the loader's */
     struct bhi_outfile out;
     uint8_t header[BHI_NPY_WRITE_CAPACITY];
@@ -48,6 +49,7 @@ struct bhi_run_request {
     bool limits_memory;
     uint64_t memory_limit;
     const char *cache_dir; /* NULL: none */
+    bool reinterpret;      /* types need not match */
     bool trusted, json, verbose;
     struct bhi_opening *opening; /* run_loads.c: a file that a signal has interrupted; NULL: none */
 };

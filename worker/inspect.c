@@ -170,7 +170,30 @@ static void take_bindings(struct bhi_inspection *out, const struct bhi_reflectio
     }
 }
 
-/* The type of a buffer, where it is not known yet: of several on one binding the first counts. */
+/* Adds |type| to the declarations at one binding: variables of several types may share it, and a
+ * buffer may be any of them. */
+static void add_type(char out[BHI_INSPECT_NAME], const char type[BHI_INSPECT_NAME]) {
+    static const char between[] = " | ";
+    const size_t used = strlen(out), length = strlen(type), gap = sizeof between - 1;
+    for (const char *at = out; *at != '\0';) {
+        const char *end = strstr(at, between);
+        const size_t one = end != NULL ? (size_t)(end - at) : strlen(at);
+        if (one == length && memcmp(at, type, length) == 0) {
+            return;
+        }
+        at += end != NULL ? one + gap : one;
+    }
+    if (used == 0) {
+        memcpy(out, type, length + 1);
+    } else if (used + gap + length < BHI_INSPECT_NAME) {
+        memcpy(out + used, between, gap);
+        memcpy(out + used + gap, type, length + 1);
+    } else {
+        const size_t cut = used < BHI_INSPECT_NAME - 4 ? used : BHI_INSPECT_NAME - 4;
+        strcpy(out + cut, "...");
+    }
+}
+
 static void take_buffer_type(struct bhi_inspection *out, const struct bhi_module *module,
                              const uint32_t *variable) {
     uint32_t set, binding;
@@ -180,9 +203,11 @@ static void take_buffer_type(struct bhi_inspection *out, const struct bhi_module
     }
     for (uint32_t i = 0; i < out->bindings; i++) {
         struct bhi_inspected_binding *one = &out->binding[i];
-        if (one->set == set && one->binding == binding && one->type[0] == '\0' &&
+        if (one->set == set && one->binding == binding &&
             bhi_module_uses(module, variable[2]) != 0) {
-            bhi_inspect_type(module, bhi_inspect_pointee(module, variable), one->type);
+            char type[BHI_INSPECT_NAME];
+            bhi_inspect_type(module, bhi_inspect_pointee(module, variable), type);
+            add_type(one->type, type);
         }
     }
 }

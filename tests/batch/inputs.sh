@@ -173,6 +173,20 @@ if cmp -s x.npy kept.npy && cmp -s x.npy hard.npy; then passed=$((passed + 1)); 
 expect_square x.npy c.npy
 rm -rf jobs.jsonl jobs.jsonl.state kept.npy held.npy soft.npy hard.npy c.npy
 
+case_name="an array that is not of the kernel's type fails, and only that job"
+"$NPY" make wide.npy 'f64[500]' ramp 0 1
+{ square a wide.npy a.npy; square b x.npy b.npy; square c wide.npy c.npy ',"reinterpret":true'
+  square d x.npy d.npy | sed 's/f32\[/u32[/'; } > jobs.jsonl
+cli batch jobs.jsonl --json
+expect_status 1
+expect_json '.done == 2 and .failed == 2 and ([.failures[].code] | all(. == "BINDING_MISMATCH"))'
+expect_json '.failures[0].id == "a" and (.failures[0].message
+    | contains("the array is f64, the kernel declares f32[] at 0.0") and contains("\"reinterpret\": true"))'
+expect_json '.failures[1].id == "d" and (.failures[1].message | contains("the output is u32"))'
+expect_square x.npy b.npy
+if [ -e c.npy ] && [ ! -e a.npy ]; then passed=$((passed + 1)); else fail "not c.npy alone"; fi
+rm -rf jobs.jsonl jobs.jsonl.state [a-d].npy wide.npy
+
 case_name="missing files, all of them told"
 mkdir -p folder.npy other.npy
 { square a nowhere.npy a.npy; square b x.npy nofolder/b.npy; square c folder.npy c.npy

@@ -216,6 +216,8 @@ static void test_refusals(void **state) {
         {"{\"id\": \"a\", \"I\": \"x\"" REST, "\"I\": it must be an array of strings"},
         {"{\"id\": \"a\", \"I\": [\"\"]" REST, "\"I\": the file name is empty"},
         {"{\"id\": \"a\", \"entry\": \"\"" REST, "\"entry\": the name is empty"},
+        {"{\"id\": \"a\", \"reinterpret\": \"x\"" REST,
+         "\"reinterpret\": it must be true or false"},
         {"{\"id\": \"a\", \"trusted\": 1" REST, "\"trusted\": it must be true or false"},
         {"{\"id\": \"a\", \"trusted\": null" REST, "\"trusted\": it must be true or false"},
         {"{\"id\": \"a\", \"deadline\": \"5x\"" REST, "\"deadline\": '5x': unknown unit"},

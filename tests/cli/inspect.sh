@@ -64,6 +64,19 @@ expect_json '.constants == [{"id": 1, "type": "bool", "default": true, "name": "
     {"id": 7, "type": "u32", "default": 1, "name": "local_size_x"}]'
 expect_json '.bindings == [{"set": 2, "binding": 5, "kind": "storage", "access": "read_write",
     "type": "{u32, f32x4[]}", "name": "b"}]'
+case_name="a binding that variables of several types share"
+cat > shared.comp << 'END'
+#version 450
+layout(local_size_x = 1) in;
+layout(set = 0, binding = 0) buffer A { float a[]; };
+layout(set = 0, binding = 0) buffer B { uvec4 b[]; };
+layout(set = 0, binding = 0) buffer C { float c[]; };
+layout(set = 0, binding = 1) buffer D { uint n; float d[]; };
+void main() { a[0] = c[1] + float(b[2].x) + d[n]; }
+END
+cli inspect shared.comp --json
+ready
+expect_json '[.bindings[].type] == ["f32[] | u32x4[]", "{u32, f32[]}"]'
 case_name="GLSL that does not compile"
 cli inspect k.comp
 expect_status 2

@@ -67,6 +67,73 @@ cli run "$SHADERS/matmul.spv" --groups 6,4 --in 0=a.npy --in 1=b.npy --out '2=ou
 ready
 check matmul a.npy b.npy out.npy
 
+# -- types -----------------------------------------------------------------------------------------
+"$NPY" make wide.npy 'f64[100000]' ramp 0 1
+"$NPY" make bytes.npy 'u8[400000]' ramp 0 0
+square=(run "$SHADERS/square.spv" --groups 1563)
+refuses "--in 0=wide.npy: the array is f64, the kernel declares f32[] at 0.0" \
+    "${square[@]}" --in 0=wide.npy --out '1=out.npy:f32[100000]'
+refuses "convert it, or bind the bytes as they are with --reinterpret" \
+    "${square[@]}" --in 0=bytes.npy --out '1=out.npy:f32[100000]'
+refuses "--out 1=out.npy:i32[100000]: the output is i32, the kernel declares f32[] at 0.1" \
+    "${square[@]}" --in 0=x.npy --out '1=out.npy:i32[100000]'
+cp wide.npy again.npy
+refuses "--inout 1=again.npy: the array is f64, the kernel declares f32[] at 0.1" \
+    run "$SHADERS/saxpy.spv" --groups 391 --in 0=x.npy --inout 1=again.npy --push f32:2.5,u32:100000
+case_name="standard input is compared, too"
+fingerprint > .before
+INPUT=wide.npy cli_again "${square[@]}" --in 0=- --out '1=out.npy:f32[100000]'
+expect_status 2
+expect_stderr "--in 0=-: the array is f64, the kernel declares f32[] at 0.0"
+expect_untouched
+"$NPY" make signed.npy 'i32[50000]' ramp 0 1
+"$NPY" make zero.npy 'u32[256]' ramp 0 0
+refuses "--in 0=signed.npy: the array is i32, the kernel declares u32[] at 0.0" \
+    run "$SHADERS/histogram.spv" --groups 196 --in 0=signed.npy --inout 1=zero.npy:out.npy
+case_name="bytes as they are"
+"$NPY" make half.npy 'u8[400000]' ramp 0 0
+cli "${square[@]}" --in 0=half.npy --out '1=out.npy:u32[100000]' --reinterpret
+ready
+"$NPY" make want.npy 'u32[100000]' ramp 0 0
+cmp -s out.npy want.npy || fail "not 100,000 zeros"
+case_name="a binding of several types takes each of them, one of a struct takes any"
+cat > shared.comp << 'END'
+#version 450
+layout(local_size_x = 1) in;
+layout(set = 0, binding = 0) readonly buffer A { float a[]; };
+layout(set = 0, binding = 0) readonly buffer B { uint b[]; };
+layout(set = 0, binding = 1) buffer C { uint n; float c[]; };
+void main() { c[0] = a[0]; n = b[1]; }
+END
+for type in f32 u32; do
+    "$NPY" make s.npy "${type}[4]" ramp 0 1
+    for out in f32 i64 u8; do
+        cli run shared.comp --groups 1 --in 0=s.npy --out "1=out.npy:$out[8]"
+        ready
+    done
+done
+"$NPY" make s.npy 'i32[4]' ramp 0 1
+refuses "the array is i32, the kernel declares f32[] | u32[] at 0.0" \
+    run shared.comp --groups 1 --in 0=s.npy --out '1=out.npy:f32[8]'
+case_name="a tensor's type counts, and bf16 goes as 16 bits"
+header='{"w":{"dtype":"F64","shape":[2],"data_offsets":[0,16]},"b":{"dtype":"BF16","shape":[4],"data_offsets":[16,24]}}   '
+while [ $((${#header} % 8)) -ne 0 ]; do header+=' '; done
+{ printf "\\x$(printf %02x ${#header})\\0\\0\\0\\0\\0\\0\\0%s" "$header"; head -c 24 /dev/zero; } > m.safetensors
+refuses "--in 0=m.safetensors:w: the array is f64, the kernel declares f32[] at 0.0" \
+    "${square[@]}" --in 0=m.safetensors:w --out '1=out.npy:f32[2]'
+refuses "--in 0=m.safetensors:b: the array is bf16, the kernel declares f32[] at 0.0" \
+    "${square[@]}" --in 0=m.safetensors:b --out '1=out.npy:f32[2]'
+cat > widen.comp << 'END'
+#version 450
+#extension GL_EXT_shader_16bit_storage : require
+layout(local_size_x = 1) in;
+layout(set = 0, binding = 0) readonly buffer A { uint16_t a[]; };
+layout(set = 0, binding = 1) writeonly buffer B { float b[]; };
+void main() { b[gl_WorkGroupID.x] = uintBitsToFloat(uint(a[gl_WorkGroupID.x]) << 16); }
+END
+cli run widen.comp --groups 4 --in 0=m.safetensors:b --out '1=out.npy:f32[4]'
+ready
+
 case_name=reduce_sum
 cli run "$SHADERS/reduce_sum.spv" --groups 391 --in 0=x.npy --out '1=out.npy:f32[391]'
 ready

@@ -320,7 +320,7 @@ bh_status bh_kernel_inspect_sized(bh_kernel *kernel, const bh_inspect_options *o
     }
     /* A disassembly that needs a second try. */
     const size_t length = (1 << 20) + 10;
-    if (options->guarded) {
+    if (options && options->guarded) {
         out_inspection->text_bytes = length;
         size_t there = options->text_size - 1 < length ? options->text_size - 1 : length;
         memset(options->text, '.', there);

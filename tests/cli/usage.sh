@@ -139,7 +139,7 @@ refuses "--inout 1=y.npy:soft.npy: --in 0=x.npy reads that file" \
     "${run[@]}" --in 0=x.npy --inout 1=y.npy:soft.npy
 refuses "--out 1=k.spv:f32[16]: the kernel is read from that file: name another one" \
     "${run[@]}" --in 0=x.npy --out '1=k.spv:f32[16]'
-refuses "--out z=hard.npy: --in x=x.npy reads that file: name another one" \
+refuses "--out z=hard.npy: --in x=x.npy reads that file: an output of that name may replace it" \
     eval 'z = 2*x' --in x=x.npy --out z=hard.npy
 case_name="an output that is the file behind standard input"
 fingerprint > .before

@@ -1,0 +1,141 @@
+#include "run_types.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct bhi_kernel_types *bhi_kernel_types_take(const bh_inspection *inspection) {
+    struct bhi_kernel_types *types =
+        calloc(1, sizeof *types + inspection->binding_count * sizeof types->types[0]);
+    for (uint32_t i = 0; types && i < inspection->binding_count; i++) {
+        const bh_inspected_binding *from = &inspection->bindings[i];
+        struct bhi_kernel_type *to = &types->types[types->count++];
+        to->slot = (struct bhi_slot){from->set, from->binding};
+        memcpy(to->type, from->type, sizeof to->type);
+        memcpy(to->name, from->name, sizeof to->name);
+    }
+    return types;
+}
+
+/* -- one type -----------------------------------------------------------------------------------
+ */
+
+/* The number that a type is made of, as many bytes of text. */
+struct scalar {
+    const char *text;
+    size_t length;
+};
+
+/* Moves past the next scalar of the declaration that begins at *cursor. False: there is none. */
+static bool take_scalar(const char **cursor, const char *end, struct scalar *out) {
+    const char *at = *cursor;
+    while (at < end && !isalpha((unsigned char)*at))
+        at += *at == '[' ? strcspn(at, "]") : 1;
+    out->text = at;
+    while (at < end && isalpha((unsigned char)*at) && *at != 'x')
+        at++;
+    while (at < end && isdigit((unsigned char)*at))
+        at++;
+    out->length = (size_t)(at - out->text);
+    while (at < end && (*at == 'x' || isdigit((unsigned char)*at))) /* of a vector or matrix */
+        at++;
+    *cursor = at;
+    return out->length > 0;
+}
+
+static bool is_scalar(const struct scalar *scalar, const char *name) {
+    return strlen(name) == scalar->length && !memcmp(scalar->text, name, scalar->length);
+}
+
+static bool scalar_takes(const struct scalar *scalar, bh_dtype dtype) {
+    switch (dtype) {
+    case BH_DTYPE_NONE:
+        return true;
+    case BH_DTYPE_BOOL:
+    case BH_DTYPE_F8_E4M3:
+    case BH_DTYPE_F8_E5M2:
+        return is_scalar(scalar, "u8") || is_scalar(scalar, "i8");
+    case BH_DTYPE_BF16:
+        return is_scalar(scalar, "u16") || is_scalar(scalar, "i16");
+    default:
+        return is_scalar(scalar, bhi_dtype_name((enum bhi_dtype)(dtype - BH_DTYPE_F16)));
+    }
+}
+
+static bool declaration_takes(const char *text, const char *end, bh_dtype dtype) {
+    struct scalar first, other;
+    if (!take_scalar(&text, end, &first))
+        return true;
+    while (take_scalar(&text, end, &other)) {
+        if (other.length != first.length || memcmp(other.text, first.text, first.length) != 0)
+            return true; /* a struct of several */
+    }
+    return scalar_takes(&first, dtype);
+}
+
+/* A part of it is not known: "?", but not the length "[?]". */
+static bool is_unknown(const char *type) {
+    for (const char *at = type; (at = strchr(at, '?')) != NULL; at++) {
+        if (at == type || at[-1] != '[')
+            return true;
+    }
+    return !*type || strstr(type, "...") != NULL;
+}
+
+bool bhi_type_takes(const char *type, bh_dtype dtype) {
+    static const char between[] = " | ";
+    if (is_unknown(type))
+        return true;
+    for (;;) {
+        const char *next = strstr(type, between);
+        if (declaration_takes(type, next ? next : type + strlen(type), dtype))
+            return true;
+        if (!next)
+            return false;
+        type = next + strlen(between);
+    }
+}
+
+/* -- all of a request ---------------------------------------------------------------------------
+ */
+
+static const char *dtype_name(bh_dtype dtype) {
+    static const char *const names[] = {[BH_DTYPE_NONE] = "bytes",
+                                        [BH_DTYPE_BF16] = "bf16",
+                                        [BH_DTYPE_BOOL] = "bool",
+                                        [BH_DTYPE_F8_E4M3] = "f8_e4m3",
+                                        [BH_DTYPE_F8_E5M2] = "f8_e5m2"};
+    return dtype >= BH_DTYPE_F16 && dtype <= BH_DTYPE_U64
+               ? bhi_dtype_name((enum bhi_dtype)(dtype - BH_DTYPE_F16))
+               : names[dtype];
+}
+
+/* What the file of an input says, or what an output is going to say. */
+static bh_dtype dtype_of(const struct bhi_run_binding *binding) {
+    if (binding->tensor)
+        return binding->tensor_dtype;
+    return binding->array.dtype == BHI_DTYPE_bool
+               ? BH_DTYPE_BOOL
+               : (bh_dtype)(BH_DTYPE_F16 + (int)binding->array.dtype);
+}
+
+const struct bhi_run_binding *bhi_run_find_mismatch(const struct bhi_run_request *request,
+                                                    const struct bhi_kernel_types *types,
+                                                    const char *option,
+                                                    struct bhi_complaint *complaint) {
+    for (uint32_t i = 0; i < types->count; i++) {
+        const struct bhi_kernel_type *wanted = &types->types[i];
+        const struct bhi_run_binding *given = bhi_run_request_find(request, wanted->slot);
+        if (!given || bhi_type_takes(wanted->type, dtype_of(given)))
+            continue;
+        bhi_refuse(complaint,
+                   "%s is %s, the kernel declares %s at %u.%u%s%s%s: %s, or bind the bytes as they "
+                   "are with %s",
+                   given->in_path ? "the array" : "the output", dtype_name(dtype_of(given)),
+                   wanted->type, wanted->slot.set, wanted->slot.binding, *wanted->name ? " ('" : "",
+                   wanted->name, *wanted->name ? "')" : "",
+                   given->in_path ? "convert it" : "name that type", option);
+        return given;
+    }
+    return NULL;
+}
