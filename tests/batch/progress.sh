@@ -9,11 +9,12 @@ export TERM=xterm
 unset NO_COLOR
 
 "$NPY" make x.npy 'f32[1000]' ramp 0 1
+"$NPY" make d.npy 'u32[1000]' ramp 0 1
 {
     square a x.npy a.npy
     # Time enough to be seen running, and for a rate.
     echo "{\"id\":\"endless\",\"kernel\":\"$SHADERS/hang.spv\",\"groups\":[65535],\
-\"inout\":{\"0\":\"x.npy:h.npy\"},\"deadline\":\"4s\",\"retries\":0}"
+\"inout\":{\"0\":\"d.npy:h.npy\"},\"deadline\":\"4s\",\"retries\":0}"
 } > jobs.jsonl
 
 # What was drawn of the live line, a line each, and what was printed.
