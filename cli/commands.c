@@ -125,7 +125,10 @@ static const struct bhi_section eval_sections[] = {
      "numbers in the expression adapt to what they are used with. i32 / i32 is f64, comparisons "
      "are bool. Arrays have the same shape, but that a single element goes with all. "
      "docs/templates.md has the tables, and what is exact: + - * and comparisons are, as in NumPy, "
-     "to the bit; division and functions are as good as the device."},
+     "to the bit; division and functions are as good as the device.\n\n"
+     "An array may be larger than what the device binds at once: the expression is computed piece "
+     "by "
+     "piece then, and what is written is the same."},
     {"Outputs",
      "As with run: whole or not at all, never after a poisoned event, .npy, and no file "
      "that an input is read from, but that of the input of the same name: 'y = 2*y' --in "

@@ -19,7 +19,10 @@ static void api_text(uint32_t version, char out[32]) {
 }
 
 static void memory_text(uint64_t bytes, char out[32]) {
-    snprintf(out, 32, "%.1f GiB", (double)bytes / (double)(1u << 30));
+    if (bytes < 1u << 30)
+        snprintf(out, 32, "%.1f MiB", (double)bytes / (double)(1u << 20));
+    else
+        snprintf(out, 32, "%.1f GiB", (double)bytes / (double)(1u << 30));
 }
 
 static json_t *device_json(const bh_device_info *device) {
@@ -82,6 +85,9 @@ static void print_device(const bh_device_info *device) {
     printf("  limits    %u invocations and %u bytes of shared memory a workgroup, %u bytes of push "
            "constants\n",
            device->max_group_invocations, device->max_shared_bytes, device->max_push_bytes);
+    memory_text(device->max_storage_range, memory);
+    printf("            %u x %u x %u workgroups, %s bound as one storage buffer\n",
+           device->max_groups[0], device->max_groups[1], device->max_groups[2], memory);
     for (uint32_t i = 0; i < device->feature_count && i < 64 && used < sizeof features; i++)
         used += (size_t)snprintf(features + used, sizeof features - used, "%s%s", i ? " " : "",
                                  bhi_text_clean(name, sizeof name, device->features[i]));

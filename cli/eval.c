@@ -1,19 +1,23 @@
 /* bulkhead eval: a kernel from an expression.
  *
  * Order: what can be refused without the inputs is; their types and shapes, once a loader has read
- * the headers, say what the outputs are; then it goes on as run does. The request's bindings are
- * the inputs, then the outputs: in this order the template binds them.
+ * the headers, say what the outputs are; then it goes on as run does, but that what is larger than
+ * the device binds is computed in pieces, each a submission. The request's bindings are the inputs,
+ * then the outputs: in this order the template binds them.
  */
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "args.h"
+#include "eval_pieces.h"
 #include "exit_status.h"
 #include "run_files.h"
+#include "run_limits.h"
 #include "run_steps.h"
 #include "session.h"
 #include "text.h"
+#include "values.h"
 
 enum { MAX_NAME = 63 };
 
@@ -25,7 +29,9 @@ struct eval {
     bh_argument arguments[BH_MAX_PARAMETERS];   /* of each */
     uint32_t inputs, outputs, count;
     bool print;
+    uint64_t piece; /* bytes of an array that a submission binds at most; 0: what the device can */
     bh_template *template_;
+    struct bhi_pieces pieces;
 };
 
 /* -- the request --------------------------------------------------------------------------------
@@ -103,6 +109,8 @@ static bool parse_item(struct eval *eval, const struct bhi_arg *item,
     case BHI_EVAL_SET:
         return take_name(eval, item, BH_PARAMETER_PUSH, &rest, complaint) &&
                parse_set(&eval->arguments[eval->count - 1], rest, complaint);
+    case BHI_EVAL_PIECE:
+        return bhi_parse_size(item->value, &eval->piece, complaint);
     case BHI_EVAL_PRINT:
         eval->print = true;
         return true;
@@ -275,25 +283,48 @@ static int print_source(struct eval *eval) {
     return exit_status;
 }
 
+/* How many bytes of an array a submission binds; 0: all of it. */
+static int choose_piece(struct eval *eval, uint64_t *out_bytes) {
+    uint64_t whole;
+    bh_detail detail = {0};
+    *out_bytes = 0;
+    const bh_status status =
+        bhi_pieces_measure(eval->arguments, eval->inputs + eval->outputs, &whole, &detail);
+    if (status != BH_OK)
+        return refused(eval, status, &detail);
+    if (whole <= (eval->piece ? eval->piece : BHI_RANGE_OF_ALL))
+        return BHI_EXIT_READY;
+    const int exit_status = bhi_run_fetch_limits(eval->run);
+    const uint64_t longest = eval->run->limits.storage_range;
+    *out_bytes = eval->piece && (eval->piece < longest || !longest) ? eval->piece : longest;
+    return exit_status;
+}
+
 static int make_kernel(struct eval *eval) {
     struct bhi_run *run = eval->run;
     struct bhi_run_request *request = &run->request;
-    bh_template_call call;
+    const uint32_t arrays = eval->inputs + eval->outputs;
     bh_detail detail = {0};
     bh_status status = BH_OK;
-    for (uint32_t i = eval->inputs; i < eval->inputs + eval->outputs && status == BH_OK; i++) {
+    uint64_t piece;
+    for (uint32_t i = eval->inputs; i < arrays && status == BH_OK; i++) {
         eval->arguments[i].buffer = request->bindings[i].buffer;
         status = describe(&request->bindings[i], &detail);
     }
-    if (status == BH_OK)
-        status = bh_template_prepare(eval->template_, eval->arguments, eval->count, NULL, &call,
-                                     &detail);
     if (status != BH_OK)
         return refused(eval, status, &detail);
-    run->kernel = call.command.kernel; /* with its reference */
-    memcpy(request->groups, call.command.groups, sizeof request->groups);
-    memcpy(request->push.bytes, call.push, call.command.push_size);
-    request->push.size = call.command.push_size;
+    const int exit_status = choose_piece(eval, &piece);
+    if (exit_status != BHI_EXIT_READY)
+        return exit_status;
+    const uint32_t alignment = run->limits.storage_alignment ? run->limits.storage_alignment : 1;
+    status = bhi_pieces_cut(&eval->pieces, eval->template_, eval->arguments, eval->count, arrays,
+                            piece, alignment, &detail);
+    if (status != BH_OK)
+        return refused(eval, status, &detail);
+    run->commands = eval->pieces.commands;
+    run->command_count = eval->pieces.count;
+    run->kernel = eval->pieces.commands[0].kernel;
+    (void)!bh_kernel_retain(run->kernel);
     return BHI_EXIT_READY;
 }
 
@@ -337,6 +368,7 @@ int bhi_eval_main(const struct bhi_args *args) {
     run->request.command = "eval";
     if (parse_request(eval, args, &complaint)) {
         exit_status = run_steps(eval);
+        bhi_pieces_free(&eval->pieces);
         (void)bh_template_release(eval->template_);
         exit_status = bhi_run_end(run, exit_status);
     } else {

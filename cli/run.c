@@ -14,6 +14,7 @@
 #include "kernel_file.h"
 #include "run_files.h"
 #include "run_launch.h"
+#include "run_limits.h"
 #include "run_match.h"
 #include "run_steps.h"
 #include "run_types.h"
@@ -145,7 +146,9 @@ int bhi_run_main(const struct bhi_args *args) {
     (void)((exit_status = check_files(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_open_context(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_start_worker(run)) != BHI_EXIT_READY ||
+           (exit_status = bhi_run_check_sizes(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_load_all(run)) != BHI_EXIT_READY ||
+           (exit_status = bhi_run_check_sizes(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_open_all(run)) != BHI_EXIT_READY ||
            (exit_status = make_kernel(run)) != BHI_EXIT_READY ||
            (exit_status = check_types(run)) != BHI_EXIT_READY ||

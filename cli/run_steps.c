@@ -186,8 +186,7 @@ static int compare_times(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void measure(struct bhi_outcome *outcome, uint64_t *times) {
-    uint64_t n = outcome->ready;
+static void measure(struct bhi_outcome *outcome, uint64_t *times, uint64_t n) {
     if (n == 0)
         return;
     qsort(times, n, sizeof *times, compare_times);
@@ -205,7 +204,7 @@ static int submit_one(struct bhi_run *run, const bh_submit_info *info, uint64_t 
         return bhi_session_fail(run->request.command, run->request.kernel_path, status, &detail);
     run->outcome.submissions++;
     status = await_event(event);
-    *out_ns = bhi_clock_ns() - begin;
+    *out_ns += bhi_clock_ns() - begin;
     if (status != BH_TIMEOUT)
         status = bh_event_verdict(event, &run->outcome.verdict);
     bh_event_release(event);
@@ -218,13 +217,26 @@ static int submit_one(struct bhi_run *run, const bh_submit_info *info, uint64_t 
     return bhi_interrupt_signal() ? bhi_interrupt_exit_status() : BHI_EXIT_READY;
 }
 
+/* All of the commands once, one after the other. */
+static int submit_round(struct bhi_run *run, const bh_command *commands, uint32_t count,
+                        uint64_t *out_ns) {
+    int exit_status = BHI_EXIT_READY;
+    for (uint32_t i = 0; i < count && exit_status == BHI_EXIT_READY; i++) {
+        const bh_submit_info info = {
+            .commands = &commands[i], .command_count = 1, .deadline_ns = run->request.deadline_ns};
+        exit_status = submit_one(run, &info, out_ns);
+    }
+    return exit_status;
+}
+
 int bhi_run_submit_all(struct bhi_run *run) {
     const struct bhi_run_request *request = &run->request;
     bh_binding bindings[BHI_MAX_BINDINGS];
     int exit_status = BHI_EXIT_READY;
+    uint64_t rounds = 0;
 
     bhi_run_request_bindings(request, bindings);
-    bh_command command = {
+    const bh_command command = {
         .type = BH_COMMAND_DISPATCH,
         .kernel = run->kernel,
         .groups = {request->groups[0], request->groups[1], request->groups[2]},
@@ -233,15 +245,15 @@ int bhi_run_submit_all(struct bhi_run *run) {
         .push = request->push.bytes,
         .push_size = request->push.size,
     };
-    bh_submit_info info = {
-        .commands = &command, .command_count = 1, .deadline_ns = request->deadline_ns};
-
     uint64_t *times = calloc(request->repeat, sizeof *times);
     if (!times)
         return bhi_run_out_of_memory(run);
-    for (uint64_t i = 0; i < request->repeat && exit_status == BHI_EXIT_READY; i++)
-        exit_status = submit_one(run, &info, &times[i]);
-    measure(&run->outcome, times);
+    while (rounds < request->repeat && exit_status == BHI_EXIT_READY) {
+        exit_status = submit_round(run, run->commands ? run->commands : &command,
+                                   run->commands ? run->command_count : 1, &times[rounds]);
+        rounds += exit_status == BHI_EXIT_READY;
+    }
+    measure(&run->outcome, times, rounds);
     free(times);
     return exit_status;
 }

@@ -15,6 +15,13 @@ struct bhi_run {
     bh_context *context;
     bh_stream *stream;
     bh_kernel *kernel;
+    struct { /* of the device; the selector is empty where nobody has asked (run_limits.h) */
+        char selector[48];
+        uint64_t storage_range;
+        uint32_t storage_alignment;
+    } limits;
+    const bh_command *commands; /* each a submission; borrowed. NULL: one, as the request has it */
+    uint32_t command_count;
     struct bhi_outcome outcome;
 };
 

@@ -23,6 +23,64 @@ gives() {
 "$NPY" make none.npy 'f32[0]' ramp 0 0
 "$NPY" make big.npy 'f64[300000]' ramp 0 1
 
+# -- pieces: the same bytes, however it is cut --------------------------------------------------------
+cut() { # PIECE EXPRESSION ARGUMENT...: as in one piece
+    local piece=$1
+    shift
+    case_name="in pieces of $piece: $1"
+    cli eval "$@" --out z=whole.npy --out w=whole2.npy
+    expect_status 0
+    cli eval "$@" --out z=z.npy --out w=w.npy --piece "$piece" --json
+    expect_status 0
+    expect_json ".submissions > ${pieces:-1} and .status == \"READY\""
+    if cmp -s z.npy whole.npy && cmp -s w.npy whole2.npy; then passed=$((passed + 1)); else fail "it is not the same"; fi
+    rm -f z.npy w.npy whole.npy whole2.npy
+}
+"$NPY" make odd.npy 'f64[8193]' ramp 0 1
+"$NPY" make random.npy 'f32[3,400]' random 1 -5 5
+"$NPY" make random2.npy 'f32[3,400]' random 2 -5 5
+pieces=36 cut 64K 'z = 2*x + 1; w = u8(x > 5)' --in x=big.npy
+pieces=8 cut 1K 'z = x*y - k*d; w = x > y' --in x=random.npy --in y=random2.npy --in d=dot.npy --set k=f64:0.5
+pieces=1 cut 64K 'z = x + o; w = x' --in x=odd.npy --in o=one.npy
+pieces=10 cut 1 'z = i + 1; w = f64(i)' --in i=i.npy
+case_name="a piece of all, of more than the device binds, of nothing"
+cli eval 'z = x' --in x=x.npy --out z=z.npy --piece 1T --json
+expect_status 0
+expect_json '.submissions == 1'
+rm -f z.npy
+cli eval 'z = x' --in x=none.npy --out z=z.npy --piece 1K --json
+expect_status 0
+expect_json '.submissions == 1'
+rm -f z.npy
+cli eval 'z = d' --in d=dot.npy --out z=z.npy --piece 1 --json
+expect_status 0
+rm -f z.npy
+case_name="--repeat counts rounds"
+cli eval 'z = x' --in x=big.npy --out z=z.npy --piece 1M --repeat 2 --json
+expect_status 0
+expect_json '.submissions == 6'
+rm -f z.npy
+
+# 128 MiB and four bytes: more than lavapipe binds.
+"$NPY" make huge.npy 'f32[33554433]' ramp 0 0
+limit=$("$BULKHEAD" devices --json | jq '.devices[0].max_storage_range')
+case_name="more than the device binds"
+cli eval 'z = x - 1' --in x=huge.npy --out z=z.npy --json
+"$NPY" make whole.npy 'f32[33554433]' ramp -1 0
+expect_status 0
+expect_json ".submissions == $((134217732 / limit + (134217732 % limit > 0)))"
+if cmp -s z.npy whole.npy; then passed=$((passed + 1)); else fail "z.npy is wrong"; fi
+rm -f z.npy whole.npy
+if [ "$limit" -lt 134000000 ] || [ "$limit" -eq 134217728 ]; then
+    refuses "--out 1=z.npy:f32[33554433]: 134217732 bytes, " \
+        run "$SHADERS/square.spv" --groups 1 --in 0=huge.npy --out '1=z.npy:f32[33554433]'
+    head -c 70000 /dev/zero >> huge.npy # what is in it does not matter: nobody looks
+    refuses "--in 0=huge.npy: over 134222" \
+        run "$SHADERS/square.spv" --groups 1 --in 0=huge.npy --out '1=z.npy:f32[4]'
+    expect_stderr " binds $limit at most (max_storage_range)"
+fi
+rm -f huge.npy
+
 # -- values ----------------------------------------------------------------------------------------
 case_name="2*x + y"
 cli eval 'z = 2*x + y' --in x=x.npy --in y=y.npy --out z=z.npy

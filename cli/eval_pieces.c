@@ -1,0 +1,121 @@
+#include "eval_pieces.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct array {
+    bh_buffer *buffer;
+    bh_description whole;
+    uint64_t elements;
+};
+
+struct arrays {
+    struct array of[BH_MAX_PARAMETERS];
+    uint32_t count;
+    uint64_t elements; /* of the result */
+    uint64_t widest;   /* bytes of an element, of the arrays that have so many */
+};
+
+static bh_status look(struct arrays *arrays, const bh_argument *arguments, uint32_t count,
+                      bh_detail *detail) {
+    *arrays = (struct arrays){.count = count};
+    for (uint32_t i = 0; i < count; i++) {
+        struct array *array = &arrays->of[i];
+        array->buffer = arguments[i].buffer;
+        bh_description_init(&array->whole);
+        const bh_status status = bh_buffer_description(array->buffer, &array->whole, detail);
+        if (status != BH_OK)
+            return status;
+        array->elements = 1;
+        for (uint32_t k = 0; k < array->whole.rank; k++)
+            array->elements *= array->whole.shape[k]; /* no more than memory has */
+        if (i == 0 || array->elements == 0 || arrays->elements == 1)
+            arrays->elements = array->elements;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t bytes = arrays->of[i].whole.bits / 8;
+        if (arrays->of[i].elements == arrays->elements && bytes > arrays->widest)
+            arrays->widest = bytes;
+    }
+    return BH_OK;
+}
+
+bh_status bhi_pieces_measure(const bh_argument *arguments, uint32_t arrays, uint64_t *out_bytes,
+                             bh_detail *detail) {
+    struct arrays all;
+    const bh_status status = look(&all, arguments, arrays, detail);
+    *out_bytes = status == BH_OK ? all.elements * all.widest : 0;
+    return status;
+}
+
+/* Elements |first| and so many more of each array that is not a single element. */
+static bh_status describe(const struct arrays *arrays, uint64_t first, uint64_t elements,
+                          bh_detail *detail) {
+    bh_status status = BH_OK;
+    for (uint32_t i = 0; i < arrays->count && status == BH_OK; i++) {
+        const struct array *array = &arrays->of[i];
+        if (array->elements != arrays->elements)
+            continue;
+        bh_description part = array->whole;
+        part.offset += first * (part.bits / 8);
+        part.rank = 1;
+        part.strided = false;
+        part.shape[0] = elements;
+        status = bh_buffer_describe(array->buffer, &part, detail);
+    }
+    return status;
+}
+
+/* How many elements a piece has. */
+static uint64_t piece_of(const struct arrays *arrays, uint64_t bytes, uint32_t alignment) {
+    const uint64_t all = arrays->elements;
+    if (!bytes || all * arrays->widest <= bytes)
+        return all;
+    uint64_t piece = bytes / arrays->widest / alignment * alignment;
+    /* A last piece of a single element would be a kernel of its own. */
+    if (piece > alignment && all % piece == 1)
+        piece -= alignment;
+    return piece ? piece : alignment;
+}
+
+bh_status bhi_pieces_cut(struct bhi_pieces *out_pieces, bh_template *template_,
+                         const bh_argument *arguments, uint32_t count, uint32_t arrays,
+                         uint64_t bytes, uint32_t alignment, bh_detail *detail) {
+    struct arrays all;
+    *out_pieces = (struct bhi_pieces){0};
+    bh_status status = look(&all, arguments, arrays, detail);
+    if (status != BH_OK)
+        return status;
+    const uint64_t piece = piece_of(&all, bytes, alignment);
+    const uint64_t pieces = piece ? (all.elements + piece - 1) / piece : 1;
+    out_pieces->calls = calloc(pieces, sizeof *out_pieces->calls);
+    out_pieces->commands = calloc(pieces, sizeof *out_pieces->commands);
+    if (!out_pieces->calls || !out_pieces->commands) {
+        bhi_pieces_free(out_pieces);
+        snprintf(detail->message, sizeof detail->message, "out of memory");
+        detail->sys_errno = ENOMEM;
+        return detail->status = BH_NO_MEMORY;
+    }
+    for (uint64_t i = 0; i < pieces && status == BH_OK; i++) {
+        const uint64_t first = i * piece, rest = all.elements - first;
+        if (pieces > 1)
+            status = describe(&all, first, rest < piece ? rest : piece, detail);
+        if (status == BH_OK)
+            status = bh_template_prepare(template_, arguments, count, NULL, &out_pieces->calls[i],
+                                         detail);
+        if (status == BH_OK)
+            out_pieces->commands[out_pieces->count++] = out_pieces->calls[i].command;
+    }
+    if (status != BH_OK)
+        bhi_pieces_free(out_pieces);
+    return status;
+}
+
+void bhi_pieces_free(struct bhi_pieces *pieces) {
+    for (uint32_t i = 0; i < pieces->count; i++)
+        bh_template_call_fini(&pieces->calls[i]);
+    free(pieces->calls);
+    free(pieces->commands);
+    *pieces = (struct bhi_pieces){0};
+}

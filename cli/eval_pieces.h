@@ -1,0 +1,27 @@
+/* An expression over arrays that are larger than what a device binds at once: computed piece by
+ * piece. It is elementwise, so that a piece of the result needs the same piece of each input, and
+ * all of those with a single element. */
+#ifndef BHI_CLI_EVAL_PIECES_H
+#define BHI_CLI_EVAL_PIECES_H
+
+#include <bulkhead/bulkhead.h>
+
+struct bhi_pieces {
+    uint32_t count;
+    bh_template_call *calls; /* owned; one for each piece, with its kernel */
+    bh_command *commands;    /* owned; theirs */
+};
+
+/* How many bytes of its largest array one piece of the expression would need were it the only one:
+ * of |arguments| the first |arrays| have buffers, all of which are described. */
+bh_status bhi_pieces_measure(const bh_argument *arguments, uint32_t arrays, uint64_t *out_bytes,
+                             bh_detail *detail);
+/* Cuts the arrays into pieces of at most |bytes| bytes (0: one piece) that begin at multiples of
+ * |alignment|, and prepares each. Leaves the buffers described as the last piece. On failure there
+ * is nothing to free. */
+bh_status bhi_pieces_cut(struct bhi_pieces *out_pieces, bh_template *template_,
+                         const bh_argument *arguments, uint32_t count, uint32_t arrays,
+                         uint64_t bytes, uint32_t alignment, bh_detail *detail);
+void bhi_pieces_free(struct bhi_pieces *pieces);
+
+#endif
