@@ -321,11 +321,46 @@ static int make_kernel(struct eval *eval) {
                             piece, alignment, &detail);
     if (status != BH_OK)
         return refused(eval, status, &detail);
-    run->commands = eval->pieces.commands;
-    run->command_count = eval->pieces.count;
-    run->kernel = eval->pieces.commands[0].kernel;
-    (void)!bh_kernel_retain(run->kernel);
+    if (eval->pieces.count > 1) {
+        run->commands = eval->pieces.commands;
+        run->command_count = eval->pieces.count;
+    }
+    const bh_command *first = &eval->pieces.commands[0];
+    memcpy(request->groups, first->groups, sizeof request->groups);
+    memcpy(request->push.bytes, eval->pieces.calls[0].push, first->push_size);
+    request->push.size = first->push_size;
+    run->kernel = first->kernel; /* with the call's reference */
+    eval->pieces.calls[0].command.kernel = NULL;
     return BHI_EXIT_READY;
+}
+
+/* Has the worker map and import all arrays. What is large takes seconds, which are no part of any
+ * piece: so this has no deadline, and a signal ends it. */
+static int attach_all(struct eval *eval) {
+    struct bhi_run *run = eval->run;
+    bh_command commands[BH_MAX_PARAMETERS];
+    bh_buffer *scratch = NULL;
+    bh_detail detail = {0};
+    if (eval->pieces.count < 2)
+        return BHI_EXIT_READY;
+    const bh_status status = bh_buffer_create(run->context, 4, &scratch, &detail);
+    if (status != BH_OK)
+        return bhi_session_fail("eval", NULL, status, &detail);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < eval->inputs + eval->outputs; i++) {
+        bh_buffer *buffer = run->request.bindings[i].buffer;
+        if (bh_buffer_size(buffer) < 4)
+            continue;
+        commands[count++] =
+            i < eval->inputs
+                ? (bh_command){.type = BH_COMMAND_COPY, .src = buffer, .dst = scratch, .size = 4}
+                : (bh_command){.type = BH_COMMAND_FILL, .dst = buffer, .size = 4};
+    }
+    const bh_submit_info info = {
+        .commands = commands, .command_count = count, .deadline_ns = BH_FOREVER};
+    const int exit_status = count ? bhi_run_submit_apart(run, &info) : BHI_EXIT_READY;
+    bh_buffer_release(scratch);
+    return exit_status;
 }
 
 static int run_steps(struct eval *eval) {
@@ -347,6 +382,7 @@ static int run_steps(struct eval *eval) {
            (exit_status = bhi_run_await_worker(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_compile(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_await_all(run)) != BHI_EXIT_READY ||
+           (exit_status = attach_all(eval)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_submit_all(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_write_all(run)) != BHI_EXIT_READY);
     return exit_status;

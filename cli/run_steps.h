@@ -44,6 +44,8 @@ int bhi_run_await_worker(struct bhi_run *run);
 int bhi_run_compile(struct bhi_run *run);
 int bhi_run_await_all(struct bhi_run *run);
 int bhi_run_submit_all(struct bhi_run *run);
+/* One that is not among those that are counted and timed. */
+int bhi_run_submit_apart(struct bhi_run *run, const bh_submit_info *info);
 int bhi_run_write_all(struct bhi_run *run);
 
 /* Prints what is left to say and frees everything, |run| too. Returns |exit_status|. */

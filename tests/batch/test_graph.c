@@ -27,20 +27,41 @@ struct jobs {
 
 static void take_words(char *line, size_t used, const char *key, const char *words, bool bindings) {
     char copy[512], *save = NULL;
-    int i = !strcmp(key, "out") ? 100 : 0;
+    int i = !strcmp(key, "out") ? 100 : !strcmp(key, "inout") ? 200 : 0;
     snprintf(copy, sizeof copy, "%s", words);
     sprintf(line + used, ", \"%s\": %c", key, bindings ? '{' : '[');
     const char *comma = "";
     for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         char *end = line + strlen(line);
         if (bindings)
-            sprintf(end, "%s\"%d\": \"%s%s\"", comma, i, word, i >= 100 ? ":u8[1]" : "");
+            sprintf(end, "%s\"%d\": \"%s%s\"", comma, i, word, i >= 100 && i < 200 ? ":u8[1]" : "");
         else
             sprintf(end, "%s\"%s\"", comma, word);
         comma = ", ";
         i++;
     }
     strcat(line, bindings ? "}" : "]");
+}
+
+static bool has_word(const char *words, const char *word) {
+    const size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)) != NULL; at++) {
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+            return true;
+    }
+    return false;
+}
+
+/* Those of |words| that are (not) among |others|, too. */
+static void choose(char out[512], const char *words, const char *others, bool among) {
+    char copy[512], *save = NULL;
+    size_t used = 0;
+    snprintf(copy, sizeof copy, "%s", words);
+    *out = '\0';
+    for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        if (has_word(others, word) == among)
+            used += (size_t)sprintf(out + used, "%s%s", used ? " " : "", word);
+    }
 }
 
 static void job(struct jobs *jobs, const char *id, const char *needs, const char *reads,
@@ -50,8 +71,13 @@ static void job(struct jobs *jobs, const char *id, const char *needs, const char
     sprintf(line, "{\"id\": \"%s\", \"kernel\": \"k\", \"groups\": [1], \"priority\": %d", id,
             priority);
     take_words(line, strlen(line), "depends_on", needs, false);
-    take_words(line, strlen(line), "in", reads, true);
-    take_words(line, strlen(line), "out", writes, true);
+    char words[512];
+    choose(words, reads, writes, false);
+    take_words(line, strlen(line), "in", words, true);
+    choose(words, writes, reads, false);
+    take_words(line, strlen(line), "out", words, true);
+    choose(words, reads, writes, true); /* what it replaces */
+    take_words(line, strlen(line), "inout", words, true);
     strcat(line, "}");
     struct bhi_job_spec *spec = &jobs->specs[jobs->count];
     if (!bhi_job_parse(line, strlen(line), spec, &complaint))

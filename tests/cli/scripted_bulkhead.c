@@ -358,6 +358,21 @@ bh_status bh_buffer_describe(bh_buffer *buffer, const bh_description *descriptio
     return BH_OK;
 }
 
+/* All are bytes. */
+bh_status bh_buffer_description(bh_buffer *buffer, bh_description *out_description,
+                                bh_detail *detail) {
+    (void)detail;
+    out_description->kind = BH_NUMBER_UINT;
+    out_description->bits = 8;
+    out_description->rank = 1;
+    out_description->shape[0] = buffer->size;
+    return BH_OK;
+}
+
+void bh_template_call_fini(bh_template_call *call) {
+    bh_kernel_release(call->command.kernel);
+}
+
 void bh_template_options_init_sized(bh_template_options *options, size_t size) {
     *options = (bh_template_options){.struct_size = size};
 }
