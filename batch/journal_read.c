@@ -170,6 +170,7 @@ static bool visit_job(sqlite3_stmt *row, void *argument) {
         .status = (bh_status)sqlite3_column_int(row, 12),
         .message = text_of(row, 13),
         .sealed = sqlite3_column_int(row, 14) != 0,
+        .blame = (bh_blame)sqlite3_column_int(row, 15),
     };
     return visit->visit(visit->user, &record);
 }
@@ -200,6 +201,7 @@ static bool visit_attempt(sqlite3_stmt *row, void *argument) {
     bh_verdict *verdict = &record.verdict;
     snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s", text_of(row, 14));
     snprintf(verdict->message, sizeof verdict->message, "%s", text_of(row, 16));
+    verdict->blame = (bh_blame)sqlite3_column_int(row, 17);
     const void *hash = sqlite3_column_blob(row, 15);
     if (hash && sqlite3_column_bytes(row, 15) == (int)sizeof verdict->kernel_hash)
         memcpy(verdict->kernel_hash, hash, sizeof verdict->kernel_hash);
@@ -230,7 +232,8 @@ bool bhi_journal_each_job(struct bhi_journal *journal,
                     "attempts, progress.guilty, job.submitted_ns, "
                     "CASE attempt.started WHEN 1 THEN attempt.started_ns WHEN 0 THEN 0 "
                     "ELSE progress.started_ns END, "
-                    "progress.ended_ns, origin.id, coalesce(status, 2), message, sealed FROM job "
+                    "progress.ended_ns, origin.id, coalesce(status, 2), message, sealed, "
+                    "coalesce(blame, 0) FROM job "
                     "JOIN progress ON progress.job = job.number "
                     "LEFT JOIN job AS origin ON origin.number = progress.origin "
                     "LEFT JOIN attempt ON attempt.job = job.number AND attempt.attempt = verdict "
@@ -245,7 +248,7 @@ bool bhi_journal_each_attempt(struct bhi_journal *journal,
     return each_row(journal,
                     "SELECT job, id, attempt, started, stream, started_ns, ended_ns, guilty, "
                     "status, executed, signal, exit_code, worker_pid, reached, kernel_name, "
-                    "kernel_hash, message FROM attempt JOIN job ON job.number = attempt.job "
+                    "kernel_hash, message, blame FROM attempt JOIN job ON job.number = attempt.job "
                     "ORDER BY attempt.job, attempt.attempt",
                     visit_attempt, &argument);
 }

@@ -7,13 +7,13 @@
 
 enum {
     BHI_JOURNAL_APPLICATION = 0x42486a6c, /* PRAGMA application_id: "BHjl" */
-    BHI_JOURNAL_VERSION = 2,              /* PRAGMA user_version; another one is refused */
+    BHI_JOURNAL_VERSION = 3,              /* PRAGMA user_version; another one is refused */
 };
 
 /* Times are CLOCK_REALTIME in nanoseconds, 0: not yet. Numbers of states are bhi_job_state's, of
- * statuses bh_status's, of executed bh_executed's. What changes is in tables of its own, so that a
- * change does not write the text again. Types and signs are SQLite's to keep (STRICT, CHECK), and
- * quick_check finds what was written without them. */
+ * statuses bh_status's, of executed bh_executed's, of blame bh_blame's. What changes is in tables
+ * of its own, so that a change does not write the text again. Types and signs are SQLite's to keep
+ * (STRICT, CHECK), and quick_check finds what was written without them. */
 static const char bhi_journal_schema[] =
     "CREATE TABLE batch (\n"                   /* one row */
     "    id TEXT NOT NULL CHECK (id != ''),\n" /* in the names of temporary files */
@@ -69,6 +69,7 @@ static const char bhi_journal_schema[] =
     "    kernel_name TEXT NOT NULL DEFAULT '',\n"
     "    kernel_hash BLOB,\n"
     "    message TEXT NOT NULL DEFAULT '',\n"
+    "    blame INTEGER NOT NULL DEFAULT 0 CHECK (blame BETWEEN 0 AND 2),\n"
     "    PRIMARY KEY (job, attempt)\n"
     ") STRICT, WITHOUT ROWID;\n"
     /* For people: nothing here reads it. */

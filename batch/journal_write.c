@@ -24,15 +24,16 @@ static const char *const statements[BHI_SQL_COUNT] = {
      * process sealed it, or it was set aside and taken up again) the time there stays: 0. */
     [BHI_SQL_ATTEMPT] =
         "INSERT INTO attempt (job, attempt, started, stream, started_ns, ended_ns, guilty, status, "
-        "executed, signal, exit_code, worker_pid, reached, kernel_name, kernel_hash, message) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "executed, signal, exit_code, worker_pid, reached, kernel_name, kernel_hash, message, "
+        "blame) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
         "started_ns = CASE excluded.started_ns WHEN 0 THEN started_ns ELSE excluded.started_ns "
         "END, "
         "ended_ns = excluded.ended_ns, guilty = excluded.guilty, status = excluded.status, "
         "executed = excluded.executed, signal = excluded.signal, exit_code = excluded.exit_code, "
         "worker_pid = excluded.worker_pid, reached = excluded.reached, "
         "kernel_name = excluded.kernel_name, kernel_hash = excluded.kernel_hash, "
-        "message = excluded.message",
+        "message = excluded.message, blame = excluded.blame",
     [BHI_SQL_ENDED] = "UPDATE progress SET state = ?2, sealed = 0, outputs = '', attempts = ?3, "
                       "guilty = ?4, victim = ?5, tried = max(tried, ?6), "
                       "verdict = CASE ?6 WHEN 0 THEN verdict ELSE ?6 END, ended_ns = ?7 "
@@ -101,12 +102,12 @@ static int write_attempt(struct bhi_journal *journal, const struct bhi_note *not
     const bh_verdict *verdict = &attempt->verdict;
     const uint64_t ended_ns = attempt->ended_ns ? attempt->ended_ns : note->time_ns;
     return bhi_journal_run(
-        journal, BHI_SQL_ATTEMPT, "iiiiiiiiiiiiitbt", (int64_t)note->job, (int64_t)note->tried,
+        journal, BHI_SQL_ATTEMPT, "iiiiiiiiiiiiitbti", (int64_t)note->job, (int64_t)note->tried,
         (int64_t)attempt->started, (int64_t)attempt->stream, (int64_t)attempt->started_ns,
         (int64_t)ended_ns, (int64_t)attempt->guilty, (int64_t)verdict->status,
         (int64_t)verdict->executed, (int64_t)verdict->signal, (int64_t)verdict->exit_code,
         (int64_t)verdict->worker_pid, (int64_t)verdict->limit, verdict->kernel_name,
-        verdict->kernel_hash, verdict->message);
+        verdict->kernel_hash, verdict->message, (int64_t)verdict->blame);
 }
 
 int bhi_journal_write(struct bhi_journal *journal, const struct bhi_note *note) {

@@ -67,7 +67,14 @@ struct bhi_policy_answer bhi_policy(const struct bhi_policy_case *given) {
             refuse_environ(given, &answer);
         return answer;
     }
-    switch (classify(verdict)) {
+    const bh_status_class class_ = classify(verdict);
+    if (verdict->blame == BH_BLAME_SUSPECTED && !verdict->hops &&
+        (class_ == BH_CLASS_GUILTY || class_ == BH_CLASS_INPUT)) {
+        answer.unproven = true;
+        answer.next = given->victim + 1 < BHI_POLICY_VICTIM ? BHI_JOB_WAITING : BHI_JOB_FAILED;
+        return answer;
+    }
+    switch (class_) {
     case BH_CLASS_GUILTY:
         answer.guilty = true;
         answer.next = given->guilty < given->retries ? BHI_JOB_WAITING : BHI_JOB_QUARANTINED;

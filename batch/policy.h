@@ -4,6 +4,8 @@
  *   OK                           DONE
  *   guilty, by itself            counted; tried again until it was guilty more than |retries| times,
  *                                then QUARANTINED
+ *   suspected alone (blame):     tried again without blame, on a worker that has run nothing else;
+ *   guilty or input, by itself   after BHI_POLICY_VICTIM times FAILED
  *   victim, or reached by        tried again without blame; after BHI_POLICY_VICTIM times FAILED, so
  *   poison                       that every job ends
  *   input, caller                FAILED: the same would come again
@@ -32,6 +34,7 @@ struct bhi_policy_case {
 struct bhi_policy_answer {
     enum bhi_job_state next;
     bool guilty;       /* counts against its retries */
+    bool unproven;     /* it may have been another job's doing: the next attempt is to show */
     bool environ_;     /* it says something about the machine, nothing about the job */
     bool hopeless;     /* no other job would fare better: the batch ends, and this one waits */
     bool after_others; /* not before another job has given back what it holds */

@@ -319,7 +319,8 @@ static bool count_attempt(struct bhi_node *node, const struct bhi_attempt *attem
         node->tried++;
     job->attempts += node->told;
     job->guilty += attempt->guilty;
-    job->victim += bh_verdict_classify(&attempt->verdict) == BH_CLASS_VICTIM;
+    job->victim += attempt->unproven || bh_verdict_classify(&attempt->verdict) == BH_CLASS_VICTIM;
+    job->unproven = attempt->unproven;
     return true;
 }
 

@@ -42,7 +42,8 @@ struct bhi_job {
 
     uint32_t attempts;   /* that were started, this one not among them */
     uint32_t guilty;     /* of them that were its own fault */
-    uint32_t victim;     /* of them that were lost with something else */
+    uint32_t victim;     /* of them that were lost with something else, or may have been */
+    bool unproven;       /* what the last one ended with may have been another's doing */
     bool sealed;         /* outputs were complete under their temporary names: finish, do not run */
     const char *outputs; /* of a sealed one, what they are recognised by; of others NULL */
     bool interrupted;    /* an earlier process may have begun it: its temporaries may lie about */
@@ -104,6 +105,7 @@ void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job, const char *
 struct bhi_attempt {
     enum bhi_job_state next;       /* WAITING: it is tried again; or an end */
     bool guilty;                   /* counts against the job's retries */
+    bool unproven;                 /* may have been another's doing: counts as lost with it */
     bool started;                  /* it was given to a stream; false: refused before */
     uint32_t stream;               /* number of the stream, from 0 */
     uint64_t started_ns, ended_ns; /* CLOCK_REALTIME */
@@ -150,6 +152,7 @@ struct bhi_job_record {
     const char *origin;  /* id of the job through which it failed; "": itself, or it has not */
     bh_status status;    /* of its last verdict; BH_PENDING: none */
     const char *message; /* of it; may be "" */
+    bh_blame blame;      /* of it */
 };
 struct bhi_attempt_record {
     uint64_t job;
@@ -160,7 +163,7 @@ struct bhi_attempt_record {
     uint64_t started_ns, ended_ns; /* ended_ns 0: cut off by a kill of the batch */
     bool guilty;
     bh_verdict verdict; /* as recorded: status, executed, signal, exit_code, worker_pid, limit,
-                           kernel_name, kernel_hash, message; the rest is 0 */
+                           kernel_name, kernel_hash, message, blame; the rest is 0 */
 };
 /* In order of number; of job and attempt. Strings are valid during the call. A visitor that returns
  * false ends it; it must not add, flush or close. False: the journal could not be read. */

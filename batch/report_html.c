@@ -43,7 +43,7 @@ static enum blame blame_of(const struct bhi_attempt_record *record) {
         return BLAME_VICTIM;
     case BH_CLASS_CALLER:
     case BH_CLASS_INPUT:
-        return BLAME_INPUT;
+        return record->verdict.blame == BH_BLAME_SUSPECTED ? BLAME_VICTIM : BLAME_INPUT;
     case BH_CLASS_ENVIRON:
         break;
     }

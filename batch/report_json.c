@@ -92,6 +92,7 @@ static bool list_failure(void *user, const struct bhi_job_record *record) {
     json_object_set_new(object, "line", number(record->line));
     json_object_set_new(object, "state", json_string(bhi_job_state_name(record->state)));
     json_object_set_new(object, "code", code(record->status));
+    json_object_set_new(object, "blame", bhi_json_blame(record->blame));
     json_object_set_new(object, "attempts", number(record->attempts));
     json_object_set_new(object, "guilty", number(record->guilty));
     json_object_set_new(object, "origin", text_or_null(record->origin));

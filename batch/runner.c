@@ -58,6 +58,7 @@ static bh_status submit(struct bhi_work *work, bh_detail *detail) {
         .commands = &command,
         .command_count = 1,
         .deadline_ns = request->deadline_ns ? request->deadline_ns : runner->options->deadline_ns,
+        .alone = work->job->unproven,
     };
     return bh_submit(runner->streams[work->stream].stream, &info, &work->event, detail);
 }
@@ -299,6 +300,7 @@ static void conclude(struct bhi_runner *runner, struct bhi_work *work, bool alon
     count_refusal(runner, work, &answer);
     work->attempt.next = answer.next;
     work->attempt.guilty = answer.guilty;
+    work->attempt.unproven = answer.unproven;
     if (runner->options->ended)
         runner->options->ended(runner->options->user, job, &work->attempt);
     bhi_queue_ended(runner->queue, work->job, &work->attempt, answer.delay_ns);

@@ -23,6 +23,8 @@ static const char *bad_verdict(const struct bhi_ledger_op *op) {
         return "a signal killed its worker";
     if (end->end.hops || end->end.origin != op->submit->submit.event)
         return "it inherited that from another";
+    if (end->end.blame != BH_BLAME_NONE)
+        return "something is to blame for it";
     return bhi_impossible_times(op);
 }
 

@@ -86,6 +86,7 @@ struct bhi_record {
             int32_t signal, worker_pid;
             uint64_t origin; /* event id */
             uint32_t hops;
+            bh_blame blame;
             uint64_t submitted_ns, started_ns, ended_ns; /* since the run began; 0: never */
             bool changed; /* a later look at the same event gave another answer (E2) */
         } end;

@@ -85,6 +85,11 @@ static const char *const states[] = {[BH_EVENT_PENDING] = "pending",
 static const char *const executed[] = {
     [BH_EXECUTED_NO] = "no", [BH_EXECUTED_UNKNOWN] = "unknown", [BH_EXECUTED_YES] = "yes", NULL};
 
+static const char *const blames[] = {[BH_BLAME_NONE] = "none",
+                                     [BH_BLAME_SUSPECTED] = "suspected",
+                                     [BH_BLAME_CERTAIN] = "certain",
+                                     NULL};
+
 static const struct bhi_field end_fields[] = {
     AT_NS,
     OP,
@@ -99,6 +104,7 @@ static const struct bhi_field end_fields[] = {
     TIME(end.submitted_ns, "submitted_ns"),
     TIME(end.started_ns, "started_ns"),
     TIME(end.ended_ns, "ended_ns"),
+    NAME(end.blame, "blame", blames),
     PLAIN(BOOL, bhi_record, end.changed, "changed"),
     END,
 };
@@ -168,6 +174,7 @@ const struct bhi_fields bhi_record_fields[BHI_RECORD_STALL + 1] = {
 /* Every enum above lies in the struct as an unsigned int. */
 _Static_assert(sizeof(bh_event_state) == sizeof(unsigned) &&
                    sizeof(bh_executed) == sizeof(unsigned) &&
+                   sizeof(bh_blame) == sizeof(unsigned) &&
                    sizeof(enum bhi_fault_kind) == sizeof(unsigned) &&
                    sizeof(bh_status) == sizeof(unsigned),
                "a field of names is an unsigned int");

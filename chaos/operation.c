@@ -68,9 +68,9 @@ static bool looks_different(const struct bhi_operation *operation) {
            again.signal != a->signal || again.exit_code != a->exit_code ||
            again.vk_result != a->vk_result || again.sys_errno != a->sys_errno ||
            again.event != a->event || again.origin != a->origin || again.hops != a->hops ||
-           again.other_causes != a->other_causes || again.worker_pid != a->worker_pid ||
-           again.submitted_ns != a->submitted_ns || again.started_ns != a->started_ns ||
-           again.ended_ns != a->ended_ns;
+           again.other_causes != a->other_causes || again.blame != a->blame ||
+           again.worker_pid != a->worker_pid || again.submitted_ns != a->submitted_ns ||
+           again.started_ns != a->started_ns || again.ended_ns != a->ended_ns;
 }
 
 void bhi_operation_end_record(const struct bhi_operation *operation, uint64_t start_ns,
@@ -90,6 +90,7 @@ void bhi_operation_end_record(const struct bhi_operation *operation, uint64_t st
     out_record->end.worker_pid = verdict->worker_pid;
     out_record->end.origin = verdict->origin;
     out_record->end.hops = verdict->hops;
+    out_record->end.blame = verdict->blame;
     out_record->end.submitted_ns = since(start_ns, verdict->submitted_ns);
     out_record->end.started_ns = since(start_ns, verdict->started_ns);
     out_record->end.ended_ns = since(start_ns, verdict->ended_ns);

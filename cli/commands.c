@@ -47,6 +47,8 @@ static const struct bhi_section run_sections[] = {
      "  kernel       name of the kernel: its file's\n"
      "  kernel_hash  64 hexadecimal digits: code, entry point, constants, --trusted\n"
      "  executed     \"no\", \"unknown\" (it was running) or \"yes\"\n"
+     "  blame        \"certain\"; \"suspected\" (its worker had run another kernel before, which\n"
+     "               may have done it); \"none\"\n"
      "  event        number of the event\n"
      "  origin       number of the event where the poison began\n"
      "  worker_pid   of the worker where it began\n"

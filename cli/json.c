@@ -23,6 +23,12 @@ json_t *bhi_json_ms(uint64_t ns) {
     return json_real((double)(ns / 1000) / 1000.0);
 }
 
+json_t *bhi_json_blame(bh_blame blame) {
+    return json_string(blame == BH_BLAME_CERTAIN     ? "certain"
+                       : blame == BH_BLAME_SUSPECTED ? "suspected"
+                                                     : "none");
+}
+
 void bhi_json_print(json_t *value) {
     json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     fputc('\n', stdout);

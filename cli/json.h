@@ -2,6 +2,7 @@
 #ifndef BHI_CLI_JSON_H
 #define BHI_CLI_JSON_H
 
+#include <bulkhead/bulkhead.h>
 #include <jansson.h>
 #include <stdint.h>
 
@@ -13,6 +14,8 @@ json_t *bhi_json_known(int64_t value);
 json_t *bhi_json_digits(uint64_t number);
 /* Milliseconds, to the microsecond. */
 json_t *bhi_json_ms(uint64_t ns);
+/* "none", "suspected", "certain". */
+json_t *bhi_json_blame(bh_blame blame);
 /* Prints |value| (stolen) and a line end. */
 void bhi_json_print(json_t *value);
 

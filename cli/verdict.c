@@ -106,6 +106,9 @@ void bhi_verdict_print(const char *command, const bh_verdict *verdict) {
         }
         print_line("worker", line);
     }
+    if (verdict->blame == BH_BLAME_SUSPECTED)
+        print_line("blame", "suspected: its worker had run another kernel before, which may have "
+                            "done it");
     if (verdict->hops) {
         snprintf(line, sizeof line, "event %llu, %u dependencies away",
                  (unsigned long long)verdict->origin, verdict->hops);
@@ -132,6 +135,7 @@ void bhi_verdict_print_json(const struct bhi_outcome *outcome) {
     json_object_set_new(object, "kernel", bhi_json_text(verdict->kernel_name));
     json_object_set_new(object, "kernel_hash", json_string(hash));
     json_object_set_new(object, "executed", json_string(executed_name(verdict->executed)));
+    json_object_set_new(object, "blame", bhi_json_blame(verdict->blame));
     json_object_set_new(object, "event", bhi_json_known((int64_t)verdict->event));
     json_object_set_new(object, "origin", bhi_json_known((int64_t)verdict->origin));
     json_object_set_new(object, "worker_pid", bhi_json_known(verdict->worker_pid));

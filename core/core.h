@@ -10,6 +10,7 @@
  *   content.h      whether a buffer's content is CLEAN, PENDING or POISONED (B5)
  *   stream.h       a stream's queue, strict mode, cancel, reset
  *   restart.h      the restart budget of a stream
+ *   past.h         what a worker was given before, and what its word is worth (T2, T3)
  *   crew.h         a worker's side: what is in its lane, its deadlines, its death (E11-E13)
  *
  * Every call must be made with the caller's lock held. No port may call back into the core, except
@@ -35,8 +36,8 @@ enum bhi_kill {
     BHI_KILL_CANCEL,
     BHI_KILL_COMPILE, /* compiling took too long */
     BHI_KILL_PROTOCOL,
-    BHI_KILL_START, /* too slow to start, or not isolated as it should be */
-    BHI_KILL_RETIRED,
+    BHI_KILL_START,   /* too slow to start, or not isolated as it should be */
+    BHI_KILL_RETIRED, /* it is not needed any more, or what comes next is not for it */
 };
 
 enum bhi_publish {
@@ -80,6 +81,9 @@ struct bhi_ports {
     /* Must the submission not run at all? True: |out| says why; its message is good until the next
      * call. Asked when it is queued, and again when its turn comes. */
     bool (*refuse)(const struct bhi_submission *submission, struct bhi_outcome *out);
+    /* Is one of its kernels suspected of what another may have done? Then it is tried: it gets a
+     * worker that has been given no other code (T2). Asked when its turn comes. */
+    bool (*on_trial)(const struct bhi_submission *submission);
     /* A reference that bhi_submission_use took; one that bhi_submission_enqueue took. */
     void (*unref_buffer)(struct bhi_content *content);
     void (*unref_stream)(struct bhi_core_stream *stream);

@@ -80,13 +80,24 @@ static void arm(struct bhi_crew *crew, uint64_t now_ns) {
     crew->core->ports->arm(crew->core, look_ns(crew, head, due, now_ns));
 }
 
-static enum bhi_publish release(struct bhi_crew *crew, struct bhi_submission *submission) {
+static enum bhi_apart apart_of(const struct bhi_submission *submission) {
+    enum bhi_apart apart = submission->stream->apart;
+    if (submission->apart > apart)
+        apart = submission->apart;
+    if (apart == BHI_APART_NOT && submission->stream->core->ports->on_trial(submission))
+        apart = BHI_APART_CODE;
+    return apart;
+}
+
+static enum bhi_publish release(struct bhi_crew *crew, struct bhi_submission *submission,
+                                enum bhi_apart apart) {
     struct bhi_core *core = crew->core;
     enum bhi_publish result = core->ports->publish(crew, submission, crew->published + 1);
     if (result != BHI_PUBLISHED)
         return result;
     bool first = bhi_list_empty(&crew->inflight);
     bool second = !first && crew->inflight.next == crew->inflight.prev;
+    bhi_past_add(&crew->past, submission, apart, first);
     bhi_list_remove(&submission->link);
     bhi_list_append(&crew->inflight, &submission->link);
     submission->state = BHI_RELEASED;
@@ -123,6 +134,17 @@ static void refuse(struct bhi_submission *submission, enum bhi_publish why) {
     bhi_submission_end(submission, &outcome);
 }
 
+/* What comes next is for another worker: this one is replaced once its lane is empty. Planned, and
+ * nobody's fault. */
+static void make_way(struct bhi_crew *crew) {
+    if (!bhi_list_empty(&crew->inflight)) {
+        crew->backlog = true;
+        crew->core->ports->notify(crew);
+        return;
+    }
+    bhi_crew_kill(crew, BHI_KILL_RETIRED, 0, "what comes next is not for it");
+}
+
 void bhi_crew_fill(struct bhi_core_stream *stream) {
     struct bhi_crew *crew = stream->crew;
     const struct bhi_ports *ports = stream->core->ports;
@@ -140,7 +162,13 @@ void bhi_crew_fill(struct bhi_core_stream *stream) {
             bhi_submission_end(next, &refusal);
             continue;
         }
-        enum bhi_publish result = release(crew, next);
+        const enum bhi_apart apart = apart_of(next);
+        if (!bhi_past_suits(&crew->past, next, apart, bhi_list_empty(&crew->inflight))) {
+            make_way(crew);
+            break;
+        }
+        next->notify |= stream->apart == BHI_APART_ALL; /* its worker is replaced then */
+        enum bhi_publish result = release(crew, next, apart);
         if (result == BHI_LANE_FULL) {
             crew->backlog = true;
             ports->notify(crew);
@@ -246,6 +274,7 @@ bool bhi_crew_result(struct bhi_crew *crew, struct bhi_outcome *outcome) {
     }
     if (outcome->status == BH_DEADLINE)
         aborted(crew, submission, outcome, message);
+    outcome->blame = bhi_past_blame(&crew->past, submission, outcome->status);
     if (crew->stream)
         crew->stream->restart.productive = true;
     bhi_submission_end(submission, outcome);
@@ -263,6 +292,10 @@ void bhi_crew_settle(struct bhi_crew *crew) {
     }
     if (crew->backlog && crew->stream)
         bhi_stream_wants_pump(crew->stream);
+    /* Its successor need not wait for the next submission, nor this one live until then. */
+    if (crew->stream && crew->stream->apart == BHI_APART_ALL && crew->past.used &&
+        bhi_list_empty(&crew->inflight) && crew->kill == BHI_KILL_NONE)
+        make_way(crew);
 }
 
 /* -- deadlines -------------------------------------------------------------------------------- */

@@ -19,6 +19,7 @@ struct bhi_crew {
     int32_t pid;                    /* for verdicts */
     struct bhi_list inflight;       /* bhi_submission.link, RELEASED, in the order of the lane */
     struct bhi_idset withdrawn;     /* seqs that ended before the worker came to them */
+    struct bhi_past past;           /* what was put into its lane, ever */
     uint64_t published;             /* seq of the newest in the lane */
     uint64_t harvested;             /* seq of the newest whose result was taken */
     bool backlog;                   /* the stream's queue waits for space in the lane */

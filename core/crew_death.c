@@ -112,6 +112,9 @@ static void judge(struct bhi_crew *crew, struct bhi_submission *submission,
         outcome.tick = origin ? tick : 0; /* without a culprit each is an origin of its own */
         outcome.message = message;
     }
+    outcome.blame = submission->seq == culprit
+                        ? bhi_past_blame(&crew->past, submission, outcome.status)
+                        : BH_BLAME_NONE;
     outcome.started_ns = crew->running_since_ns;
     if (outcome.started_ns < submission->released_ns)
         outcome.started_ns = submission->released_ns;
@@ -171,7 +174,8 @@ bool bhi_crew_died(struct bhi_crew *crew, const struct bhi_death *death) {
         end_rest(crew);
     }
     crew->stream = NULL;
-    bhi_stream_lost_worker(stream, blame || death->excused, &death->why);
+    bhi_stream_lost_worker(stream, blame || death->excused || crew->kill == BHI_KILL_RETIRED,
+                           &death->why);
     if (death->final && stream->state == BHI_STREAM_WANTING)
         bhi_stream_unavailable(stream, &death->why, false);
     ports->unref_stream(stream);

@@ -18,8 +18,9 @@ struct bhi_core_stream {
     struct bhi_core *core;
     char name[64];
     uint64_t compile_deadline_ns; /* of each submission; BH_FOREVER: none */
-    uint64_t grace_ns; /* to end what runs when it is told to; then its worker is killed */
-    bool strict;       /* once one is poisoned, so is all that was submitted after it (E4) */
+    uint64_t grace_ns;    /* to end what runs when it is told to; then its worker is killed */
+    enum bhi_apart apart; /* how much a worker may run before it is replaced (T3) */
+    bool strict;          /* once one is poisoned, so is all that was submitted after it (E4) */
     struct bhi_list pump_link;  /* core->pumpable */
     struct bhi_list sweep_link; /* core->sweeps */
     enum bhi_stream_state state;

@@ -168,6 +168,7 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
     struct bh_verdict *verdict = &event->verdict;
     verdict->status = outcome->status;
     verdict->executed = outcome->executed;
+    verdict->blame = outcome->blame;
     verdict->signal = outcome->signal;
     verdict->exit_code = outcome->exit_code;
     verdict->vk_result = outcome->vk_result;

@@ -19,6 +19,7 @@
 #include "content.h"
 #include "core.h"
 #include "event.h"
+#include "past.h"
 
 /* "consumer needs producer". In producer->dependents until the producer ends. */
 struct bhi_edge {
@@ -50,16 +51,19 @@ struct bhi_submission {
     uint64_t seq;                   /* RELEASED: its number there */
     uint64_t deadline_ns;           /* relative, BH_FOREVER: none */
     uint64_t released_ns;
-    uint32_t holds;      /* unresolved edges with hold */
-    bool runs_kernel;    /* false: compiling is all it does */
-    bool abortable;      /* all its kernels look at the abort word */
-    bool cancelled;      /* asked for */
-    bool hastened;       /* counted in crew->cancels */
-    bool withdrawn;      /* asked for: the worker may skip it */
-    enum bhi_kill asked; /* its worker has been told to end it, because of that */
-    bool doomed;         /* certain to be poisoned; event->verdict says by what */
-    bool noted;          /* its stream knows that it is, or is not to know */
-    bool notify;         /* somebody needs to notice its end without waiting for it */
+    uint64_t code; /* which untrusted code it has run: what is the same has the same number, as
+                      long as the context lives; 0: none */
+    enum bhi_apart apart; /* that its caller asked for */
+    uint32_t holds;       /* unresolved edges with hold */
+    bool runs_kernel;     /* false: compiling is all it does */
+    bool abortable;       /* all its kernels look at the abort word */
+    bool cancelled;       /* asked for */
+    bool hastened;        /* counted in crew->cancels */
+    bool withdrawn;       /* asked for: the worker may skip it */
+    enum bhi_kill asked;  /* its worker has been told to end it, because of that */
+    bool doomed;          /* certain to be poisoned; event->verdict says by what */
+    bool noted;           /* its stream knows that it is, or is not to know */
+    bool notify;          /* somebody needs to notice its end without waiting for it */
     struct bhi_edge *edges;
     uint32_t edge_count, edge_capacity;
     struct bhi_use *uses;
@@ -92,6 +96,7 @@ void bhi_submission_enqueue(struct bhi_submission *submission);
 struct bhi_outcome {
     bh_status status;
     bh_executed executed;
+    bh_blame blame;
     int32_t signal, exit_code, vk_result, sys_errno;
     uint32_t command_index;
     int32_t worker_pid;

@@ -22,6 +22,9 @@
 #define BHI_FAULT_SLOTS      64u
 #define BHI_FAULT_TEXT       512u
 #define BHI_NO_COMMAND       UINT32_MAX
+/* A worker keeps the pipelines of so many kernels: one that has run is not compiled again before so
+ * many others have come. */
+#define BHI_WORKER_PIPELINES 256u
 
 /* Written by the worker, all but the first three words: those the supervisor writes when it makes
  * it, and never looks at again. */

@@ -63,6 +63,7 @@ bh_status bhi_errand_submit(struct bh_stream *stream, const struct bhi_errand *e
         status = bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", errand->call);
     event->id = bhi_context_new_id(context);
     event->verdict.submitted_ns = bhi_now_ns();
+    submission->code = bhi_request_code(request);
     if (status == BH_OK &&
         (!use(submission, errand->reads, false) || !use(submission, errand->fills, true) ||
          !bhi_submission_depend(submission, NULL, 0)))

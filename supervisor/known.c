@@ -48,7 +48,20 @@ bool bhi_known_add(struct bhi_known *known, uint64_t id, uint64_t bytes, uint64_
     bhi_list_append(&known->order, &kernel->link);
     known->count++;
     known->bytes += bytes;
+    if (known->count > known->most)
+        known->most = known->count;
     return true;
+}
+
+void bhi_known_prove(struct bhi_known *known, uint64_t id) {
+    struct bhi_known_kernel *kernel = find(known, id);
+    if (kernel)
+        kernel->proven = true;
+}
+
+bool bhi_known_proven(const struct bhi_known *known, uint64_t id, uint32_t most) {
+    const struct bhi_known_kernel *kernel = known->most <= most ? find(known, id) : NULL;
+    return kernel && kernel->proven;
 }
 
 bool bhi_known_remove(struct bhi_known *known, uint64_t id) {

@@ -12,6 +12,7 @@ struct bhi_known_kernel {
     struct bhi_known_kernel *next;
     uint64_t id, bytes;
     uint64_t last_seq; /* of the newest submission in its lane that uses it */
+    bool proven;       /* it has run there: that it cannot be compiled is a lie (T6) */
 };
 
 #define BHI_KNOWN_BUCKETS 256u
@@ -21,6 +22,7 @@ struct bhi_known {
     struct bhi_known_kernel *buckets[BHI_KNOWN_BUCKETS];
     uint32_t count;
     uint64_t bytes;
+    uint32_t most; /* that were known at a time */
 };
 
 void bhi_known_init(struct bhi_known *known);
@@ -31,6 +33,10 @@ bool bhi_known_use(struct bhi_known *known, uint64_t id, uint64_t seq);
 /* It is known from now on. False: out of memory. */
 bool bhi_known_add(struct bhi_known *known, uint64_t id, uint64_t bytes, uint64_t seq);
 bool bhi_known_remove(struct bhi_known *known, uint64_t id); /* true: it was known */
+void bhi_known_prove(struct bhi_known *known, uint64_t id);
+/* It has run there, and what it was compiled to is still there: a worker that was never told of
+ * more than |most| has given up none. */
+bool bhi_known_proven(const struct bhi_known *known, uint64_t id, uint32_t most);
 /* The one to be forgotten next, where there are more than |most| of them, or of |most_bytes|, and
  * all up to |done| have left the lane; 0: none. */
 uint64_t bhi_known_victim(const struct bhi_known *known, uint32_t most, uint64_t most_bytes,

@@ -139,11 +139,17 @@ static void write_obituary(const struct bhi_worker *worker, const struct bh_stre
 void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     bhi_worker_harvest(worker); /* what it completed stays good (E11) */
     struct bhi_crew *crew = &worker->crew;
+    struct bhi_sight sight = bhi_worker_sight(worker);
+    if (bhi_worker_pretends(worker, &sight)) {
+        sight.compiles = 0;
+        if (crew->kill == BHI_KILL_NONE)
+            bhi_crew_liar(crew, BHI_PRETENDED);
+    }
     bool was_running = worker->state == BHI_RUNNING, bound = crew->stream != NULL;
     char message[512];
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT};
     cause_of_death(worker, &death.outcome, message, sizeof message);
-    death.sight = bhi_worker_sight(worker);
+    death.sight = sight;
     death.closing = worker->context->closed;
     if (was_running)
         bhi_fail(&death.why, BH_UNAVAILABLE, 0, "worker %d died while it was idle%s%s", crew->pid,

@@ -88,6 +88,20 @@ uint32_t bhi_request_command(const struct bhi_request *request, uint64_t id) {
     return BH_NO_COMMAND;
 }
 
+uint64_t bhi_request_code(const struct bhi_request *request) {
+    if (request->file)
+        return request->file->info.file;
+    for (uint32_t i = 1; i < request->kernel_count; i++)
+        if (request->kernels[i]->body != request->kernels[0]->body)
+            return request->submission.event->id;
+    if (!request->kernel_count)
+        return 0;
+    /* By its hash: a kernel that is made anew for each launch is the same code all the same. */
+    uint64_t code;
+    memcpy(&code, request->kernels[0]->body->hash, sizeof code);
+    return code | 1;
+}
+
 static struct bh_kernel *kernel_of(const struct bhi_request *request, uint32_t command_index) {
     if (command_index == BH_NO_COMMAND) { /* where there is only one there is no doubt */
         for (uint32_t i = 1; i < request->kernel_count; i++)
@@ -170,4 +184,5 @@ const struct bhi_ports bhi_supervisor_ports = {
     .ref_stream = ref_stream,
     .stream_changed = stream_changed,
     .refuse = bhi_quarantine_refuse,
+    .on_trial = bhi_quarantine_tries,
 };

@@ -58,6 +58,7 @@ bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_o
         *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
         out->status = suspect->uncompilable ? BH_COMPILE_FAILED : BH_QUARANTINED;
         out->executed = BH_EXECUTED_NO;
+        out->blame = BH_BLAME_CERTAIN; /* nothing else is held */
         out->command_index = bhi_request_command(request, kernel->body->id);
         out->origin = suspect->origin;
         out->ended_ns = now_ns;
@@ -87,9 +88,39 @@ static bool ended_its_worker(const struct bhi_submission *submission, const bh_v
             verdict->status == BH_OUT_OF_HOST_MEMORY || verdict->status == BH_COMPILE_FAILED);
 }
 
+bool bhi_quarantine_tries(const struct bhi_submission *submission) {
+    const struct bhi_request *request = bhi_request_of(submission);
+    const struct bh_stream *stream = bhi_stream_of(submission->stream);
+    struct bh_context *context = stream->context;
+    if (!context->suspects.count)
+        return false;
+    uint64_t now_ns = bhi_now_ns();
+    for (uint32_t i = 0; i < request->kernel_count; i++)
+        if (bhi_suspects_on_trial(&context->suspects, stream->tenant,
+                                  request->kernels[i]->body->hash, now_ns))
+            return true;
+    return false;
+}
+
+/* What does not prove anything is tried, what a fresh worker has got done with is not. */
+static void note_trial(const struct bhi_submission *submission, const bh_verdict *verdict) {
+    const struct bhi_crew *crew = submission->crew;
+    const struct bh_stream *stream = bhi_stream_of(submission->stream);
+    struct bhi_suspects *suspects = &stream->context->suspects;
+    if (verdict->blame == BH_BLAME_SUSPECTED)
+        bhi_suspects_try(suspects, stream->tenant, verdict, bhi_now_ns());
+    else if (suspects->count && crew && !crew->dead && submission->runs_kernel &&
+             verdict->status != BH_CANCELLED && bhi_past_clean(&crew->past, submission))
+        bhi_suspects_tried(suspects, stream->tenant, verdict->kernel_hash);
+}
+
 void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdict *verdict) {
-    if (!ended_its_worker(submission, verdict))
+    const bool fatal = ended_its_worker(submission, verdict);
+    /* Of what its worker may have done to it the kernel is not accused, only tried. */
+    if (!fatal || verdict->blame != BH_BLAME_CERTAIN) {
+        note_trial(submission, verdict);
         return;
+    }
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
     struct bh_context *context = stream->context;
     bool compiling = verdict->status == BH_COMPILE_FAILED;

@@ -19,6 +19,9 @@ static inline struct bhi_request *bhi_request_of(const struct bhi_submission *su
     return BHI_CONTAINER(submission, struct bhi_request, submission);
 }
 
+/* What it has run that somebody else wrote, as the core tells one from another: its kernel or its
+ * file, trusted or not; several kernels are nobody else's. 0: copies and fills only. (ports.c) */
+uint64_t bhi_request_code(const struct bhi_request *request);
 /* The first command that uses kernel |id|; BH_NO_COMMAND: none. (ports.c) */
 uint32_t bhi_request_command(const struct bhi_request *request, uint64_t id);
 

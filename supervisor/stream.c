@@ -84,6 +84,9 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
     bhi_stream_init(&stream->core, &context->core, context->settings.restart_budget,
                     context->settings.restart_window_ns);
     stream->core.strict = options->strict;
+    stream->core.apart = options->isolation == BH_ISOLATE_SUBMISSION ? BHI_APART_ALL
+                         : options->isolation == BH_ISOLATE_KERNEL   ? BHI_APART_CODE
+                                                                     : BHI_APART_NOT;
     stream->core.compile_deadline_ns =
         kind == BHI_WORKER_DEVICE ? options->compile_deadline_ns : BH_FOREVER;
     stream->core.grace_ns = options->grace_ns;
@@ -137,6 +140,10 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
                         "bh_stream_create: options.memory_limit %llu is under 64 MiB: no driver "
                         "starts with that",
                         (unsigned long long)options->memory_limit);
+    if ((uint32_t)options->isolation > BH_ISOLATE_SUBMISSION)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_create: options.isolation %u is no bh_isolation",
+                        (unsigned)options->isolation);
     status = bhi_stream_make(context, options, BHI_WORKER_DEVICE, out_stream, "bh_stream_create",
                              detail);
     if (status == BH_OK)

@@ -408,6 +408,8 @@ static bh_status submit(const char *call, bool many, bh_stream *stream, const bh
     submission->abortable = request->kernel_count > 0;
     for (uint32_t i = 0; i < request->kernel_count; i++)
         submission->abortable &= !request->kernels[i]->body->trusted;
+    submission->code = bhi_request_code(request);
+    submission->apart = info->alone ? BHI_APART_ALL : BHI_APART_NOT;
     if (status == BH_OK && !bhi_submission_depend(submission, info->waits, info->wait_count))
         status = no_memory(&builder);
     if (status != BH_OK) {

@@ -57,18 +57,20 @@ static bool is_held(const struct bhi_suspects *suspects, const struct bhi_suspec
            (suspects->most_deaths && suspect->deaths >= suspects->most_deaths);
 }
 
-/* Room for one more: of those that are not held the one that has been quiet for longest goes, else
- * the oldest of all. */
+/* Who gives way first: what has ended nobody yet, what is not held, what is. */
+static int weight(const struct bhi_suspects *suspects, const struct bhi_suspect *suspect) {
+    return is_held(suspects, suspect) ? 2 : suspect->deaths > 0;
+}
+
+/* Room for one more: of the lightest the one that has been quiet for longest goes. */
 static void make_room(struct bhi_suspects *suspects) {
     if (suspects->count < BHI_SUSPECTS)
         return;
     struct bhi_suspect *victim = BHI_CONTAINER(suspects->ages.next, struct bhi_suspect, age);
     BHI_LIST_EACH(node, &suspects->ages) {
         struct bhi_suspect *suspect = BHI_CONTAINER(node, struct bhi_suspect, age);
-        if (!is_held(suspects, suspect)) {
+        if (weight(suspects, suspect) < weight(suspects, victim))
             victim = suspect;
-            break;
-        }
     }
     drop(suspects, victim);
 }
@@ -88,25 +90,67 @@ static struct bhi_suspect *add(struct bhi_suspects *suspects, const char *tenant
     return suspect;
 }
 
+/* The one to be noted; NULL: nothing is remembered. */
+static struct bhi_suspect *obtain(struct bhi_suspects *suspects, const char *tenant,
+                                  const uint8_t hash[32], uint64_t now_ns) {
+    expire(suspects, now_ns);
+    struct bhi_suspect *suspect = find(suspects, tenant, hash);
+    return suspect ? suspect : add(suspects, tenant, hash, now_ns);
+}
+
+static void touch(struct bhi_suspects *suspects, struct bhi_suspect *suspect, uint64_t now_ns) {
+    suspect->trial = true;
+    suspect->last_ns = now_ns;
+    bhi_list_remove(&suspect->age);
+    bhi_list_append(&suspects->ages, &suspect->age);
+}
+
+void bhi_suspects_try(struct bhi_suspects *suspects, const char *tenant, const bh_verdict *verdict,
+                      uint64_t now_ns) {
+    struct bhi_suspect *suspect =
+        suspects->keep_ns ? obtain(suspects, tenant, verdict->kernel_hash, now_ns) : NULL;
+    /* What is held is not to be held for longer by what a liar says. */
+    if (suspect && !suspect->deaths)
+        touch(suspects, suspect, now_ns);
+    else if (suspect)
+        suspect->trial = true;
+}
+
+bool bhi_suspects_on_trial(struct bhi_suspects *suspects, const char *tenant,
+                           const uint8_t hash[32], uint64_t now_ns) {
+    if (!suspects->count)
+        return false;
+    expire(suspects, now_ns);
+    const struct bhi_suspect *suspect = find(suspects, tenant, hash);
+    return suspect && suspect->trial;
+}
+
+void bhi_suspects_tried(struct bhi_suspects *suspects, const char *tenant, const uint8_t hash[32]) {
+    struct bhi_suspect *suspect = suspects->count ? find(suspects, tenant, hash) : NULL;
+    if (suspect && !suspect->deaths)
+        drop(suspects, suspect);
+    else if (suspect)
+        suspect->trial = false;
+}
+
 bool bhi_suspects_note(struct bhi_suspects *suspects, const char *tenant, const bh_verdict *verdict,
                        bool compiling, uint64_t now_ns) {
     if (!suspects->keep_ns || (!compiling && !suspects->most_deaths))
         return false;
-    expire(suspects, now_ns);
-    struct bhi_suspect *suspect = find(suspects, tenant, verdict->kernel_hash);
-    if (!suspect && !(suspect = add(suspects, tenant, verdict->kernel_hash, now_ns)))
+    struct bhi_suspect *suspect = obtain(suspects, tenant, verdict->kernel_hash, now_ns);
+    if (!suspect)
         return false;
     bool held = is_held(suspects, suspect);
+    if (!suspect->deaths)
+        suspect->first_ns = now_ns;
     suspect->deaths += suspect->deaths != UINT32_MAX;
     suspect->uncompilable |= compiling;
     suspect->cause = verdict->status;
     suspect->signal = verdict->signal;
     suspect->origin = verdict->event;
-    suspect->last_ns = now_ns;
     memcpy(suspect->name, verdict->kernel_name, sizeof suspect->name);
     snprintf(suspect->message, sizeof suspect->message, "%.300s", verdict->message);
-    bhi_list_remove(&suspect->age);
-    bhi_list_append(&suspects->ages, &suspect->age);
+    touch(suspects, suspect, now_ns);
     return !held && is_held(suspects, suspect);
 }
 

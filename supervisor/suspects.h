@@ -1,7 +1,8 @@
 /* Kernels that have ended workers: one record for each tenant and kernel, bounded, each forgotten
  * when it has ended none for a while. A kernel that has ended enough of them is held, and so is one
- * that the driver's compiler has died of: it is not to be given to a worker again. What one
- * tenant's workers did is nothing to another's. No lock, no clock, no I/O. */
+ * that the driver's compiler has died of: it is not to be given to a worker again. One that is only
+ * suspected, because its worker had been given others, is tried: it gets a worker that has not
+ * (T2). What one tenant's workers did is nothing to another's. No lock, no clock, no I/O. */
 #ifndef BHI_SUSPECTS_H
 #define BHI_SUSPECTS_H
 
@@ -20,7 +21,8 @@ struct bhi_suspect {
     char name[64]; /* as it was called the last time */
     uint32_t deaths;
     bool uncompilable; /* the driver's compiler died of it */
-    bh_status cause;   /* of the last one, and so on */
+    bool trial;      /* it may have been another's doing: its next worker is to be given no other */
+    bh_status cause; /* of the last one, and so on */
     int32_t signal;
     uint64_t origin;
     uint64_t first_ns, last_ns;
@@ -42,6 +44,13 @@ void bhi_suspects_fini(struct bhi_suspects *suspects);
  * remembered. */
 bool bhi_suspects_note(struct bhi_suspects *suspects, const char *tenant, const bh_verdict *verdict,
                        bool compiling, uint64_t now_ns);
+/* What the kernel ended with may have been another's doing: it is tried. */
+void bhi_suspects_try(struct bhi_suspects *suspects, const char *tenant, const bh_verdict *verdict,
+                      uint64_t now_ns);
+bool bhi_suspects_on_trial(struct bhi_suspects *suspects, const char *tenant,
+                           const uint8_t hash[32], uint64_t now_ns);
+/* A worker that was given no other has done with it, and lives: its trial is over. */
+void bhi_suspects_tried(struct bhi_suspects *suspects, const char *tenant, const uint8_t hash[32]);
 /* NULL: it may run. */
 const struct bhi_suspect *bhi_suspects_held(struct bhi_suspects *suspects, const char *tenant,
                                             const uint8_t hash[32], uint64_t now_ns);

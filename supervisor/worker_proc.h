@@ -142,6 +142,8 @@ void bhi_worker_serve(struct bhi_worker *worker, const char *stream);
 void bhi_worker_notify(struct bhi_worker *worker);
 /* Gives it its pipeline cache, |area| of |room| bytes. False: that cannot be. */
 bool bhi_worker_attach_cache(struct bhi_worker *worker, int area, uint64_t room);
+/* How much of its address space |buffer| takes where it is attached. */
+uint64_t bhi_worker_attached_bytes(const struct bh_buffer *buffer);
 void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id, uint64_t bytes);
 void bhi_worker_forget_file(struct bhi_worker *worker, uint64_t id);
 /* False: it did not know it, or there is no memory to tell it. */
@@ -158,6 +160,9 @@ struct bhi_obituary {
 void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary);
 /* What it says of where it is. */
 struct bhi_sight bhi_worker_sight(const struct bhi_worker *worker);
+/* It says that it compiles what it has run: that is a lie (T6). */
+bool bhi_worker_pretends(const struct bhi_worker *worker, const struct bhi_sight *sight);
+#define BHI_PRETENDED "it says that it compiles what it has run"
 /* When its oldest submission is over its deadline, at the earliest; BHI_FOREVER. Has that ended,
  * or kills it, when that is now. */
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns);

@@ -36,7 +36,8 @@ struct bhi_backend_config {
      * not where that was all that it had to do, or failed. NULL: nobody is. */
     void (*compiling)(void *user, uint64_t seq, bool over);
     void *user;
-    uint32_t max_pipelines;    /* least recently used ones are destroyed beyond it; 0: 256 */
+    uint32_t max_pipelines;    /* least recently used ones are destroyed beyond it; 0:
+                                  BHI_WORKER_PIPELINES */
     const char *const *layers; /* instance layers to enable (tests); NULL-terminated or NULL */
 };
 

@@ -63,6 +63,9 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   lie_load, lie_device   (fail: it says that a file cannot be loaded, that its device is lost)
  *   started        a submission was taken from the lane, nothing is submitted
  *   submitted      vkQueueSubmit has returned
+ *   lie_compile    (fail: it says that it has to compile what it has taken, and dies)
+ *   lie_pretend    (fail: it says so, and hangs)
+ *   lie_invalid    (fail: it says that the kernel is not valid)
  *   before_record  the device has finished, the completion record is not written
  *   torn_record    half a result is written (fail: it is published like that)
  *   after_record   the completion record is published, nobody is woken

@@ -252,12 +252,26 @@ static bool is_alone(const struct bhi_session *s) {
     return s->config.watchdog != NULL && atomic_load(&s->config.watchdog->alone);
 }
 
+/* What a worker that was taken over may say of a kernel that has done nothing. */
+static void pretend(struct bhi_session *s, uint64_t seq) {
+    const bool dies = BHI_FAULT_FAILS("lie_compile"), hangs = BHI_FAULT_FAILS("lie_pretend");
+    if (dies || hangs) {
+        compiling(s, seq, false);
+    }
+    if (dies) {
+        abort();
+    }
+    for (volatile bool forever = hangs; forever;) {
+    }
+}
+
 static int run_batch(struct bhi_session *s, size_t count) {
     struct bhi_progress_header *header = s->config.progress->header;
     const uint64_t first = s->next_seq;
     for (size_t i = 0; i < count; i++) {
         atomic_store_explicit(&header->started_seq, first + i, memory_order_release);
         BHI_FAULT_POINT("started");
+        pretend(s, first + i);
     }
     /* What is withdrawn before this is seen; what comes after finds started_seq (lane.h). */
     atomic_thread_fence(memory_order_seq_cst);
@@ -294,6 +308,10 @@ static int run_batch(struct bhi_session *s, size_t count) {
         }
         if (BHI_FAULT_FAILS("lie_device")) {
             s->results[i].status = BH_DEVICE_LOST;
+        }
+        if (BHI_FAULT_FAILS("lie_invalid")) {
+            s->results[i].status = BH_INVALID_KERNEL;
+            s->results[i].executed = 0; /* no */
         }
         const bool poisoned = s->results[i].status != BH_OK && s->results[i].status != BH_CANCELLED;
         if (poisoned) {

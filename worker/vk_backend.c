@@ -49,7 +49,7 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
         bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory for the backend");
         return NULL;
     }
-    b->kernels.max_pipelines = config->max_pipelines ? config->max_pipelines : 256;
+    b->kernels.max_pipelines = config->max_pipelines ? config->max_pipelines : BHI_WORKER_PIPELINES;
     b->kernels.abort = &b->abort;
     b->groups.limit = BHI_GROUP_LIMIT;
     b->groups.max_bytes = BHI_GROUP_BYTES;

@@ -354,10 +354,11 @@ expect_json '.attempts == ([.failures[].attempts] | add) + .done and .refused > 
 expect_json '[.failures[] | select(.id == "glsl")][0].started == null'
 expect_stderr "load: failed, LOAD_FAILED"
 expect_stderr "unbound: failed, BINDING_MISMATCH"
-if [ "$(sqlite3 jobs.jsonl.state/batch.db "SELECT attempts, guilty FROM jobs WHERE id = 'crash'")" = "2|2" ]; then
+if [ "$(sqlite3 jobs.jsonl.state/batch.db "SELECT guilty FROM jobs WHERE id = 'crash'")" = 2 ]; then
     passed=$((passed + 1)); else fail "crash was not tried twice"; fi
+# What a worker that had run another job says of this one is no attempt that counts (T2).
 for id in hang glsl load unbound; do
-    if [ "$(sqlite3 jobs.jsonl.state/batch.db "SELECT count(*) FROM attempt JOIN job ON number = job WHERE id = '$id'")" = 1 ]; then
+    if [ "$(sqlite3 jobs.jsonl.state/batch.db "SELECT count(*) FROM attempt JOIN job ON number = job WHERE id = '$id' AND blame != 1")" = 1 ]; then
         passed=$((passed + 1)); else fail "$id was tried again"; fi
 done
 for file in crash after later hang g load u; do

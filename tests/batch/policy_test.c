@@ -22,6 +22,31 @@ static const bh_status every[] = {
 };
 enum { STATUSES = sizeof every / sizeof every[0] };
 
+/* T2: what another job of the same worker may have done is not counted against this one, nor
+ * believed of its input; it is tried again on a worker of its own. */
+static void what_is_only_suspected_is_not_charged(void **state) {
+    (void)state;
+    static const bh_status suspicions[] = {
+        BH_WORKER_SIGNAL,  BH_DEADLINE,         BH_PROTOCOL,   BH_INVALID_KERNEL,
+        BH_COMPILE_FAILED, BH_BINDING_MISMATCH, BH_DEVICE_LOST};
+    for (size_t i = 0; i < sizeof suspicions / sizeof *suspicions; i++) {
+        const bh_verdict verdict = {.status = suspicions[i], .blame = BH_BLAME_SUSPECTED};
+        struct bhi_policy_case given = {.verdict = &verdict, .retries = 0, .guilty = 0};
+        struct bhi_policy_answer answer = bhi_policy(&given);
+        assert_int_equal(answer.next, BHI_JOB_WAITING);
+        assert_true(answer.unproven);
+        assert_false(answer.guilty);
+        given.victim = BHI_POLICY_VICTIM - 1; /* every job ends */
+        answer = bhi_policy(&given);
+        assert_int_equal(answer.next, BHI_JOB_FAILED);
+    }
+    /* A bad file is one, whatever its loader had read before. */
+    const bh_verdict load = {
+        .status = BH_LOAD_FAILED, .blame = BH_BLAME_SUSPECTED, .hops = 1, .sys_errno = 0};
+    const struct bhi_policy_case given = {.verdict = &load, .retries = 2};
+    assert_int_equal(bhi_policy(&given).next, BHI_JOB_FAILED);
+}
+
 /* A job that has nothing to its name, two retries, others beside it. */
 static const struct bhi_policy_case fresh = {.retries = 2};
 
@@ -173,6 +198,7 @@ static void what_the_end_cancelled_is_no_verdict(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_status_has_its_answer),
+        cmocka_unit_test(what_is_only_suspected_is_not_charged),
         cmocka_unit_test(a_guilty_one_is_tried_so_often_and_quarantined),
         cmocka_unit_test(a_victim_is_not_blamed_but_ends),
         cmocka_unit_test(poison_from_an_input),

@@ -51,6 +51,27 @@ expect_sql "SELECT count(*) FROM jobs WHERE state = 'done'" 20
 expect_sql "SELECT count(*) > 0 FROM attempt WHERE status != 0" 1
 check_outputs
 
+# T2. The hostile job ends well, and leaves a worker that says of the next one that it could not be
+# compiled, and dies: that kernel was refused for ten minutes, and all of its jobs failed.
+case_name="a hostile job that ends well costs the innocent nothing"
+sed "1{h;s/j1/hostile/;s/out.1.npy/out\\/h.npy/;s/}\$/,\"trusted\":true,\"priority\":1}/;p;x}" jobs.jsonl > hostile.jsonl
+BULKHEAD_TEST_FAULTS="1:lie_compile:2=fail" cli batch hostile.jsonl --streams 1 --retry 0 \
+    --state jobs.jsonl.state
+expect_status 0
+expect_sql "SELECT count(*) FROM jobs WHERE state = 'done'" 21
+expect_sql "SELECT sum(guilty) FROM attempt" 0
+expect_sql "SELECT count(*) FROM attempt WHERE blame = 1" 1
+expect_sql "SELECT count(*) FROM attempt WHERE status != 0" 1
+check_outputs
+
+case_name="a worker that a hostile job leaves wedged costs the innocent nothing"
+BULKHEAD_TEST_FAULTS="1:started:2=hang" cli batch hostile.jsonl --streams 1 --retry 0 \
+    --deadline 1s --state jobs.jsonl.state
+expect_status 0
+expect_sql "SELECT count(*) FROM jobs WHERE state = 'done'" 21
+expect_sql "SELECT sum(guilty) FROM attempt" 0
+check_outputs
+
 case_name="no worker at all: nothing is made"
 BULKHEAD_WORKER=$folder/none cli batch jobs.jsonl
 expect_status 3

@@ -242,7 +242,7 @@ static void each_key_is_needed(void **state) {
         }
         at = end + 1;
     }
-    assert_int_equal(seen, 14 + 15 + 6 + 15 + 5 + 11 + 3 + 7 + 3 + 1);
+    assert_int_equal(seen, 14 + 15 + 6 + 16 + 5 + 11 + 3 + 7 + 3 + 1);
     free(text);
 }
 

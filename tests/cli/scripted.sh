@@ -23,7 +23,7 @@ expect_status 0
 expect_json '.status == "READY" and .code == "OK" and .signal == null and .kernel == "k"
     and .kernel_hash == ("ab" * 32) and .executed == "yes" and .origin == 41 and .event == 41
     and .worker_pid == 4321 and .elapsed_ms == 1.5 and .message == "" and .submissions == 1
-    and (.min_ms | type) == "number" and (.median_ms | type) == "number" and (keys | length) == 14'
+    and (.min_ms | type) == "number" and (.median_ms | type) == "number" and (keys | length) == 15'
 rm -f out.npy
 
 case_name="repeat"
@@ -56,7 +56,7 @@ while read -r name number class; do
         expect_stderr "$name"
         if [ $want -eq 1 ]; then
             expect_json ".status == \"POISONED\" and .code == \"$name\" and .executed == \"unknown\"
-                and .message == \"as scripted\" and (keys | length) == 14"
+                and .message == \"as scripted\" and (keys | length) == 15"
             expect_stderr "is poisoned"
             expect_stderr "executed    unknown"
             expect_stderr "what to do"
@@ -98,7 +98,7 @@ expect_status 0
 expect_stdout "as scripted"
 [ ! -e z.npy ] || fail "it ran"
 cli "${eval_[@]}" --json
-expect_json '.status == "READY" and .kernel == "eval" and (keys | length) == 14'
+expect_json '.status == "READY" and .kernel == "eval" and (keys | length) == 15'
 rm -f z.npy
 fingerprint > .before
 for call in TEMPLATE OUTPUT SOURCE FILE KERNEL STREAM PREPARE EVENT LOAD MAP; do

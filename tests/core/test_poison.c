@@ -75,6 +75,11 @@ static bool refuse(const struct bhi_submission *submission, struct bhi_outcome *
     return false;
 }
 
+static bool on_trial(const struct bhi_submission *submission) {
+    (void)submission;
+    return false;
+}
+
 static const struct bhi_ports ports = {
     .now_ns = now_ns,
     .publish = publish,
@@ -93,6 +98,7 @@ static const struct bhi_ports ports = {
     .ref_stream = stream_port,
     .stream_changed = stream_port,
     .refuse = refuse,
+    .on_trial = on_trial,
 };
 
 struct line { /* a stream and its worker */

@@ -376,6 +376,11 @@ static bool refuse(const struct bhi_submission *submission, struct bhi_outcome *
     return false;
 }
 
+static bool on_trial(const struct bhi_submission *submission) {
+    (void)submission;
+    return false;
+}
+
 const struct bhi_ports world_ports = {
     .now_ns = now_ns,
     .publish = publish,
@@ -395,4 +400,5 @@ const struct bhi_ports world_ports = {
     .ref_stream = ref_stream,
     .stream_changed = stream_changed,
     .refuse = refuse,
+    .on_trial = on_trial,
 };
