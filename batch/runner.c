@@ -476,6 +476,7 @@ static bool make_streams(struct bhi_runner *runner, struct bhi_complaint *compla
         snprintf(name, sizeof name, "batch-%u", i);
         options.name = name;
         options.device = given->device;
+        options.isolation = given->isolation;
         if (given->limits_memory)
             options.memory_limit = given->memory_limit;
         bhi_work_list_init(&runner->streams[i].staged);

@@ -17,6 +17,7 @@ struct bhi_runner_options {
     uint32_t streams;     /* at least 1 */
     const char *device;   /* NULL: the default */
     uint64_t deadline_ns; /* for jobs that give none; 0: the library's default */
+    bh_isolation isolation;
     bool limits_memory;
     uint64_t memory_limit;
     /* Called about ten times a second, and once at the end; RUNNING is what workers have. May be

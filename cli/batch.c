@@ -30,6 +30,7 @@ struct batch {
     uint64_t streams, retries;
     bool resume, retry_failed, keep_going, json, verbose;
     bool limits_memory;
+    bh_isolation isolation;
     uint64_t memory_limit, deadline_ns;
 
     struct bhi_batch_jobs jobs;
@@ -46,6 +47,19 @@ struct batch {
 /* -- arguments ----------------------------------------------------------------------------------
  */
 
+static bool parse_isolation(const char *value, bh_isolation *out, struct bhi_complaint *complaint) {
+    static const char *const names[] = {[BH_ISOLATE_STREAM] = "stream",
+                                        [BH_ISOLATE_KERNEL] = "kernel",
+                                        [BH_ISOLATE_SUBMISSION] = "job"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!strcmp(value, names[i])) {
+            *out = (bh_isolation)i;
+            return true;
+        }
+    }
+    return bhi_refuse(complaint, "it is stream, kernel or job");
+}
+
 static bool parse_item(struct batch *batch, const struct bhi_arg *item,
                        struct bhi_complaint *complaint) {
     const char *value = item->value;
@@ -58,6 +72,8 @@ static bool parse_item(struct batch *batch, const struct bhi_arg *item,
         return *value ? true : bhi_refuse(complaint, "the folder's name is empty");
     case BHI_BATCH_STREAMS:
         return bhi_parse_count(value, 1, MOST_STREAMS, &batch->streams, complaint);
+    case BHI_BATCH_ISOLATE:
+        return parse_isolation(value, &batch->isolation, complaint);
     case BHI_BATCH_RETRY:
         return bhi_parse_count(value, 0, BHI_JOB_RETRIES, &batch->retries, complaint);
     case BHI_BATCH_DEADLINE:
@@ -293,6 +309,7 @@ static int run_jobs(struct batch *batch) {
         .context = batch->context,
         .streams = (uint32_t)batch->streams,
         .device = batch->selector[0] ? batch->selector : NULL,
+        .isolation = batch->isolation,
         .deadline_ns = batch->deadline_ns,
         .limits_memory = batch->limits_memory,
         .memory_limit = batch->memory_limit,

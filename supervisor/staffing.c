@@ -162,6 +162,52 @@ static struct bh_stream *newest_with_device(bh_context *context) {
     return newest;
 }
 
+static bool is_free(const struct bhi_worker *worker) {
+    return !worker->crew.stream && worker->crew.kill == BHI_KILL_NONE;
+}
+
+/* Its worker runs one submission, and has it: the next one is wanted soon (T3). */
+static bool wants_successor(const struct bh_stream *stream) {
+    return stream->core.apart == BHI_APART_ALL && stream->core.state == BHI_STREAM_SERVED &&
+           stream->core.crew->past.used;
+}
+
+static bool alike(const struct bh_stream *a, const struct bh_stream *b) {
+    return a->kind == b->kind && a->memory_limit == b->memory_limit &&
+           strcmp(a->device, b->device) == 0;
+}
+
+/* Lock held. Are there fewer workers that could serve |stream| next than streams like it that want
+ * one? */
+static bool lacks_successor(bh_context *context, const struct bh_stream *stream) {
+    uint32_t wanted = 0;
+    BHI_LIST_EACH(node, &context->streams) {
+        const struct bh_stream *other = BHI_CONTAINER(node, struct bh_stream, link);
+        wanted += wants_successor(other) && alike(other, stream);
+    }
+    BHI_LIST_EACH(node, &context->workers) {
+        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        if (wanted && is_free(worker) && worker->kind == stream->kind &&
+            worker->memory_limit == stream->memory_limit &&
+            strcmp(worker->device, stream->device) == 0)
+            wanted--;
+    }
+    return wanted > 0;
+}
+
+/* Lock held. The next worker of a stream whose present one is used up, while that one works: these
+ * are besides the spares. */
+static bool next_successor(bh_context *context, struct job *job) {
+    BHI_LIST_EACH(node, &context->streams) {
+        const struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+        if (!wants_successor(stream) || !lacks_successor(context, stream))
+            continue;
+        *job = job_like(context, stream);
+        return job->zygote && job->zygote->state == BHI_ZYGOTE_READY;
+    }
+    return false;
+}
+
 /* Lock held. A spare for the kind of worker that the newest stream uses. */
 static bool next_spare(bh_context *context, struct job *job) {
     if (!context->settings.spares || bhi_list_empty(&context->streams))
@@ -172,7 +218,7 @@ static bool next_spare(bh_context *context, struct job *job) {
     uint32_t unbound = 0;
     BHI_LIST_EACH(node, &context->workers) {
         struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-        unbound += !worker->crew.stream && worker->crew.kill == BHI_KILL_NONE;
+        unbound += is_free(worker);
     }
     if (unbound >= context->settings.spares)
         return false;
@@ -206,7 +252,7 @@ uint64_t bhi_staffing_turn(bh_context *context) {
         if (found)
             bhi_stream_ref(job.stream);
         else if (!context->closed && context->spare_at_ns <= now_ns)
-            found = next_spare(context, &job);
+            found = next_successor(context, &job) || next_spare(context, &job);
         if (found && job.zygote)
             bhi_zygote_retain(job.zygote);
         bhi_context_unlock(context);

@@ -72,6 +72,27 @@ expect_sql "SELECT count(*) FROM jobs WHERE state = 'done'" 21
 expect_sql "SELECT sum(guilty) FROM attempt" 0
 check_outputs
 
+# T3: nobody runs on the worker that a hostile job has left.
+case_name="--isolate job: a worker for each"
+BULKHEAD_TEST_FAULTS="*:lie_compile:2=fail" cli batch hostile.jsonl --isolate job --retry 0 \
+    --state jobs.jsonl.state
+expect_status 0
+expect_sql "SELECT count(*) FROM attempt WHERE status = 0" 21
+expect_sql "SELECT count(*) FROM attempt" 21
+expect_sql "SELECT count(DISTINCT worker_pid) FROM attempt" 21
+check_outputs
+
+case_name="--isolate kernel: a worker for each kernel"
+cli batch hostile.jsonl --isolate kernel --streams 1 --state jobs.jsonl.state
+expect_status 0
+expect_sql "SELECT count(DISTINCT worker_pid) FROM attempt" 2
+check_outputs
+
+case_name="--isolate knows three words"
+cli batch hostile.jsonl --isolate worker --state jobs.jsonl.state
+expect_status 2
+expect_stderr "--isolate worker: it is stream, kernel or job"
+
 case_name="no worker at all: nothing is made"
 BULKHEAD_WORKER=$folder/none cli batch jobs.jsonl
 expect_status 3

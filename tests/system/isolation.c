@@ -1,0 +1,231 @@
+/* T1, T3: how much one worker runs before another takes its place, and for whom. */
+#include "fixture.h"
+
+struct stage {
+    bh_context *context;
+    bh_stream *stream;
+    bh_kernel *square, *gate;
+    bh_buffer *x, *y;
+};
+
+static bh_stream *stream_of(bh_context *context, bh_isolation isolation, const char *tenant) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.isolation = isolation;
+    options.tenant = tenant;
+    options.deadline_ns = FX_SECONDS;
+    bh_stream *stream = NULL;
+    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
+    return stream;
+}
+
+/* No worker may be lost for nothing: a planned replacement is free. */
+static struct stage stage_open(bh_isolation isolation, uint32_t spares) {
+    bh_context_options options = fx_options();
+    options.spares = spares;
+    options.restart_budget = 1;
+    options.restart_window_ns = 3600 * 1000 * FX_MS;
+    options.quarantine_deaths = 1;
+    struct stage s = {.context = fx_context_with(options, NULL)};
+    s.stream = stream_of(s.context, isolation, NULL);
+    s.square = fx_kernel(s.context, "square");
+    s.gate = fx_kernel(s.context, "gate");
+    s.x = fx_words(s.context, 64, 0);
+    s.y = fx_words(s.context, 64, 0);
+    return s;
+}
+
+static void stage_close(struct stage *s) {
+    bh_kernel_release(s->square);
+    bh_kernel_release(s->gate);
+    bh_buffer_release(s->x);
+    bh_buffer_release(s->y);
+    bh_stream_release(s->stream);
+    BHT_EQ(bh_context_destroy(s->context), BH_OK);
+}
+
+/* Whose worker has done it. */
+static int32_t pid_of(bh_event *event) {
+    bh_verdict verdict = fx_verdict(event);
+    if (verdict.status != BH_OK)
+        BHT_FAIL("%s", verdict.message);
+    bh_event_release(event);
+    return verdict.worker_pid;
+}
+
+static bh_event *square(struct stage *s) {
+    return fx_square(s->stream, s->square, s->x, s->y);
+}
+
+static bh_event *open_gate(struct stage *s) {
+    bh_buffer *word = fx_words(s->context, 2, 0);
+    fx_pointer(word)[0] = FX_GATE_OPEN;
+    bh_event *event = fx_run(s->stream, s->gate, word);
+    bh_buffer_release(word);
+    return event;
+}
+
+static bh_event *fill(struct stage *s) {
+    const bh_command command = {
+        .type = BH_COMMAND_FILL, .dst = s->y, .size = BH_WHOLE_SIZE, .fill_value = 7};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(s->stream, &info, &event, NULL), BH_OK);
+    return event;
+}
+
+enum { MANY = 6 };
+
+static void a_worker_for_each_submission(void) {
+    struct stage s = stage_open(BH_ISOLATE_SUBMISSION, 1);
+    bh_event *events[MANY];
+    int32_t pids[MANY];
+    for (int i = 0; i < MANY; i++) /* all at once: they wait for each other's workers */
+        events[i] = square(&s);
+    for (int i = 0; i < MANY; i++) {
+        pids[i] = pid_of(events[i]);
+        for (int before = 0; before < i; before++)
+            BHT_TRUE(pids[before] != pids[i]);
+    }
+    stage_close(&s);
+}
+
+static void a_worker_for_each_kernel(void) {
+    struct stage s = stage_open(BH_ISOLATE_KERNEL, 1);
+    bh_event *events[] = {square(&s),    fill(&s), square(&s), open_gate(&s),
+                          open_gate(&s), fill(&s), square(&s)};
+    int32_t pids[BHT_COUNT(events)];
+    for (size_t i = 0; i < BHT_COUNT(events); i++)
+        pids[i] = pid_of(events[i]);
+    BHT_EQ(pids[1], pids[0]);
+    BHT_EQ(pids[2], pids[0]);
+    BHT_TRUE(pids[3] != pids[0]);
+    BHT_EQ(pids[4], pids[3]);
+    BHT_EQ(pids[5], pids[3]);
+    BHT_TRUE(pids[6] != pids[0] && pids[6] != pids[3]);
+    stage_close(&s);
+}
+
+static void a_worker_for_a_stream(void) {
+    struct stage s = stage_open(BH_ISOLATE_STREAM, 1);
+    const int32_t pid = pid_of(square(&s));
+    BHT_EQ(pid_of(open_gate(&s)), pid);
+    BHT_EQ(pid_of(square(&s)), pid);
+    stage_close(&s);
+}
+
+/* Copies and fills leave nothing behind, and meet nobody who has. */
+static void what_launches_nothing_uses_nobody_up(void) {
+    struct stage s = stage_open(BH_ISOLATE_SUBMISSION, 1);
+    const int32_t pid = pid_of(fill(&s));
+    BHT_EQ(pid_of(fill(&s)), pid);
+    BHT_EQ(pid_of(square(&s)), pid);
+    BHT_TRUE(pid_of(fill(&s)) != pid);
+    stage_close(&s);
+}
+
+/* To prepare a kernel and launch it costs one compile; what it binds can be asked. */
+static void what_is_prepared_is_launched_there(void) {
+    struct stage s = stage_open(BH_ISOLATE_SUBMISSION, 1);
+    bh_kernel_info *info = malloc(sizeof *info);
+    bh_event *event = NULL;
+    BHT_TRUE(info != NULL);
+    BHT_EQ(bh_kernel_reflect(s.square, s.stream, FX_SECONDS, info, NULL), BH_OK);
+    BHT_EQ(info->binding_count, 2);
+    free(info);
+    BHT_EQ(bh_kernel_prepare(s.square, s.stream, &event, NULL), BH_OK);
+    const int32_t pid = pid_of(event);
+    BHT_EQ(pid_of(square(&s)), pid);
+    BHT_EQ(bh_kernel_prepare(s.gate, s.stream, &event, NULL), BH_OK);
+    const int32_t prepared = pid_of(event);
+    BHT_TRUE(prepared != pid);
+    BHT_TRUE(pid_of(square(&s)) != prepared); /* another kernel has been compiled there */
+    stage_close(&s);
+}
+
+/* One is in the lane at a time; while it works the next worker starts, without any spares. */
+static void the_next_worker_starts_meanwhile(void) {
+    struct stage s = stage_open(BH_ISOLATE_SUBMISSION, 0);
+    const size_t alone = 2 + PROCESSES_A_WORKER; /* warden, zygote */
+    fx_ready(s.stream);
+    WAIT_UNTIL(bht_count_descendants(getpid()) == alone, 20000);
+    bh_buffer *word = fx_words(s.context, 2, 0);
+    uint32_t *open = fx_pointer(word);
+    bh_event *gate = fx_gate(s.stream, s.gate, word);
+    fx_await_gate(word);
+    WAIT_UNTIL(bht_count_descendants(getpid()) == alone + PROCESSES_A_WORKER, 20000);
+    bh_event *next = square(&s);
+    BHT_EQ(bh_event_query(next), BH_EVENT_PENDING);
+    *(volatile uint32_t *)open = FX_GATE_OPEN;
+    const int32_t pid = pid_of(gate);
+    BHT_TRUE(pid_of(next) != pid);
+    bh_buffer_release(word);
+    stage_close(&s);
+}
+
+/* Whatever ran on the stream before, blame is certain: nobody has shared the worker. */
+static void blame_is_certain(void) {
+    static const bh_isolation isolations[] = {BH_ISOLATE_KERNEL, BH_ISOLATE_SUBMISSION};
+    for (size_t i = 0; i < BHT_COUNT(isolations); i++) {
+        struct stage s = stage_open(isolations[i], 1);
+        pid_of(square(&s));
+        bh_buffer *word = fx_words(s.context, 2, 0);
+        bh_event *gate = fx_gate(s.stream, s.gate, word);
+        bh_event *behind = square(&s);
+        fx_await_gate(word);
+        fx_kill(bh_stream_worker_pid(s.stream), SIGSEGV);
+        bh_verdict verdict = fx_verdict(gate);
+        BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
+        BHT_EQ(verdict.blame, BH_BLAME_CERTAIN);
+        pid_of(behind);
+        size_t count = 0;
+        BHT_EQ(bh_quarantine_list(s.context, NULL, 0, &count, NULL), BH_OK);
+        BHT_EQ(count, 1);
+        bh_event_release(gate);
+        bh_buffer_release(word);
+        stage_close(&s);
+    }
+}
+
+/* T1. A worker of a stream that is gone goes with it: no other tenant meets it. */
+static void a_worker_serves_one_tenant(void) {
+    static const char *const tenants[] = {"alice", "bob", "carol", "alice"};
+    struct stage s = stage_open(BH_ISOLATE_STREAM, 2);
+    int32_t pids[BHT_COUNT(tenants)];
+    for (size_t i = 0; i < BHT_COUNT(tenants); i++) {
+        bh_stream_release(s.stream);
+        s.stream = stream_of(s.context, BH_ISOLATE_STREAM, tenants[i]);
+        pids[i] = pid_of(square(&s));
+        for (size_t before = 0; before < i; before++)
+            BHT_TRUE(pids[before] != pids[i]);
+    }
+    stage_close(&s);
+}
+
+static void an_isolation_that_there_is_not(void) {
+    struct stage s = stage_open(BH_ISOLATE_STREAM, 0);
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    BHT_EQ(options.isolation, BH_ISOLATE_STREAM);
+    options.isolation = (bh_isolation)3;
+    bh_stream *stream = NULL;
+    bh_detail detail;
+    BHT_EQ(bh_stream_create(s.context, &options, &stream, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "options.isolation");
+    stage_close(&s);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(a_worker_for_each_submission),
+        BHT_TEST(a_worker_for_each_kernel),
+        BHT_TEST(a_worker_for_a_stream),
+        BHT_TEST(what_launches_nothing_uses_nobody_up),
+        BHT_TEST(what_is_prepared_is_launched_there),
+        BHT_TEST(the_next_worker_starts_meanwhile),
+        BHT_TEST(blame_is_certain),
+        BHT_TEST(a_worker_serves_one_tenant),
+        BHT_TEST(an_isolation_that_there_is_not),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
