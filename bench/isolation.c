@@ -1,0 +1,203 @@
+/* bench-isolation: what a worker for each job costs, against a stream's worker for all, and against
+ * what cannot be saved: a worker's start and the compile of the job's kernel, each measured alone.
+ */
+#include "samples.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TIMEOUT_NS (60ull * 1000 * 1000 * 1000)
+#define MOST       64u
+#define MS         1000000ull
+#define TARGET     1.2 /* of start and compile */
+
+static const uint32_t job_code[] =
+#include "job.inc"
+    ;
+
+struct bench {
+    bh_context *context;
+    bh_kernel *kernel;
+    const char *device;
+    uint32_t rounds; /* of arithmetic in a job */
+};
+
+__attribute__((noreturn, format(printf, 1, 2))) static void die(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("bench-isolation: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    exit(1);
+}
+
+static void must(bh_status status, const char *call, const bh_detail *detail) {
+    if (status != BH_OK)
+        die("%s: %s: %s", call, bh_status_name(status), detail->message);
+}
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bh_stream *make_stream(const struct bench *bench, bh_isolation isolation) {
+    bh_stream_options options;
+    bh_stream *stream;
+    bh_detail detail;
+    bh_stream_options_init(&options);
+    options.device = bench->device;
+    options.isolation = isolation;
+    must(bh_stream_create(bench->context, &options, &stream, &detail), "bh_stream_create", &detail);
+    return stream;
+}
+
+static void await(bh_event *event) {
+    bh_verdict verdict;
+    if (bh_event_wait(event, TIMEOUT_NS) != BH_OK)
+        die("a job is not READY: %s",
+            bh_event_verdict(event, &verdict) == BH_OK ? verdict.message : "it has not ended");
+    bh_event_release(event);
+}
+
+static bh_event *launch(const struct bench *bench, bh_stream *stream, bh_buffer *buffer,
+                        uint32_t rounds) {
+    const bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_WRITE};
+    const uint32_t groups[3] = {1, 1, 1}, push[2] = {1, rounds};
+    bh_event *event;
+    bh_detail detail;
+    must(bh_launch(stream, bench->kernel, groups, &binding, 1, push, sizeof push, &event, &detail),
+         "bh_launch", &detail);
+    return event;
+}
+
+static bh_buffer *make_buffer(const struct bench *bench) {
+    bh_buffer *buffer;
+    bh_detail detail;
+    must(bh_buffer_create(bench->context, 64, &buffer, &detail), "bh_buffer_create", &detail);
+    return buffer;
+}
+
+/* A worker's start, and then the first run of the kernel there, which compiles it. The context has
+ * no spares, and a zygote. */
+static void measure_alone(const struct bench *bench, uint64_t *out_start, uint64_t *out_compile) {
+    bh_detail detail;
+    bh_buffer *buffer = make_buffer(bench);
+    const uint64_t began = now_ns();
+    bh_stream *stream = make_stream(bench, BH_ISOLATE_STREAM);
+    must(bh_stream_wait_ready(stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready", &detail);
+    const uint64_t ready = now_ns();
+    await(launch(bench, stream, buffer, 0));
+    *out_start = ready - began;
+    *out_compile = now_ns() - ready;
+    bh_stream_release(stream);
+    bh_buffer_release(buffer);
+}
+
+/* A job, of |count| that are queued at once. */
+static uint64_t measure_jobs(const struct bench *bench, bh_stream *stream, uint32_t count) {
+    bh_event *events[MOST];
+    bh_buffer *buffers[MOST];
+    for (uint32_t i = 0; i < count; i++)
+        buffers[i] = make_buffer(bench);
+    const uint64_t began = now_ns();
+    for (uint32_t i = 0; i < count; i++)
+        events[i] = launch(bench, stream, buffers[i], bench->rounds);
+    for (uint32_t i = 0; i < count; i++)
+        await(events[i]);
+    const uint64_t took = now_ns() - began;
+    for (uint32_t i = 0; i < count; i++)
+        bh_buffer_release(buffers[i]);
+    return took / count;
+}
+
+static double ms(uint64_t ns) {
+    return (double)ns / (double)MS;
+}
+
+static bh_kernel *make_kernel(bh_context *context) {
+    bh_kernel *kernel;
+    bh_detail detail;
+    must(bh_kernel_create_spirv(context, job_code, sizeof job_code, NULL, &kernel, &detail),
+         "bh_kernel_create_spirv", &detail);
+    return kernel;
+}
+
+/* How many rounds take about |target_ns| on a worker that has the kernel. */
+static uint32_t calibrate(struct bench *bench, bh_stream *stream, uint64_t target_ns) {
+    for (bench->rounds = 16; bench->rounds < 1u << 24; bench->rounds *= 2)
+        if (measure_jobs(bench, stream, 2) >= target_ns)
+            break;
+    return bench->rounds;
+}
+
+int main(int argc, char **argv) {
+    struct bench bench = {0};
+    uint32_t rounds = 9, jobs = 16;
+    bool strict = false;
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--quick"))
+            rounds = 1, jobs = 3;
+        else if (!strcmp(argv[i], "--strict"))
+            strict = true;
+        else if (!strcmp(argv[i], "--device") && i + 1 < argc)
+            bench.device = argv[++i];
+        else
+            die("usage: bench-isolation [--quick] [--strict] [--device SELECTOR]");
+    }
+    bh_context_options options;
+    bh_detail detail;
+    bh_context_options_init(&options);
+    options.spares = 0;
+    must(bh_context_create(&options, &bench.context, &detail), "bh_context_create", &detail);
+    bench.kernel = make_kernel(bench.context);
+    bh_stream *shared = make_stream(&bench, BH_ISOLATE_STREAM);
+    uint64_t start, compile;
+    measure_alone(&bench, &start, &compile); /* the zygote, and cold caches */
+    measure_jobs(&bench, shared, 1);
+
+    static const uint64_t lengths[] = {0, 100 * MS};
+    bool held = true;
+    printf("%ld processors; medians of %u rounds, %u jobs each\n\n", sysconf(_SC_NPROCESSORS_ONLN),
+           rounds, jobs);
+    printf("job's run  start    compile  own worker  shared   own/shared  own/(start+compile)  "
+           "own/(start+compile+run)\n");
+    for (size_t length = 0; length < sizeof lengths / sizeof *lengths; length++) {
+        uint64_t starts[MOST], compiles[MOST], owns[MOST], shares[MOST];
+        bench.rounds = lengths[length] ? calibrate(&bench, shared, lengths[length]) : 0;
+        for (uint32_t i = 0; i < rounds; i++) {
+            measure_alone(&bench, &starts[i], &compiles[i]);
+            bh_stream *isolated = make_stream(&bench, BH_ISOLATE_SUBMISSION);
+            must(bh_stream_wait_ready(isolated, TIMEOUT_NS, &detail), "bh_stream_wait_ready",
+                 &detail);
+            owns[i] = measure_jobs(&bench, isolated, jobs);
+            bh_stream_release(isolated);
+            shares[i] = measure_jobs(&bench, shared, jobs);
+        }
+        start = bench_quantile(starts, rounds, 500);
+        compile = bench_quantile(compiles, rounds, 500);
+        const uint64_t own = bench_quantile(owns, rounds, 500);
+        const uint64_t share = bench_quantile(shares, rounds, 500);
+        const uint64_t alone = start + compile;
+        const uint64_t run = lengths[length] ? share : 0;
+        const double ratio = (double)own / (double)alone;
+        printf("%6.1f ms  %5.1f ms  %5.1f ms  %7.1f ms  %6.2f ms  %9.1f  %19.2f  %23.2f\n", ms(run),
+               ms(start), ms(compile), ms(own), ms(share), (double)own / (double)share, ratio,
+               (double)own / (double)(alone + run));
+        held &= (double)own / (double)(alone + run) <= TARGET;
+    }
+    printf("\ntarget: own/(start+compile+run) at most %.1f: %s\n", TARGET,
+           held ? "kept" : "missed");
+    bh_stream_release(shared);
+    bh_kernel_release(bench.kernel);
+    bh_context_destroy(bench.context);
+    return strict && !held ? 3 : 0;
+}
