@@ -4,6 +4,7 @@
 #include "event.h"
 #include "kernel.h"
 #include "pool.h"
+#include "status.h"
 #include "step_point.h"
 #include "worker_proc.h"
 
@@ -61,6 +62,13 @@ static bool take_result(struct bhi_worker *worker) {
     char text[BHI_FAULT_TEXT];
     if (bhi_progress_read(&worker->progress, worker->crew.harvested + 1, &result, text) != 0) {
         bhi_crew_liar(&worker->crew, "it wrote a malformed result");
+        return false;
+    }
+    if (result.status != BH_OK && !bhi_status_from_kind(result.status, worker->kind)) {
+        char what[128];
+        snprintf(what, sizeof what, "its result is %s, which no such worker can have",
+                 bh_status_name((bh_status)result.status));
+        bhi_crew_liar(&worker->crew, what);
         return false;
     }
     BHI_STEP_POINT("result_read", worker);

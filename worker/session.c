@@ -303,15 +303,15 @@ static int run_batch(struct bhi_session *s, size_t count) {
         if (BHI_FAULT_FAILS("lie_deadline")) {
             s->results[i].status = BH_DEADLINE;
         }
+        if (BHI_FAULT_FAILS("lie_invalid")) {
+            s->results[i].status = BH_INVALID_KERNEL;
+            s->results[i].executed = 0; /* no */
+        }
         if (BHI_FAULT_FAILS("lie_load")) {
             s->results[i].status = BH_LOAD_FAILED;
         }
         if (BHI_FAULT_FAILS("lie_device")) {
             s->results[i].status = BH_DEVICE_LOST;
-        }
-        if (BHI_FAULT_FAILS("lie_invalid")) {
-            s->results[i].status = BH_INVALID_KERNEL;
-            s->results[i].executed = 0; /* no */
         }
         const bool poisoned = s->results[i].status != BH_OK && s->results[i].status != BH_CANCELLED;
         if (poisoned) {
