@@ -8,6 +8,8 @@
 #include "step_point.h"
 #include "worker_proc.h"
 
+#include <stdio.h>
+
 /* Tells the worker when to ring. Before a publication it cannot be missed; after one it can. */
 static void set_notify(struct bhi_worker *worker) {
     bool needed = worker->crew.backlog;

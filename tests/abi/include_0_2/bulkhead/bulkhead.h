@@ -87,8 +87,10 @@ typedef struct bh_context_options {
     size_t struct_size;      /* set by bh_context_options_init */
     const char *worker_path; /* the bulkhead-worker executable; NULL: $BULKHEAD_WORKER (not in a
                                 set-uid program), beside or below the library, the installed one */
-    const char *runtime_dir; /* parent of the private 0700 folder; NULL: $XDG_RUNTIME_DIR, /tmp.
-                                What killed hosts left in it is removed */
+    const char *runtime_dir; /* parent of the private 0700 folder; NULL: $XDG_RUNTIME_DIR where that
+                                is ours alone, /tmp. It has to be the effective user's and not to be
+                                written by others, or sticky and the user's or root's: else
+                                BH_SYSTEM, EPERM. What killed hosts left in it is removed */
     uint32_t spares;         /* warm workers kept ready for new streams and restarts; default 1 */
     uint32_t restart_budget; /* workers of one stream that may die without having completed anything
                                 in restart_window_ns before it answers BH_UNAVAILABLE; a death in
@@ -128,8 +130,10 @@ BH_INLINE void bh_context_options_init(bh_context_options *options) {
 }
 
 /* Makes a context: a reactor thread, a ZeroMQ context, a private folder. No worker yet. |options|
- * may be NULL. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_SYSTEM, BH_UNAVAILABLE (there
- * is no worker executable), or BH_UNSUPPORTED (kernel too old: futex_waitv). Does not block. */
+ * may be NULL. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_SYSTEM (with EMFILE: fewer than
+ * 40 descriptors are free, or the hard limit is under 64: docs/descriptors.md), BH_UNAVAILABLE
+ * (there is no worker executable), or BH_UNSUPPORTED (kernel too old: futex_waitv). Does not block.
+ */
 BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options,
                                                bh_context **out_context, bh_detail *detail);
 
@@ -190,6 +194,18 @@ BH_INLINE BH_MUST_USE bh_status bh_context_pool_stats(bh_context *context, bh_po
 
 /* -- streams -------------------------------------------------------------------------------- */
 
+/* How much one worker may run (T3). A kernel that takes its worker over can change what that worker
+ * does for later submissions: which result it leaves, how it ends. Isolation decides which those
+ * are (docs/trust.md). A planned replacement costs no restart budget. It waits until the old worker
+ * is confirmed dead; the new one is a spare where there is one, and for BH_ISOLATE_SUBMISSION the
+ * next is started while one works. */
+typedef enum bh_isolation {
+    BH_ISOLATE_STREAM,     /* all that is submitted to the stream */
+    BH_ISOLATE_KERNEL,     /* one kernel as often as it comes in a row, and copies and fills */
+    BH_ISOLATE_SUBMISSION, /* one submission that launches something, and what has prepared its
+                              kernel; one is in the lane at a time */
+} bh_isolation;
+
 typedef struct bh_stream_options {
     size_t struct_size;   /* set by bh_stream_options_init */
     const char *name;     /* for verdicts and logs; NULL: "stream-<n>"; at most 63 bytes count */
@@ -214,6 +230,8 @@ typedef struct bh_stream_options {
                               STREAM_FAILED with its origin, until bh_stream_reset (E4), and so does
                               what depends on that, on other streams, too; default false: only
                               what depends on it is poisoned */
+    bh_isolation isolation; /* how much a worker runs before another takes its place; default
+                               BH_ISOLATE_STREAM */
 } bh_stream_options;
 
 BH_INLINE void bh_stream_options_init(bh_stream_options *options) {
@@ -221,7 +239,8 @@ BH_INLINE void bh_stream_options_init(bh_stream_options *options) {
 }
 
 /* Makes a stream: an ordered queue with a worker of its own. Returns at once; the worker starts
- * (or a spare is taken) meanwhile. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_CLOSED.
+ * (or a spare is taken) meanwhile. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_CLOSED, or
+ * BH_SYSTEM with EMFILE (fewer than 24 descriptors are free for the first, 12 for another one).
  * When no worker can be had, its submissions are poisoned UNAVAILABLE or NO_DEVICE. */
 BH_API BH_MUST_USE bh_status bh_stream_create(bh_context *context, const bh_stream_options *options,
                                               bh_stream **out_stream, bh_detail *detail);
@@ -625,6 +644,10 @@ typedef struct bh_submit_info {
     bh_event *const *waits;     /* it starts when all are READY; one poisoned poisons it (E5) */
     uint32_t wait_count;
     uint64_t deadline_ns; /* from its turn on the worker; 0: the stream's; BH_FOREVER: none */
+    bool alone; /* it runs on a worker that has run no other, and nothing else is given to that
+                   worker meanwhile: what it ends with is its own doing (bh_verdict.blame). Where
+                   the stream's worker has run something it is replaced first, once what is before
+                   it has ended. After a SUSPECTED verdict; for all: bh_stream_options.isolation */
 } bh_submit_info;
 
 /* Queues a submission, the unit of failure (E4). It depends on the events it waits for and on
@@ -660,6 +683,15 @@ typedef enum bh_executed {
     BH_EXECUTED_YES,     /* it ran to its end */
 } bh_executed;
 
+/* What a verdict proves (T2). From its first kernel on a worker may have been taken over: how it
+ * dies, and what it says of later submissions, may be the earlier one's doing. */
+typedef enum bh_blame {
+    BH_BLAME_NONE,      /* READY, or it was nothing that the submission or its worker did */
+    BH_BLAME_SUSPECTED, /* its worker had been given another kernel (a loader: another file): that
+                           one may have done it. Submit it again with bh_submit_info.alone */
+    BH_BLAME_CERTAIN,   /* its worker had been given nothing else */
+} bh_blame;
+
 /* What became of a submission. Final (E1). In a dependent (hops is not 0) |executed|, |event|,
  * |stream_name|, the times and |other_causes| are its own, |message| tells both stories, and the
  * rest is the origin's: signal, worker_pid, kernel_name, command_index, … (but |status| where it is
@@ -685,6 +717,7 @@ typedef struct bh_verdict {
     uint8_t kernel_hash[32];
     char stream_name[64];
     char message[512]; /* one paragraph for a person */
+    bh_blame blame;    /* whether |status| is the submission's own fault for certain */
 } bh_verdict;
 
 /* Who has to act (bh_status_classify of its status), except that what was only reached by poison

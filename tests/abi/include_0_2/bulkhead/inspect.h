@@ -10,7 +10,8 @@ extern "C" {
 
 /* Types are written as f32, u32x2 (a vector), f32x4x4 (a matrix), f32[] and i32[16] (arrays),
  * {u32, f32[]} (a struct), bool; cut with "..." where they are longer than 63 bytes. A block of one
- * member is that member. Names may be empty: a module need not have any. */
+ * member is that member. Where variables of several types share a binding, all are there, with
+ * " | " between them. Names may be empty: a module need not have any. */
 
 typedef struct bh_inspected_binding {
     uint32_t set, binding;

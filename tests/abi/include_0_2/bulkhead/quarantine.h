@@ -8,10 +8,16 @@
  * death in a submission that launches several different kernels counts for none of them: nobody
  * knows which it was.
  *
+ * Only certain blame counts (bh_verdict.blame): where the worker had been given another kernel,
+ * that one may have done it. A kernel whose blame is suspected is tried: its next launch gets a
+ * worker that has been given nothing else, and nothing else comes to that worker until it has
+ * ended. Once a launch has ended on such a worker, which lives, it shares workers again
+ * (docs/trust.md).
+ *
  * A kernel that the driver's compiler crashed on, or did not get done with, is not given to it
  * again either: what uses it ends COMPILE_FAILED at once. One is enough for that.
  *
- * Both are remembered for quarantine_ns after the kernel's last death, for each tenant
+ * All of that is remembered for quarantine_ns after the kernel's last death, for each tenant
  * (bh_stream_options.tenant) on its own, in this context. The verdict of what is refused has
  * executed no, its origin is the event of the last death, and its message tells of it and when it
  * expires.
