@@ -305,6 +305,8 @@ static void check_cause(struct world *world, int work, const bh_verdict *verdict
     const struct cause *cause = &world->oracle.works[work].cause;
     if (world->oracle.works[work].either)
         return;
+    if (verdict->blame != cause->blame)
+        world_fail(world, "T2", "#%d: blame %d, not %d", work, verdict->blame, cause->blame);
     char kernel[8];
     snprintf(kernel, sizeof kernel, "k%d", cause->kernel);
     if (strcmp(verdict->kernel_name, kernel) != 0 || verdict->sys_errno != cause->sys_errno)

@@ -21,6 +21,7 @@ struct cause {
     int kernel; /* of which submission */
     uint32_t command_index;
     uint64_t limit;
+    bh_blame blame;
 };
 #define NO_CAUSE                                                                                   \
     { .exit_code = -1, .command_index = BH_NO_COMMAND }

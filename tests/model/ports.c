@@ -1,5 +1,5 @@
 /* What the core asks for, and whether it may. */
-#include "world.h"
+#include "trust.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -88,8 +88,12 @@ static enum bhi_publish publish(struct bhi_crew *crew, struct bhi_submission *su
         if (world->program->works[other].stream == stream && world->lives[other].submitted &&
             !world->lives[other].ended && world->lives[other].worker != worker)
             world_fail(world, "order", "#%d goes into the lane before #%d", work, other);
+    if (!trust_suits(world, worker, work))
+        world_fail(world, "T3", "#%d goes to worker %d, which has been given others", work,
+                   crew->pid);
     if (world->failed)
         return BHI_LANE_FULL;
+    trust_given(world, worker, work);
     worker->published = seq;
     worker->records[seq] = (struct record){.work = (int8_t)work, .published_ns = world->now_ns};
     worker->notify |= submission->notify;
@@ -247,7 +251,7 @@ static void kill_worker(struct bhi_crew *crew) {
             world_fail(world, "E16", "worker %d is called a liar", crew->pid);
         break;
     case BHI_KILL_RETIRED:
-        if (worker->stream != NOBODY)
+        if (worker->stream != NOBODY && !trust_replaceable(world, worker))
             world_fail(world, "E16", "worker %d is retired while its stream lives", crew->pid);
         break;
     default:

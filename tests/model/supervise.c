@@ -1,5 +1,5 @@
 /* The supervisor's duties, as the reactor and the threads that wait have them. */
-#include "world.h"
+#include "trust.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +30,7 @@ static bool take_result(struct world *world, struct worker *worker) {
                           .anyhow = true,
                           .cause = NO_CAUSE};
         due.cause.worker_pid = worker->crew.pid;
+        due.cause.blame = trust_blame(worker, record->work, due.status);
         if (record->told_late)
             due.cause.limit = world->program->works[record->work].deadline_ms * MS;
         oracle_expect(world, record->work, &due);
@@ -37,16 +38,18 @@ static bool take_result(struct world *world, struct worker *worker) {
         worker->productive = true;
         tally(TALLY_ABORTED);
     } else if (!lie) {
-        oracle_expect(world, record->work,
-                      &(struct due){.status = outcome.status,
-                                    .executed = outcome.executed,
-                                    .origin = NOBODY,
-                                    .anyhow = true,
-                                    .cause = {.exit_code = -1,
-                                              .vk_result = outcome.vk_result,
-                                              .sys_errno = outcome.sys_errno,
-                                              .worker_pid = worker->crew.pid,
-                                              .command_index = outcome.command_index}});
+        oracle_expect(
+            world, record->work,
+            &(struct due){.status = outcome.status,
+                          .executed = outcome.executed,
+                          .origin = NOBODY,
+                          .anyhow = true,
+                          .cause = {.exit_code = -1,
+                                    .vk_result = outcome.vk_result,
+                                    .sys_errno = outcome.sys_errno,
+                                    .blame = trust_blame(worker, record->work, outcome.status),
+                                    .worker_pid = worker->crew.pid,
+                                    .command_index = outcome.command_index}});
         world->lives[record->work].recorded_ok = outcome.status == BH_OK;
         worker->productive |= !skipped;
     }
@@ -238,6 +241,8 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
                 tally(TALLY_DIED_COMPILING);
             }
             bool wanted = status == BH_CANCELLED && opinion->asked;
+            if (seq == culprit)
+                due.cause.blame = trust_blame(worker, work, due.status);
             if (seq != culprit && !wanted && status != BH_CONTEXT_CLOSED &&
                 status != BH_ZYGOTE_LOST) {
                 due.status = BH_WORKER_LOST;
@@ -387,7 +392,10 @@ bool supervise_bury(struct world *world, struct worker *worker) {
     world_trace(world, "  worker %d is dead: status %d, started %llu, marker %u", crew->pid,
                 death.outcome.status, (unsigned long long)death.sight.started, death.sight.marker);
     bool lost = judge(world, worker, world->closed);
-    bool productive = lost || death.excused || worker->productive;
+    const bool planned = crew->kill == BHI_KILL_RETIRED && index != NOBODY;
+    bool productive = lost || death.excused || planned || worker->productive;
+    if (planned)
+        tally(TALLY_REPLACED);
     count_death(world, worker, lost);
     for (struct worker **at = &world->workers; *at; at = &(*at)->next)
         if (*at == worker) {
@@ -405,7 +413,8 @@ bool supervise_bury(struct world *world, struct worker *worker) {
         uint64_t cost_ns =
             world->program->streams[index].window_ms * MS / world->program->streams[index].budget;
         bool lived = worker->ready && world->now_ns - worker->ready_ns >= cost_ns;
-        if (!lost && !death.excused && world->streams[index]->core.trouble.status == BH_OK)
+        if (!lost && !death.excused && !planned &&
+            world->streams[index]->core.trouble.status == BH_OK)
             world_fail(world, "budget", "stream %d does not say why it has no worker", index);
         check_backoff(world, index, lived || worker->productive, productive);
         if (!death.final)

@@ -27,6 +27,7 @@
     X(HALF_WRITTEN, "half written at the death")                                                   \
     X(DIED_IDLE, "worker died idle")                                                               \
     X(DIED_STARTING, "worker died while it started")                                               \
+    X(REPLACED, "worker replaced for what came next")                                              \
     X(KILLED_DEADLINE, "worker killed for a deadline")                                             \
     X(KILLED_CANCEL, "worker killed for a cancel")                                                 \
     X(KILLED_LIE, "worker killed for a lie")                                                       \

@@ -1,4 +1,5 @@
 #include "world.h"
+#include "trust.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -52,6 +53,7 @@ void world_init(struct world *world, const struct program *program, FILE *trace)
                         program->streams[s].window_ms * MS);
         snprintf(stream->core.name, sizeof stream->core.name, "s%d", s);
         stream->core.strict = program->streams[s].strict;
+        stream->core.apart = trust_stream(program, s);
         uint32_t compile_ms = program->streams[s].compile_ms;
         stream->core.compile_deadline_ns = compile_ms == NO_DEADLINE ? BH_FOREVER : compile_ms * MS;
         stream->core.grace_ns = program->streams[s].grace_ms * MS;
@@ -98,7 +100,7 @@ static void check_streams(struct world *world) {
                 world->program->works[work].stream != s)
                 continue;
             tally(TALLY_HELD_BACK);
-            if (oracle_may_release(world, work, &obstacle))
+            if (oracle_may_release(world, work, &obstacle) && trust_suits(world, worker, work))
                 world_fail(world, "E16", "#%d is held back, although nothing stands in its way",
                            work);
             break;
@@ -186,6 +188,8 @@ static bool submit(struct world *world, int number) {
         work->deadline_ms == NO_DEADLINE ? BH_FOREVER : work->deadline_ms * MS;
     life->core->runs_kernel = !work->compiles;
     life->core->abortable = work->guarded;
+    life->core->code = trust_code(number);
+    life->core->apart = trust_alone(world->program, number);
     bh_event *waits[WAITS];
     uint32_t count = 0;
     for (int i = 0; i < work->wait_count; i++)

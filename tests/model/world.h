@@ -43,6 +43,7 @@ struct worker {
     bool kill_asked;
     bool deaf; /* ends nothing, although it said that it can */
     bool notify;
+    enum bhi_apart kept; /* how far what is in its lane is to be kept apart (trust.h) */
     uint64_t published, started, taken, completed, computed;
     uint64_t current; /* 0: idle */
     uint64_t batch_first, batch_last;
