@@ -18,9 +18,15 @@ enum bhi_apart trust_alone(const struct program *program, int work) {
     return draw(program, 100 + (uint64_t)work) % 64 == 0 ? BHI_APART_ALL : BHI_APART_NOT;
 }
 
+bool trust_tried(const struct program *program, int work) {
+    return draw(program, 100 + (uint64_t)work) % 64 < 4;
+}
+
 static enum bhi_apart apart_of(const struct world *world, int work) {
     enum bhi_apart stream = trust_stream(world->program, world->program->works[work].stream);
     enum bhi_apart alone = trust_alone(world->program, work);
+    if (stream == BHI_APART_NOT && trust_tried(world->program, work))
+        stream = BHI_APART_CODE;
     return alone > stream ? alone : stream;
 }
 

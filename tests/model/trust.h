@@ -10,6 +10,8 @@ uint64_t trust_code(int work);
 /* How far its stream, and its caller, want it kept apart. */
 enum bhi_apart trust_stream(const struct program *program, int stream);
 enum bhi_apart trust_alone(const struct program *program, int work);
+/* Its kernel is on trial. */
+bool trust_tried(const struct program *program, int work);
 /* May |worker| be given |work| now? */
 bool trust_suits(const struct world *world, const struct worker *worker, int work);
 /* It has been. */
