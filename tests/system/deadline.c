@@ -113,10 +113,24 @@ static void a_deadline_leaves_the_worker_alive(void) {
     close_stage(&s);
 }
 
+/* SwiftShader has no conditional rendering: it begins every workgroup of a grid, and a large one
+ * outlives the grace time (docs/deadlines.md). */
+static bool begins_every_workgroup(bh_context *context) {
+    static bh_device_info devices[8];
+    size_t count = 0;
+    BHT_EQ(bh_devices(context, devices, 8, &count, NULL), BH_OK);
+    return count == 1 && strcmp(devices[0].selector, "swiftshader:0") == 0;
+}
+
 /* Whatever the grid: four billion workgroups, the most that 32 bits count, take minutes to begin
  * and leave one by one. */
 static void the_grid_does_not_matter(void) {
     struct stage s = open_stage(NULL, LIMIT_NS, 0, FX_SECONDS);
+    const bool killed = begins_every_workgroup(s.context);
+    if (killed) {
+        close_stage(&s);
+        s = open_stage(NULL, LIMIT_NS, 0, 100 * FX_MS);
+    }
     bh_kernel *hang = fx_kernel(s.context, "hang");
     const bh_binding binding = {.buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
     static const uint32_t grids[][3] = {{65535, 64, 1}, {65535, 65535, 1}, {1024, 65535, 63}};
@@ -131,7 +145,8 @@ static void the_grid_does_not_matter(void) {
         const bh_submit_info info = {
             .commands = &command, .command_count = 1, .deadline_ns = LIMIT_NS};
         BHT_EQ(bh_submit(s.stream, &info, &event, NULL), BH_OK);
-        (void)expect_ended(&s, event, BH_DEADLINE, false);
+        (void)expect_ended(&s, event, BH_DEADLINE, killed);
+        s.pid = fx_ready(s.stream);
     }
     bh_kernel_release(hang);
     close_stage(&s);
