@@ -34,15 +34,9 @@ static const struct {
     {BHI_LAYER_SECCOMP_STEADY, bhi_probe_seccomp_steady},
 };
 
-static _Noreturn void be_prober(const struct bhi_probe_context *context, uint32_t layer,
-                                struct bhi_probe_report *report) {
-    bhi_title_set("bh-prober", "prober");
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
-        _exit(1);
-    }
+static void prove(const struct bhi_probe_context *context, const void *argument,
+                  struct bhi_probe_report *report) {
+    const uint32_t layer = *(const uint32_t *)argument;
     report->result = BHI_PROBE_ABSENT;
     snprintf(report->text, sizeof report->text, "not for a worker to prove: its maker is the host");
     for (size_t i = 0; i < sizeof probes / sizeof probes[0]; i++) {
@@ -50,12 +44,24 @@ static _Noreturn void be_prober(const struct bhi_probe_context *context, uint32_
             report->result = probes[i].fn(context, report->text, sizeof report->text);
         }
     }
+}
+
+static _Noreturn void be_prober(const struct bhi_probe_context *context, bhi_prober_fn fn,
+                                const void *argument, struct bhi_probe_report *report) {
+    bhi_title_set("bh-prober", "prober");
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+        _exit(1);
+    }
+    fn(context, argument, report);
     report->done = 1;
     _exit(0);
 }
 
-pid_t bhi_probe_start(const struct bhi_probe_context *context, uint32_t layer,
-                      struct bhi_probe_report **out_report) {
+pid_t bhi_prober_start(const struct bhi_probe_context *context, bhi_prober_fn fn,
+                       const void *argument, struct bhi_probe_report **out_report) {
     struct bhi_probe_report *report =
         mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (report == MAP_FAILED) {
@@ -63,7 +69,7 @@ pid_t bhi_probe_start(const struct bhi_probe_context *context, uint32_t layer,
     }
     pid_t pid = fork();
     if (pid == 0) {
-        be_prober(context, layer, report);
+        be_prober(context, fn, argument, report);
     }
     if (pid < 0) {
         int error = errno;
@@ -72,6 +78,11 @@ pid_t bhi_probe_start(const struct bhi_probe_context *context, uint32_t layer,
     }
     *out_report = report;
     return pid;
+}
+
+pid_t bhi_probe_start(const struct bhi_probe_context *context, uint32_t layer,
+                      struct bhi_probe_report **out_report) {
+    return bhi_prober_start(context, prove, &layer, out_report);
 }
 
 void bhi_probe_finish(struct bhi_probe_report *report, uint32_t layer, bool timed_out,

@@ -36,6 +36,12 @@ struct bhi_probe_context {
     char host_name[65];            /* outside */
 };
 
+/* What a prober does; it fills in result and text. */
+typedef void (*bhi_prober_fn)(const struct bhi_probe_context *context, const void *argument,
+                              struct bhi_probe_report *report);
+/* Forks a prober that runs |fn|; for the rest see below. */
+pid_t bhi_prober_start(const struct bhi_probe_context *context, bhi_prober_fn fn,
+                       const void *argument, struct bhi_probe_report **out_report);
 /* Forks a prober for |layer|. Returns its pid, or -errno. *out_report is a page to be given to
  * bhi_probe_finish(). */
 pid_t bhi_probe_start(const struct bhi_probe_context *context, uint32_t layer,

@@ -204,10 +204,18 @@ static void finish(struct tracer *tracer) {
     }
 }
 
-static void trace(const struct bhi_probe_context *context, uint32_t index,
-                  struct bhi_trace_page *page, struct bhi_probe_report *report) {
+struct request {
+    uint32_t index;
+    struct bhi_trace_page *page;
+};
+
+static void trace(const struct bhi_probe_context *context, const void *argument,
+                  struct bhi_probe_report *report) {
+    const uint32_t index = ((const struct request *)argument)->index;
+    struct bhi_trace_page *page = ((const struct request *)argument)->page;
     struct tracer tracer = {.judge = {.driver = context->driver}, .page = page, .listener = -1};
     int pair[2];
+    report->result = BHI_PROBE_BROKEN;
     tracer.tracee = mmap(NULL, sizeof *tracer.tracee, PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (tracer.tracee == MAP_FAILED || bhi_fdpass_pair(pair) != 0) {
@@ -239,29 +247,6 @@ static void trace(const struct bhi_probe_context *context, uint32_t index,
 
 pid_t bhi_trace_start(const struct bhi_probe_context *context, uint32_t index,
                       struct bhi_trace_page *page, struct bhi_probe_report **out_report) {
-    struct bhi_probe_report *report =
-        mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (report == MAP_FAILED) {
-        return -errno;
-    }
-    pid_t pid = fork();
-    if (pid == 0) {
-        sigset_t none;
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, NULL);
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
-            _exit(1);
-        }
-        report->result = BHI_PROBE_BROKEN;
-        trace(context, index, page, report);
-        report->done = 1;
-        _exit(0);
-    }
-    if (pid < 0) {
-        int error = errno;
-        munmap(report, sizeof *report);
-        return -error;
-    }
-    *out_report = report;
-    return pid;
+    const struct request request = {.index = index, .page = page};
+    return bhi_prober_start(context, trace, &request, out_report);
 }

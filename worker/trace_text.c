@@ -165,7 +165,7 @@ static void device_request(pid_t pid, const uint64_t args[6], char *out, size_t 
 }
 
 void bhi_trace_text(pid_t pid, int number, const uint64_t a[6], char *out, size_t size) {
-    char x[120], y[120];
+    char x[200], y[120];
     out[0] = '\0';
     switch (number) {
     case SYS_ioctl:
