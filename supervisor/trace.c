@@ -22,7 +22,8 @@
 
 #define START_NS (30ull * 1000000000)
 #define LOOK_NS  (20ull * 1000000)
-#define TRACE_NS (30ull * 1000000000) /* longer than the zygote gives the tracer */
+#define TRACE_NS (70ull * 1000000000) /* longer than the zygote gives the tracer */
+#define HOLD_NS  (30ull * 1000000000) /* an obituary, of these */
 
 static const char *const phases[BHI_TRACE_PHASES] = {
     [BHI_TRACE_DEVICE] = "device",
@@ -148,9 +149,9 @@ bool bhi_trace_awaited(const struct bhi_worker *worker, uint64_t now_ns, uint64_
     const bool of_call = worker->exit_known && worker->exit_code_kind != CLD_EXITED &&
                          worker->exit_status == SIGSYS && worker->kind == BHI_WORKER_DEVICE &&
                          worker->state != BHI_RUNNING;
-    *out_until_ns = zygote->trace.deadline_ns;
+    *out_until_ns = zygote->trace.deadline_ns - TRACE_NS + HOLD_NS;
     return of_call && !worker->context->closed && zygote->state == BHI_ZYGOTE_READY &&
-           zygote->trace.state == BHI_TRACE_PENDING && now_ns < zygote->trace.deadline_ns;
+           zygote->trace.state == BHI_TRACE_PENDING && now_ns < *out_until_ns;
 }
 
 /* -- bh_trace_driver -------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@
 #include "probe.h"
 #include "trace.h"
 
-#define BHI_TRACE_TIMEOUT_NS 20000000000ull
+#define BHI_TRACE_TIMEOUT_NS 60000000000ull
 
 /* Shared by tracer and tracee. */
 struct bhi_tracee_page {

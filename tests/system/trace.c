@@ -180,12 +180,12 @@ static void arguments(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(what_a_driver_calls),
-        BHT_TEST(unknown_while_a_device_is_made),
-        BHT_TEST(unknown_while_it_warms_up),
-        BHT_TEST(unknown_behind_filter_b),
+        BHT_TEST_WITH(what_a_driver_calls, 100, 0),
+        BHT_TEST_WITH(unknown_while_a_device_is_made, 100, 0),
+        BHT_TEST_WITH(unknown_while_it_warms_up, 100, 0),
+        BHT_TEST_WITH(unknown_behind_filter_b, 100, 0),
         BHT_TEST(unknown_while_it_runs),
-        BHT_TEST(a_death_in_the_trace),
+        BHT_TEST_WITH(a_death_in_the_trace, 100, 0),
         BHT_TEST(arguments),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
