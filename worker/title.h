@@ -1,6 +1,6 @@
 /* What ps and top call this process. Its short name (comm, 15 bytes) begins with "bh"; its command
  * line is that of bulkhead-worker, followed by what it is:
- *   bh-warden, bh-opener, bh-zygote, bh-prober, bh-loader, bh-compiler
+ *   bh-warden, bh-opener, bh-zygote, bh-prober, bh-tracer, bh-loader, bh-compiler
  *   bh-spare    a worker that serves no stream yet
  *   bh:NAME     the worker of the stream of that name
  *   bh-keeper   beside a worker, whose command line it shares

@@ -2,6 +2,7 @@
 #include "fdpass.h"
 #include "sandbox_judge.h"
 #include "sandbox_seccomp.h"
+#include "title.h"
 #include "trace_run.h"
 
 #include <errno.h>
@@ -211,6 +212,7 @@ struct request {
 
 static void trace(const struct bhi_probe_context *context, const void *argument,
                   struct bhi_probe_report *report) {
+    bhi_title_set("bh-tracer", "tracer");
     const uint32_t index = ((const struct request *)argument)->index;
     struct bhi_trace_page *page = ((const struct request *)argument)->page;
     struct tracer tracer = {.judge = {.driver = context->driver}, .page = page, .listener = -1};

@@ -33,7 +33,7 @@
 
 #define MAX_CHILDREN 4096
 #define MAX_PROBES   8
-#define NICER        3 /* a worker's share of a busy processor is about half of its host's */
+#define NICER        1 /* a worker's share of a busy processor is four fifths of its host's */
 #define TRACE_LAYER  UINT32_MAX /* a tracer, which is a prober of no layer */
 
 /* A child that somebody waits to hear of: a worker, or a prober (report is not NULL). */

@@ -56,6 +56,21 @@ static void close_context(bh_context *context) {
     bht_plan_close();
 }
 
+/* A budget that is used up at once, also where the machine is busy and the reactor wakes seldom. */
+static void tighten(void) {
+    bhi_conduct_limits.rings = 16;
+    bhi_conduct_limits.rings_per_s = 1;
+    bhi_conduct_limits.mutes = 4;
+    bhi_conduct_limits.lines = 20;
+    bhi_conduct_limits.lines_per_s = 1;
+    bhi_conduct_limits.lines_dropped = 100;
+}
+
+static void look_often(void) {
+    bhi_conduct_limits.look_ns = 100 * FX_MS;
+    bhi_conduct_limits.idle_cpu_ns = 30 * FX_MS;
+}
+
 /* -- T4 ---------------------------------------------------------------------------------------- */
 
 static _Atomic bool drained;
@@ -103,6 +118,7 @@ static void a_drained_doorbell_blocks_nobody(void) {
 /* The same as it is done, as often as it can: one of these meets the reactor between its epoll and
  * what it does then. */
 static void a_worker_that_rings_and_drains(void) {
+    tighten();
     bh_context *context = open_context(",*:hello:1=unblock");
     bh_stream *stream = fx_stream(context, "one", BH_FOREVER);
     bh_stream *neighbour = fx_stream(context, "neighbour", FX_SECONDS);
@@ -131,6 +147,7 @@ static void a_worker_that_rings_and_drains(void) {
 
 /* What it does once its result is there: that counts, it is killed, and the stream is served on. */
 static void idle(const char *what, const char *obituary) {
+    tighten();
     bh_context *context = open_context("");
     bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
     bh_stream *neighbour = fx_stream(context, "neighbour", FX_SECONDS);
@@ -167,18 +184,13 @@ static void flooding_with_nothing_in_flight(void) {
 }
 
 static void spinning_with_nothing_in_flight(void) {
-    const struct bhi_conduct_limits limits = bhi_conduct_limits;
-    bhi_conduct_limits.look_ns = 100 * FX_MS;
-    bhi_conduct_limits.idle_cpu_ns = 30 * FX_MS;
+    look_often();
     idle("hang", "s of processor time in 0.");
-    bhi_conduct_limits = limits;
 }
 
 /* A loader has no device; its processor time counts like any other's. */
 static void a_loader_that_spins(void) {
-    const struct bhi_conduct_limits limits = bhi_conduct_limits;
-    bhi_conduct_limits.look_ns = 100 * FX_MS;
-    bhi_conduct_limits.idle_cpu_ns = 30 * FX_MS;
+    look_often();
     char folder[] = "/tmp/bulkhead-conduct-XXXXXX", path[64];
     BHT_TRUE(mkdtemp(folder) != NULL);
     snprintf(path, sizeof path, "%s/f", folder);
@@ -208,12 +220,10 @@ static void a_loader_that_spins(void) {
     close_context(context);
     unlink(path);
     rmdir(folder);
-    bhi_conduct_limits = limits;
 }
 
 /* Idle and honest: looks find nothing, however many there are. */
 static void the_idle_are_left_alone(void) {
-    const struct bhi_conduct_limits limits = bhi_conduct_limits;
     bhi_conduct_limits.look_ns = 5 * FX_MS;
     bh_context *context = open_context("");
     bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
@@ -226,7 +236,6 @@ static void the_idle_are_left_alone(void) {
     BHT_TRUE(worker > host || host == 19);
     bh_stream_release(stream);
     close_context(context);
-    bhi_conduct_limits = limits;
 }
 
 int main(int argc, char **argv) {
