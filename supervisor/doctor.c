@@ -112,8 +112,7 @@ static void check_cgroup(struct report *report, const struct bhi_zygote *zygote)
             "%s: cgroup v%d, each worker in one of its own", info->what, zygote->cgroup.version);
     else
         add(report, "sandbox", info->name, false, BH_CHECK_ABSENT, info->advice,
-            "%s: %s. Memory is limited (memory-rlimit), but not against a hostile worker",
-            info->what, zygote->cgroup_why);
+            "none, so a hostile worker can hold more than its limit: %s", zygote->cgroup_why);
 }
 
 /* -- the sandbox's part, tried by throw-away children of the zygote ---------------------------- */

@@ -134,7 +134,7 @@ enum bhi_probe_result bhi_probe_landlock(const struct bhi_probe_context *context
     if (bhi_victim_judge(context, &before, text, size) != BHI_PROBE_HOLDS) {
         return BHI_PROBE_BROKEN;
     }
-    int n = snprintf(text, size, "ABI %d; without it the folder opens; with it, ",
+    int n = snprintf(text, size, "ABI %d; without it the root opens; with it, ",
                      bhi_sandbox_landlock_abi());
     const struct bhi_victim_plan after = {.stage = BHI_STAGE_LAYERS, .fn = try_open};
     return bhi_victim_judge(context, &after, text + n, size - (size_t)n);
