@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#if !BHI_SANITIZED
+
 #define MEMORY_LIMIT (256ull << 20)
 #define STEP         (16u << 20)
 #define ROOM         (64ull << 20) /* beside the limit */
@@ -76,12 +78,12 @@ static bool way_is_closed(const struct bhi_probe_context *context, const struct 
     return closed;
 }
 
+#endif
+
 enum bhi_probe_result bhi_probe_memory_rlimit(const struct bhi_probe_context *context, char *text,
                                               size_t size) {
 #if BHI_SANITIZED
     (void)context;
-    (void)try_memory;
-    (void)way_is_closed;
     snprintf(text, size, "a sanitizer's shadow memory is over any limit: not set in this build");
     return BHI_PROBE_ABSENT;
 #else

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -306,4 +308,12 @@ void fx_expect_healthy(bh_context *context, bh_stream *stream) {
 void fx_kill(pid_t pid, int signal) {
     if (kill(pid, signal) != 0)
         BHT_FAIL("kill(%d, %d) failed", (int)pid, signal);
+}
+
+void fx_hide_cgroups(void) {
+    if (geteuid() == 0) {
+        BHT_EQ(unshare(CLONE_NEWNS), 0);
+        BHT_EQ(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+        BHT_EQ(umount2("/sys/fs/cgroup", MNT_DETACH), 0);
+    }
 }

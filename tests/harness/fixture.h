@@ -57,5 +57,8 @@ void fx_expect(bh_event *event, bh_status status);
 /* Runs square on the stream and checks every element: the stream is in good health. */
 void fx_expect_healthy(bh_context *context, bh_stream *stream);
 void fx_kill(pid_t pid, int signal);
+/* From here on this process can make no memory cgroup, as an ordinary user: root takes them out of
+ * its own sight, others have none to begin with. */
+void fx_hide_cgroups(void);
 
 #endif
