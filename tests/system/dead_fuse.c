@@ -165,8 +165,8 @@ void dead_mount(void) {
     dead.fd = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (dead.fd < 0)
         BHT_FAIL("/dev/fuse cannot be opened: %s", strerror(errno));
-    snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=%u,group_id=%u", dead.fd,
-             geteuid(), getegid());
+    snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=%u,group_id=%u,allow_other",
+             dead.fd, geteuid(), getegid());
     if (mount("dead", dead.folder, "fuse", MS_NOSUID | MS_NODEV, options) != 0)
         BHT_FAIL("a FUSE file system cannot be mounted: %s", strerror(errno));
     BHT_EQ(pthread_create(&dead.thread, NULL, run, NULL), 0);
