@@ -15,8 +15,12 @@
 #define NO_EXEC         BHI_BITS(2, ~(PROT_READ | PROT_WRITE), 0)
 /* Memory that no limit counts: shared pages without a file outlive their mapping as long as a part
  * of it is left, what grows down is stack, huge pages are a pool of their own. */
-#define UNCOUNTED        (MAP_GROWSDOWN | MAP_HUGETLB)
-#define OWN_PAGES        BHI_BITS(3, UNCOUNTED | MAP_TYPE, MAP_PRIVATE)
+#define UNCOUNTED (MAP_GROWSDOWN | MAP_HUGETLB)
+#define OWN_PAGES BHI_BITS(3, UNCOUNTED | MAP_TYPE, MAP_PRIVATE)
+/* What the kernel may drop (MAP_DROPPABLE, Linux 6.11), with no other flag: it counts as a
+ * process's own. glibc 2.41 keeps the state of getrandom() in such pages, one for some threads. */
+#define MAY_BE_DROPPED   BHI_INT(3, MAP_ANONYMOUS | 0x8)
+#define READ_AND_WRITE   BHI_INT(2, PROT_READ | PROT_WRITE)
 #define PAGES_OF_A_FILE  BHI_BITS(3, UNCOUNTED | MAP_TYPE | MAP_ANONYMOUS, MAP_SHARED)
 #define ALLOW_MADVISE(a) BHI_ALLOW1(madvise, BHI_INT(2, a))
 
@@ -68,6 +72,7 @@ const struct bhi_seccomp_rule bhi_rules_both[] = {
      * protects to read-execute. MADV_REMOVE would zero shared memory that the host is reading. */
     BHI_ALLOW2(mmap, NO_EXEC, OWN_PAGES),
     BHI_ALLOW2(mmap, NO_EXEC, PAGES_OF_A_FILE),
+    BHI_ALLOW2(mmap, READ_AND_WRITE, MAY_BE_DROPPED),
     BHI_ALLOW1(mprotect, NO_EXEC),
     BHI_ALLOW(munmap),
     BHI_ALLOW(mremap),
