@@ -113,10 +113,10 @@ struct bhi_outcome {
 void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outcome *outcome);
 /* Ends one that never started, with |status| (or what it is doomed with).
  * |worker_pid|: in whose lane it was; 0: in none. */
-/* Its stream is UNAVAILABLE, for |why|. */
-void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_detail *why);
 void bhi_submission_end_unstarted(struct bhi_submission *submission, bh_status status,
                                   const char *message, int32_t worker_pid);
+/* Its stream is UNAVAILABLE, for |why|. */
+void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_detail *why);
 #define BHI_CANCELLED_UNSTARTED "cancelled before it started"
 /* It is lost to a failure of its strict stream. */
 void bhi_submission_fail_strict(struct bhi_submission *submission, const struct bh_event *failure);
