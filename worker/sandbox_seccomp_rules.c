@@ -124,6 +124,7 @@ const struct bhi_seccomp_rule bhi_rules_start[] = {
     BHI_ALLOW(write),
     BHI_ALLOW1(writev, BHI_INT(0, 2)), /* glibc's last words */
     BHI_ALLOW1(clone, BHI_BITS(0, UINT64_MAX, PTHREAD_FLAGS)),
+    ALLOW_MADVISE(102), /* MADV_GUARD_INSTALL: how glibc 2.42 guards a thread's stack */
     BHI_ALLOW(rt_sigaction),
     /* Installing filter B. */
     BHI_ALLOW(seccomp),

@@ -123,6 +123,7 @@ static const struct call calls[] = {
     /* Only while it starts. */
     {"rt_sigaction", SYS_rt_sigaction, {BAD, BAD, BAD, 8}, SAME, DIES},
     {"seccomp", SYS_seccomp, {BAD, BAD, BAD}, SAME, DIES},
+    {"madvise guard install", SYS_madvise, {1, 4096, 102}, SAME, DIES},
     /* A driver's memory file: made with these flags, given its length, sealed (vk_reserve.h). */
     {"memfd_create", SYS_memfd_create, {BAD, MFD_CLOEXEC | MFD_ALLOW_SEALING}, SAME, DIES},
     {"ftruncate", SYS_ftruncate, {BAD, BHI_DRIVER_FILE_MOST}, SAME, DIES},
