@@ -212,6 +212,14 @@ static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kerne
     free(reflection);
 }
 
+/* A budget is used up. What it had completed before stays good (E11). */
+static void flood(struct bhi_worker *worker, const char *what) {
+    bhi_context_lock(worker->context);
+    bhi_worker_harvest(worker);
+    bhi_crew_liar(&worker->crew, what);
+    bhi_context_unlock(worker->context);
+}
+
 static void on_log(struct bhi_worker *worker, const struct bhi_msg_log *log) {
     switch (bhi_conduct_line(&worker->conduct, bhi_now_ns())) {
     case BHI_CONDUCT_FINE:
@@ -225,7 +233,7 @@ static void on_log(struct bhi_worker *worker, const struct bhi_msg_log *log) {
     case BHI_CONDUCT_OVER:
         break;
     case BHI_CONDUCT_KILL:
-        violation(worker, "it floods the log");
+        flood(worker, "it floods the log");
         break;
     }
 }
@@ -259,7 +267,7 @@ static void handle(struct bhi_worker *worker, const struct bhi_message *message)
 static bool floods(struct bhi_worker *worker) {
     if (bhi_conduct_message(&worker->conduct, bhi_now_ns()) != BHI_CONDUCT_KILL)
         return false;
-    violation(worker, "it floods the control channel");
+    flood(worker, "it floods the control channel");
     return true;
 }
 
