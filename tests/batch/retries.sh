@@ -54,14 +54,15 @@ check_outputs
 # T2. The hostile job ends well, and leaves a worker that says of the next one that it could not be
 # compiled, and dies: that kernel was refused for ten minutes, and all of its jobs failed.
 case_name="a hostile job that ends well costs the innocent nothing"
-sed "1{h;s/j1/hostile/;s/out.1.npy/out\\/h.npy/;s/}\$/,\"trusted\":true,\"priority\":1}/;p;x}" jobs.jsonl > hostile.jsonl
+sed "1{h;s/j1/hostile/;s/out.1.npy/out\\/h.npy/;s/}\$/,\"trusted\":true}/;p;x}
+    s/}\$/,\"depends_on\":[\"hostile\"]}/" jobs.jsonl > hostile.jsonl
 BULKHEAD_TEST_FAULTS="1:lie_compile:2=fail" cli batch hostile.jsonl --streams 1 --retry 0 \
     --state jobs.jsonl.state
 expect_status 0
 expect_sql "SELECT count(*) FROM jobs WHERE state = 'done'" 21
 expect_sql "SELECT sum(guilty) FROM attempt" 0
 expect_sql "SELECT count(*) FROM attempt WHERE blame = 1" 1
-expect_sql "SELECT count(*) FROM attempt WHERE status != 0" 1
+expect_sql "SELECT count(*) FROM attempt WHERE blame = 2" 0
 check_outputs
 
 case_name="a worker that a hostile job leaves wedged costs the innocent nothing"
@@ -74,7 +75,8 @@ check_outputs
 
 # T3: nobody runs on the worker that a hostile job has left.
 case_name="--isolate job: a worker for each"
-BULKHEAD_TEST_FAULTS="*:lie_compile:2=fail" cli batch hostile.jsonl --isolate job --retry 0 \
+# `submitted` is for workers with a device: the loaders read for all jobs.
+BULKHEAD_TEST_FAULTS="*:submitted:2=abort" cli batch hostile.jsonl --isolate job --retry 0 \
     --state jobs.jsonl.state
 expect_status 0
 expect_sql "SELECT count(*) FROM attempt WHERE status = 0" 21
