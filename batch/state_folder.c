@@ -112,7 +112,8 @@ bool bhi_state_folder_open(const char *path, struct bhi_state_folder *out_folder
     out_folder->real = real_path(out_folder->fd);
     return out_folder->real
                ? bhi_state_folder_check(out_folder, path, complaint)
-               : bhi_refuse(complaint, "%.600s: its path cannot be read from /proc", path);
+               : bhi_refuse(complaint, "%.600s: its path cannot be read from /proc: %s", path,
+                            strerror(errno));
 }
 
 bool bhi_state_folder_check(const struct bhi_state_folder *folder, const char *path,

@@ -109,8 +109,8 @@ static bh_event *start_gate(struct scene *scene) {
 }
 
 static void worker_dies(struct scene *scene) {
-    pid_t pid = fx_ready(scene->stream);
-    bh_event *running = start_gate(scene);
+    bh_event *running = start_gate(scene); /* on a fresh worker once it has ended one (T2) */
+    pid_t pid = bh_stream_worker_pid(scene->stream);
     bh_event *next = fx_square(scene->stream, scene->square, scene->x, scene->y);
     bh_event *elsewhere = fx_square(scene->other, scene->square, scene->x, scene->z);
     kill(pid, SIGKILL);
