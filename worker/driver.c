@@ -82,6 +82,7 @@ static const struct bhi_driver_path nvidia_paths[] = {
         REQUEST(0x4a), /* VID_HEAP_CONTROL */                                                      \
         REQUEST(0x4e), /* MAP_MEMORY */                                                            \
         REQUEST(0x4f), /* UNMAP_MEMORY: the other's opposite, which no trace has shown yet */      \
+        REQUEST(0x52), /* GET_EVENT_DATA: what has become of a device that is lost */              \
         REQUEST(0x54), /* ALLOC_CONTEXT_DMA2 */                                                    \
         REQUEST(0x57), /* MAP_MEMORY_DMA */                                                        \
         REQUEST(0x58), /* UNMAP_MEMORY_DMA */                                                      \

@@ -312,6 +312,7 @@ static const struct call of_nvidia[] = {
     {"allocating", SYS_ioctl, {BAD, NVIDIA(0x2b), BAD}, SAME, SAME},
     {"another size", SYS_ioctl, {BAD, NVIDIA(0x2a) + (1L << 16), BAD}, SAME, SAME},
     {"giving back", SYS_ioctl, {BAD, NVIDIA(0x29), BAD}, SAME, SAME},
+    {"what became of a lost device", SYS_ioctl, {BAD, NVIDIA(0x52), BAD}, SAME, SAME},
     {"mapping", SYS_ioctl, {BAD, NVIDIA(0x4e), BAD}, SAME, SAME},
     {"looking for cards", SYS_ioctl, {BAD, NVIDIA(0xc8), BAD}, SAME, DIES},
     {"asking its version", SYS_ioctl, {BAD, NVIDIA(0xd2), BAD}, SAME, DIES},

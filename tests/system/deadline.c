@@ -136,7 +136,9 @@ static void the_grid_does_not_matter(void) {
     bh_kernel *hang = fx_kernel(s.context, "hang");
     const bh_binding binding = {.buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
     static const uint32_t grids[][3] = {{65535, 64, 1}, {65535, 65535, 1}, {1024, 65535, 63}};
-    for (size_t i = 0; i < BHT_COUNT(grids); i++) {
+    /* The driver allocates for each part, and AddressSanitizer keeps what is freed: more than the
+     * worker's limit for 16,384 of them. */
+    for (size_t i = 0; i < (BHT_ASAN ? 1 : BHT_COUNT(grids)); i++) {
         bh_event *event = NULL;
         (void)fx_pointer(s.data); /* clean again */
         const bh_command command = {.type = BH_COMMAND_DISPATCH,

@@ -211,7 +211,9 @@ static void no_room_for_the_next_worker(void) {
     for (size_t i = 0; i < BHT_COUNT(counts); i++) {
         left = counts[i];
         const pid_t pid = fx_ready(stream);
-        fx_expect(fx_square(stream, kernel, x, y), BH_OK);
+        bh_event *first = fx_square(stream, kernel, x, y);
+        fx_expect(first, BH_OK);
+        bh_event_release(first);
         take_all_but(counts[i]);
         fx_kill(pid, SIGKILL);
         WAIT_UNTIL(bh_stream_worker_pid(stream) == 0, 20000);
