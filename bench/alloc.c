@@ -2,16 +2,15 @@
  *
  * An allocation is made, touched once a page, and released. A job is that, and a command on the
  * device that overwrites all of it: made and bound anew each time. */
+#include "common.h"
 #include "samples.h"
 
 #include <bulkhead/bulkhead.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SMALLEST   4096ull
@@ -33,27 +32,6 @@ struct result {
     double faults[SIDES]; /* page faults of this process, each */
 };
 
-__attribute__((noreturn, format(printf, 1, 2))) static void die(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("bench-alloc: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    exit(1);
-}
-
-static void must(bh_status status, const char *call, const bh_detail *detail) {
-    if (status != BH_OK)
-        die("%s: %s: %s", call, bh_status_name(status), detail->message);
-}
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static long page_faults(void) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
@@ -71,10 +49,10 @@ static void run_job(bh_stream *stream, bh_buffer *buffer) {
     const bh_submit_info info = {.commands = &fill, .command_count = 1};
     bh_event *event;
     bh_detail detail;
-    must(bh_submit(stream, &info, &event, &detail), "bh_submit", &detail);
+    bench_must(bh_submit(stream, &info, &event, &detail), "bh_submit", &detail);
     bh_status status = bh_event_wait(event, TIMEOUT_NS);
     if (status != BH_OK)
-        die("a job is not READY: %s", bh_status_name(status));
+        bench_die("a job is not READY: %s", bh_status_name(status));
     bh_event_release(event);
 }
 
@@ -82,7 +60,7 @@ static void one(const struct bench *bench, enum side side, uint64_t size) {
     if (side == MALLOC) {
         volatile char *bytes = malloc(size);
         if (!bytes)
-            die("malloc(%llu) failed", (unsigned long long)size);
+            bench_die("malloc(%llu) failed", (unsigned long long)size);
         memset((char *)bytes, 0, size);
         touch(bench, bytes, size);
         free((char *)bytes);
@@ -98,18 +76,18 @@ static void one(const struct bench *bench, enum side side, uint64_t size) {
     }
     bh_buffer *buffer;
     bh_detail detail;
-    must(bh_buffer_create_with(fresh ? bench->fresh : bench->pooled, size, &options, &buffer,
-                               &detail),
-         "bh_buffer_create_with", &detail);
+    bench_must(bh_buffer_create_with(fresh ? bench->fresh : bench->pooled, size, &options, &buffer,
+                                     &detail),
+               "bh_buffer_create_with", &detail);
     void *pointer;
-    must(bh_buffer_map(buffer, BH_MAP_DISCARD, TIMEOUT_NS, &pointer, &detail), "bh_buffer_map",
-         &detail);
+    bench_must(bh_buffer_map(buffer, BH_MAP_DISCARD, TIMEOUT_NS, &pointer, &detail),
+               "bh_buffer_map", &detail);
     touch(bench, pointer, size);
     if (job) {
         run_job(stream, buffer);
         const char *bytes = pointer;
         if (bytes[0] != 0x5a || bytes[size - 1] != 0x5a)
-            die("a job's result is wrong");
+            bench_die("a job's result is wrong");
     }
     bh_buffer_release(buffer);
 }
@@ -120,15 +98,15 @@ static void measure(const struct bench *bench, enum side side, uint64_t size, si
     static uint64_t samples[MOST];
     if (side == HOT) { /* memory that the stream's worker has */
         bh_detail detail;
-        must(bh_context_trim(bench->pooled, 0, &detail), "bh_context_trim", &detail);
+        bench_must(bh_context_trim(bench->pooled, 0, &detail), "bh_context_trim", &detail);
         one(bench, HOT_JOB, size);
     }
     one(bench, side, size); /* what is kept from here on is there */
     long before = page_faults();
     for (size_t i = 0; i < count; i++) {
-        uint64_t start = now_ns();
+        uint64_t start = bench_now_ns();
         one(bench, side, size);
-        samples[i] = now_ns() - start;
+        samples[i] = bench_now_ns() - start;
     }
     out->faults[side] = (double)(page_faults() - before) / (double)count;
     out->ns[side] = bench_quantile(samples, count, 500);
@@ -142,9 +120,9 @@ static void open_side(const char *worker, uint64_t limit, bh_context **context,
     options.spares = 0;
     options.pool_limit = limit;
     bh_detail detail;
-    must(bh_context_create(&options, context, &detail), "bh_context_create", &detail);
-    must(bh_stream_create(*context, NULL, stream, &detail), "bh_stream_create", &detail);
-    must(bh_stream_wait_ready(*stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready", &detail);
+    bench_must(bh_context_create(&options, context, &detail), "bh_context_create", &detail);
+    bench_must(bh_stream_create(*context, NULL, stream, &detail), "bh_stream_create", &detail);
+    bench_must(bh_stream_wait_ready(*stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready", &detail);
 }
 
 static void print_row(uint64_t size, const struct result *r, bool json, bool first) {

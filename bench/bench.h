@@ -4,6 +4,8 @@
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
+#include "common.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -96,8 +98,5 @@ void bench_measure_deaths(const struct bench_options *options, struct bench_deat
 uint64_t bench_anonymous_bytes(int pid);
 /* After a saxpy: the worker that ran it. */
 int bench_bulkhead_worker_pid(const struct bench_side *side);
-
-uint64_t bench_now_ns(void);
-__attribute__((noreturn, format(printf, 1, 2))) void bench_die(const char *format, ...);
 
 #endif

@@ -18,13 +18,6 @@ struct bulkhead_side {
 
 static const uint32_t ONE_GROUP[3] = {1, 1, 1};
 
-static void must(bh_status status, const char *call, const bh_detail *detail) {
-    if (status != BH_OK) {
-        bench_die("%s: %s: %s", call, bh_status_name(status),
-                  detail != NULL ? detail->message : bh_status_text(status));
-    }
-}
-
 /* Waits, ends the program unless READY, and drops the event. */
 static void finish(bh_event *event) {
     bh_status status = bh_event_wait(event, TIMEOUT_NS);
@@ -42,9 +35,9 @@ static void round_trip(void *self, uint64_t *samples, size_t count) {
     for (size_t i = 0; i < count; i++) {
         uint64_t start = bench_now_ns();
         bh_event *event;
-        must(bh_launch(side->stream, side->kernels[BENCH_EMPTY], ONE_GROUP, NULL, 0, NULL, 0,
-                       &event, &detail),
-             "bh_launch", &detail);
+        bench_must(bh_launch(side->stream, side->kernels[BENCH_EMPTY], ONE_GROUP, NULL, 0, NULL, 0,
+                             &event, &detail),
+                   "bh_launch", &detail);
         finish(event);
         samples[i] = bench_now_ns() - start;
     }
@@ -72,7 +65,7 @@ static uint64_t commands(void *self, enum bench_kernel kernel, size_t count, boo
         };
     }
     bh_event *event;
-    must(bh_submit(side->stream, &info, &event, &detail), "bh_submit", &detail);
+    bench_must(bh_submit(side->stream, &info, &event, &detail), "bh_submit", &detail);
     finish(event);
     return bench_now_ns() - start;
 }
@@ -86,9 +79,9 @@ static uint64_t submissions(void *self, enum bench_kernel kernel, size_t count) 
     bh_event *event = NULL;
     uint64_t start = bench_now_ns();
     for (size_t i = 0; i < count; i++) {
-        must(bh_launch(side->stream, side->kernels[kernel], ONE_GROUP, &binding, binding_count,
-                       NULL, 0, i + 1 == count ? &event : NULL, &detail),
-             "bh_launch", &detail);
+        bench_must(bh_launch(side->stream, side->kernels[kernel], ONE_GROUP, &binding,
+                             binding_count, NULL, 0, i + 1 == count ? &event : NULL, &detail),
+                   "bh_launch", &detail);
     }
     finish(event);
     return bench_now_ns() - start;
@@ -99,24 +92,26 @@ static uint32_t take_count(void *self) {
     uint32_t count;
     const uint32_t zero = 0;
     bh_detail detail;
-    must(bh_buffer_read(side->counter, 0, &count, sizeof count, TIMEOUT_NS, &detail),
-         "bh_buffer_read", &detail);
-    must(bh_buffer_write(side->counter, 0, &zero, sizeof zero, TIMEOUT_NS, &detail),
-         "bh_buffer_write", &detail);
+    bench_must(bh_buffer_read(side->counter, 0, &count, sizeof count, TIMEOUT_NS, &detail),
+               "bh_buffer_read", &detail);
+    bench_must(bh_buffer_write(side->counter, 0, &zero, sizeof zero, TIMEOUT_NS, &detail),
+               "bh_buffer_write", &detail);
     return count;
 }
 
 static bh_buffer *make_buffer(struct bulkhead_side *side, size_t bytes) {
     bh_buffer *buffer;
     bh_detail detail;
-    must(bh_buffer_create(side->context, bytes, &buffer, &detail), "bh_buffer_create", &detail);
+    bench_must(bh_buffer_create(side->context, bytes, &buffer, &detail), "bh_buffer_create",
+               &detail);
     return buffer;
 }
 
 static void *map(bh_buffer *buffer, bh_map_intent intent) {
     void *pointer;
     bh_detail detail;
-    must(bh_buffer_map(buffer, intent, TIMEOUT_NS, &pointer, &detail), "bh_buffer_map", &detail);
+    bench_must(bh_buffer_map(buffer, intent, TIMEOUT_NS, &pointer, &detail), "bh_buffer_map",
+               &detail);
     return pointer;
 }
 
@@ -133,9 +128,9 @@ static void run_saxpy(struct bulkhead_side *side, const struct bench_saxpy *work
     };
     bh_detail detail;
     bh_event *event;
-    must(bh_launch(side->stream, side->kernels[BENCH_SAXPY], groups, bindings, 2, &push,
-                   sizeof push, &event, &detail),
-         "bh_launch", &detail);
+    bench_must(bh_launch(side->stream, side->kernels[BENCH_SAXPY], groups, bindings, 2, &push,
+                         sizeof push, &event, &detail),
+               "bh_launch", &detail);
     finish(event);
     memcpy(work->out, map(y, BH_MAP_READ), bytes);
 }
@@ -183,7 +178,8 @@ static bh_context *make_context(const struct bench_options *options) {
     context_options.worker_path = options->worker;
     bh_context *context;
     bh_detail detail;
-    must(bh_context_create(&context_options, &context, &detail), "bh_context_create", &detail);
+    bench_must(bh_context_create(&context_options, &context, &detail), "bh_context_create",
+               &detail);
     return context;
 }
 
@@ -195,7 +191,7 @@ void bench_bulkhead_choose(struct bench_options *options, struct bench_machine *
     if (devices == NULL) {
         bench_die("out of memory");
     }
-    must(bh_devices(context, devices, 64, &count, &detail), "bh_devices", &detail);
+    bench_must(bh_devices(context, devices, 64, &count, &detail), "bh_devices", &detail);
     size_t chosen = 0;
     while (options->device != NULL && chosen < count && chosen < 64 &&
            strncmp(devices[chosen].selector, options->device, strlen(options->device)) != 0) {
@@ -226,16 +222,17 @@ void bench_bulkhead_side(const struct bench_options *options, struct bench_side 
     stream_options.name = "bench";
     stream_options.device = options->device;
     stream_options.deadline_ns = TIMEOUT_NS;
-    must(bh_stream_create(side->context, &stream_options, &side->stream, &detail),
-         "bh_stream_create", &detail);
-    must(bh_stream_wait_ready(side->stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready", &detail);
+    bench_must(bh_stream_create(side->context, &stream_options, &side->stream, &detail),
+               "bh_stream_create", &detail);
+    bench_must(bh_stream_wait_ready(side->stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready",
+               &detail);
     for (size_t i = 0; i < BENCH_KERNELS; i++) {
         bh_kernel_options kernel_options;
         bh_kernel_options_init(&kernel_options);
         kernel_options.name = BENCH_CODE[i].name;
-        must(bh_kernel_create_spirv(side->context, BENCH_CODE[i].words, BENCH_CODE[i].bytes,
-                                    &kernel_options, &side->kernels[i], &detail),
-             "bh_kernel_create_spirv", &detail);
+        bench_must(bh_kernel_create_spirv(side->context, BENCH_CODE[i].words, BENCH_CODE[i].bytes,
+                                          &kernel_options, &side->kernels[i], &detail),
+                   "bh_kernel_create_spirv", &detail);
     }
     side->counter = make_buffer(side, sizeof(uint32_t));
     *out = (struct bench_side){

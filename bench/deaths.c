@@ -20,12 +20,6 @@ struct deaths {
     uint32_t groups, iterations; /* of a job that is longer than anybody waits */
 };
 
-static void must(bh_status status, const char *call, const bh_detail *detail) {
-    if (status != BH_OK) {
-        bench_die("%s: %s: %s", call, bh_status_name(status), detail->message);
-    }
-}
-
 /* One run of the counter that must be READY. */
 static void run_good(struct deaths *deaths) {
     const bh_binding binding = {
@@ -33,8 +27,9 @@ static void run_good(struct deaths *deaths) {
     const uint32_t groups[3] = {1, 1, 1};
     bh_event *event;
     bh_detail detail;
-    must(bh_launch(deaths->stream, deaths->count, groups, &binding, 1, NULL, 0, &event, &detail),
-         "bh_launch", &detail);
+    bench_must(
+        bh_launch(deaths->stream, deaths->count, groups, &binding, 1, NULL, 0, &event, &detail),
+        "bh_launch", &detail);
     bh_status status = bh_event_wait(event, TIMEOUT_NS);
     if (status != BH_OK) {
         bench_die("after a death the next job is not READY: %s", bh_status_name(status));
@@ -103,16 +98,16 @@ static void die_in_job(struct deaths *deaths, uint64_t *out_waiter, uint64_t *ou
     bh_detail detail;
     void *flag;
     /* The last job's poison is in the flag: overwrite it. */
-    must(bh_buffer_map(deaths->flag, BH_MAP_DISCARD, TIMEOUT_NS, &flag, &detail), "bh_buffer_map",
-         &detail);
+    bench_must(bh_buffer_map(deaths->flag, BH_MAP_DISCARD, TIMEOUT_NS, &flag, &detail),
+               "bh_buffer_map", &detail);
     memset(flag, 0, bh_buffer_size(deaths->flag));
     const bh_binding binding = {
         .buffer = deaths->flag, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
     const uint32_t groups[3] = {deaths->groups, 1, 1};
     struct waiter waiter = {.deaths = deaths};
-    must(bh_launch(deaths->stream, deaths->busy, groups, &binding, 1, &deaths->iterations,
-                   sizeof deaths->iterations, &waiter.event, &detail),
-         "bh_launch", &detail);
+    bench_must(bh_launch(deaths->stream, deaths->busy, groups, &binding, 1, &deaths->iterations,
+                         sizeof deaths->iterations, &waiter.event, &detail),
+               "bh_launch", &detail);
     pthread_t thread;
     if (pthread_create(&thread, NULL, wait_for_poison, &waiter) != 0) {
         bench_die("cannot start a thread");
@@ -132,8 +127,9 @@ static bh_kernel *make_kernel(bh_context *context, const struct bench_code *code
     options.name = code->name;
     bh_kernel *kernel;
     bh_detail detail;
-    must(bh_kernel_create_spirv(context, code->words, code->bytes, &options, &kernel, &detail),
-         "bh_kernel_create_spirv", &detail);
+    bench_must(
+        bh_kernel_create_spirv(context, code->words, code->bytes, &options, &kernel, &detail),
+        "bh_kernel_create_spirv", &detail);
     return kernel;
 }
 
@@ -144,19 +140,20 @@ static void open_deaths(struct deaths *deaths, const struct bench_options *optio
     context_options.worker_path = options->worker;
     context_options.restart_budget = 1000 * 1000; /* deaths are the point here */
     context_options.quarantine_deaths = 0;
-    must(bh_context_create(&context_options, &deaths->context, &detail), "bh_context_create",
-         &detail);
+    bench_must(bh_context_create(&context_options, &deaths->context, &detail), "bh_context_create",
+               &detail);
     bh_stream_options stream_options;
     bh_stream_options_init(&stream_options);
     stream_options.device = options->device;
     stream_options.deadline_ns = BH_FOREVER;
-    must(bh_stream_create(deaths->context, &stream_options, &deaths->stream, &detail),
-         "bh_stream_create", &detail);
+    bench_must(bh_stream_create(deaths->context, &stream_options, &deaths->stream, &detail),
+               "bh_stream_create", &detail);
     deaths->busy = make_kernel(deaths->context, &BENCH_CODE[BENCH_BUSY]);
     deaths->count = make_kernel(deaths->context, &BENCH_CODE[BENCH_COUNT]);
-    must(bh_buffer_create(deaths->context, 8, &deaths->flag, &detail), "bh_buffer_create", &detail);
-    must(bh_buffer_create(deaths->context, 4, &deaths->counter, &detail), "bh_buffer_create",
-         &detail);
+    bench_must(bh_buffer_create(deaths->context, 8, &deaths->flag, &detail), "bh_buffer_create",
+               &detail);
+    bench_must(bh_buffer_create(deaths->context, 4, &deaths->counter, &detail), "bh_buffer_create",
+               &detail);
 }
 
 void bench_measure_deaths(const struct bench_options *options, struct bench_deaths *out) {
@@ -176,8 +173,8 @@ void bench_measure_deaths(const struct bench_options *options, struct bench_deat
     }
     uint32_t count = 0;
     bh_detail detail;
-    must(bh_buffer_read(deaths.counter, 0, &count, sizeof count, TIMEOUT_NS, &detail),
-         "bh_buffer_read", &detail);
+    bench_must(bh_buffer_read(deaths.counter, 0, &count, sizeof count, TIMEOUT_NS, &detail),
+               "bh_buffer_read", &detail);
     if (count != 3 * out->count) {
         bench_die("the counter says %u after %zu good jobs", count, 3 * out->count);
     }

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MAX_ROUNDS 101u
@@ -33,22 +32,6 @@ enum measure {
 };
 
 static uint64_t samples[SIDES][MEASURES][MAX_ROUNDS];
-
-uint64_t bench_now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-void bench_die(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("bench-dispatch: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    exit(1);
-}
 
 uint64_t bench_anonymous_bytes(int pid) {
     char path[64], line[256];

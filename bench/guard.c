@@ -10,11 +10,9 @@
 #include "samples.h"
 
 #include <bulkhead/bulkhead.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MAX_ROUNDS 101u
 
@@ -27,22 +25,6 @@ static const uint32_t MEMORY[] =
 static const uint32_t FMA[] =
 #include "guard_fma.inc"
     ;
-
-uint64_t bench_now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-void bench_die(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("bench-guard: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    exit(1);
-}
 
 struct row {
     const char *id, *what, *unit;

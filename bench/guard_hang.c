@@ -11,12 +11,6 @@ static const uint32_t HANG[] =
 #include "hang.inc"
     ;
 
-static void must(bh_status status, const char *call, const bh_detail *detail) {
-    if (status != BH_OK) {
-        bench_die("%s: %s: %s", call, bh_status_name(status), detail->message);
-    }
-}
-
 struct side {
     bh_stream *stream;
     bh_kernel *kernel, *count;
@@ -35,7 +29,7 @@ static bh_event *launch(struct side *side, bh_kernel *kernel, bh_buffer *data, u
         .commands = &command, .command_count = 1, .deadline_ns = deadline_ns};
     bh_event *event;
     bh_detail detail;
-    must(bh_submit(side->stream, &info, &event, &detail), "bh_submit", &detail);
+    bench_must(bh_submit(side->stream, &info, &event, &detail), "bh_submit", &detail);
     return event;
 }
 
@@ -58,21 +52,24 @@ static struct side open_side(bh_context *context, const char *device, const char
     bh_stream_options_init(&stream);
     stream.name = name;
     stream.device = device;
-    must(bh_stream_create(context, &stream, &side.stream, &detail), "bh_stream_create", &detail);
+    bench_must(bh_stream_create(context, &stream, &side.stream, &detail), "bh_stream_create",
+               &detail);
     bh_kernel_options kernel;
     bh_kernel_options_init(&kernel);
     kernel.name = "hang";
     kernel.trusted = trusted;
-    must(bh_kernel_create_spirv(context, HANG, sizeof HANG, &kernel, &side.kernel, &detail),
-         "bh_kernel_create_spirv", &detail);
+    bench_must(bh_kernel_create_spirv(context, HANG, sizeof HANG, &kernel, &side.kernel, &detail),
+               "bh_kernel_create_spirv", &detail);
     kernel.name = "count";
     kernel.trusted = true;
-    must(bh_kernel_create_spirv(context, BENCH_CODE[BENCH_COUNT].words,
-                                BENCH_CODE[BENCH_COUNT].bytes, &kernel, &side.count, &detail),
-         "bh_kernel_create_spirv", &detail);
-    must(bh_buffer_create(context, 4096, &side.data, &detail), "bh_buffer_create", &detail);
-    must(bh_buffer_create(context, 4096, &side.counter, &detail), "bh_buffer_create", &detail);
-    must(bh_stream_wait_ready(side.stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready", &detail);
+    bench_must(bh_kernel_create_spirv(context, BENCH_CODE[BENCH_COUNT].words,
+                                      BENCH_CODE[BENCH_COUNT].bytes, &kernel, &side.count, &detail),
+               "bh_kernel_create_spirv", &detail);
+    bench_must(bh_buffer_create(context, 4096, &side.data, &detail), "bh_buffer_create", &detail);
+    bench_must(bh_buffer_create(context, 4096, &side.counter, &detail), "bh_buffer_create",
+               &detail);
+    bench_must(bh_stream_wait_ready(side.stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready",
+               &detail);
     count_once(&side);
     return side;
 }
@@ -109,13 +106,14 @@ struct guard_hang guard_hang_measure(const struct bench_options *options, bool t
     bh_context_options_init(&context_options);
     context_options.worker_path = options->worker;
     bh_context *context;
-    must(bh_context_create(&context_options, &context, &detail), "bh_context_create", &detail);
+    bench_must(bh_context_create(&context_options, &context, &detail), "bh_context_create",
+               &detail);
     struct side culprit = open_side(context, options->device, "culprit", trusted);
     struct neighbour n = {.side = open_side(context, options->device, "neighbour", trusted)};
     if (!trusted) { /* compiled before it is timed: a loop that is let go at once */
         void *word;
-        must(bh_buffer_map(culprit.data, BH_MAP_DISCARD, TIMEOUT_NS, &word, &detail),
-             "bh_buffer_map", &detail);
+        bench_must(bh_buffer_map(culprit.data, BH_MAP_DISCARD, TIMEOUT_NS, &word, &detail),
+                   "bh_buffer_map", &detail);
         const uint32_t go = 0x600D600Du;
         memcpy(word, &go, sizeof go);
         bh_event *event = launch(&culprit, culprit.kernel, culprit.data, 1, 1, BH_FOREVER);
@@ -124,8 +122,8 @@ struct guard_hang guard_hang_measure(const struct bench_options *options, bool t
             bench_die("the loop that is let go: %s", bh_status_name(status));
         }
         bh_event_release(event);
-        must(bh_buffer_map(culprit.data, BH_MAP_DISCARD, TIMEOUT_NS, &word, &detail),
-             "bh_buffer_map", &detail);
+        bench_must(bh_buffer_map(culprit.data, BH_MAP_DISCARD, TIMEOUT_NS, &word, &detail),
+                   "bh_buffer_map", &detail);
         memset(word, 0, 4096);
     }
     pthread_t thread;

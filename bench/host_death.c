@@ -17,7 +17,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,29 +44,6 @@ struct options {
     bool trusted, each;
 };
 
-static _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static _Noreturn void die(const char *format, ...) {
-    va_list arguments;
-    fputs("bench-host-death: ", stderr);
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    exit(1);
-}
-
-static uint64_t now_ns(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static void must(bh_status status, const char *call, const bh_detail *detail) {
-    if (status != BH_OK) {
-        die("%s: %s: %s", call, bh_status_name(status), detail->message);
-    }
-}
-
 /* -- a context with one stream ---------------------------------------------------------------- */
 
 struct side {
@@ -84,21 +60,23 @@ static struct side open_side(const struct options *options, const char *name, co
     bh_context_options context;
     bh_context_options_init(&context);
     context.worker_path = options->worker;
-    must(bh_context_create(&context, &side.context, &detail), "bh_context_create", &detail);
+    bench_must(bh_context_create(&context, &side.context, &detail), "bh_context_create", &detail);
     bh_stream_options stream;
     bh_stream_options_init(&stream);
     stream.name = name;
     stream.device = options->device;
-    must(bh_stream_create(side.context, &stream, &side.stream, &detail), "bh_stream_create",
-         &detail);
+    bench_must(bh_stream_create(side.context, &stream, &side.stream, &detail), "bh_stream_create",
+               &detail);
     bh_kernel_options kernel;
     bh_kernel_options_init(&kernel);
     kernel.name = name;
     kernel.trusted = trusted;
-    must(bh_kernel_create_spirv(side.context, code, bytes, &kernel, &side.kernel, &detail),
-         "bh_kernel_create_spirv", &detail);
-    must(bh_buffer_create(side.context, 4096, &side.data, &detail), "bh_buffer_create", &detail);
-    must(bh_stream_wait_ready(side.stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready", &detail);
+    bench_must(bh_kernel_create_spirv(side.context, code, bytes, &kernel, &side.kernel, &detail),
+               "bh_kernel_create_spirv", &detail);
+    bench_must(bh_buffer_create(side.context, 4096, &side.data, &detail), "bh_buffer_create",
+               &detail);
+    bench_must(bh_stream_wait_ready(side.stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready",
+               &detail);
     return side;
 }
 
@@ -114,7 +92,7 @@ static bh_event *launch(struct side *side, uint32_t x, uint32_t y) {
         .commands = &command, .command_count = 1, .deadline_ns = BH_FOREVER};
     bh_event *event;
     bh_detail detail;
-    must(bh_submit(side->stream, &info, &event, &detail), "bh_submit", &detail);
+    bench_must(bh_submit(side->stream, &info, &event, &detail), "bh_submit", &detail);
     return event;
 }
 
@@ -122,7 +100,7 @@ static void run_once(struct side *side) {
     bh_event *event = launch(side, 1, 1);
     const bh_status status = bh_event_wait(event, TIMEOUT_NS);
     if (status != BH_OK) {
-        die("a good job is not READY: %s", bh_status_name(status));
+        bench_die("a good job is not READY: %s", bh_status_name(status));
     }
     bh_event_release(event);
 }
@@ -130,8 +108,8 @@ static void run_once(struct side *side) {
 static void set_word(struct side *side, uint32_t value) {
     void *words;
     bh_detail detail;
-    must(bh_buffer_map(side->data, BH_MAP_DISCARD, TIMEOUT_NS, &words, &detail), "bh_buffer_map",
-         &detail);
+    bench_must(bh_buffer_map(side->data, BH_MAP_DISCARD, TIMEOUT_NS, &words, &detail),
+               "bh_buffer_map", &detail);
     memset(words, 0, 4096);
     memcpy(words, &value, sizeof value);
 }
@@ -232,9 +210,9 @@ static uint64_t await_family(struct family *family) {
     }
     while (alive > 0) {
         if (poll(fds, family->count, (int)(TIMEOUT_NS / 1000000u)) < 1) {
-            die("a process of the host does not end");
+            bench_die("a process of the host does not end");
         }
-        last = now_ns();
+        last = bench_now_ns();
         for (size_t i = 0; i < family->count; i++) {
             if (fds[i].revents != 0) {
                 family->ended_ns[i] = last;
@@ -298,20 +276,20 @@ static struct round kill_a_host(const struct options *options, const struct neig
         posix_spawn_file_actions_adddup2(&actions, say[1], STDOUT_FILENO) != 0 ||
         posix_spawn_file_actions_addclose(&actions, say[0]) != 0 ||
         posix_spawn(&pid, self, &actions, NULL, argv, environ) != 0) {
-        die("cannot start a host: %s", strerror(errno));
+        bench_die("cannot start a host: %s", strerror(errno));
     }
     posix_spawn_file_actions_destroy(&actions);
     close(say[1]);
     if (read(say[0], &byte, 1) != 1) {
-        die("the host did not begin");
+        bench_die("the host did not begin");
     }
     struct family family;
     struct round round;
     find_family(pid, &family);
-    const uint64_t start = now_ns();
+    const uint64_t start = bench_now_ns();
     kill(pid, SIGKILL);
     await_next(n);
-    round.next_ns = now_ns() - start;
+    round.next_ns = bench_now_ns() - start;
     round.gone_ns = await_family(&family) - start;
     for (size_t i = 0; options->each && i < family.count; i++) {
         printf("  %-6d %-16s %8.1f ms\n", (int)family.pids[i], family.names[i],
@@ -362,12 +340,12 @@ int main(int argc, char **argv) {
         } else if (strcmp(argv[i], "--quick") == 0) {
             quick = true;
         } else {
-            die("unknown argument %s", argv[i]);
+            bench_die("unknown argument %s", argv[i]);
         }
     }
     options.rounds = quick ? 1 : options.rounds;
     if (options.rounds < 1 || options.rounds > MOST_ROUND) {
-        die("--rounds is 1 to %d", MOST_ROUND);
+        bench_die("--rounds is 1 to %d", MOST_ROUND);
     }
     static struct neighbour n;
     n.side = open_side(&options, "neighbour", BENCH_CODE[BENCH_COUNT].words,
@@ -375,7 +353,7 @@ int main(int argc, char **argv) {
     run_once(&n.side);
     pthread_t thread;
     if (pthread_create(&thread, NULL, work, &n) != 0) {
-        die("cannot start a thread");
+        bench_die("cannot start a thread");
     }
     printf("ms from kill -9 of the host    neighbour's next job    last process gone\n");
     printf("kernel              grid       p50      max          p50      max\n");

@@ -1,15 +1,14 @@
 /* bench-isolation: what a worker for each job costs, against a stream's worker for all, and against
  * what cannot be saved: a worker's start and the compile of the job's kernel, each measured alone.
  */
+#include "common.h"
 #include "samples.h"
 
 #include <bulkhead/bulkhead.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TIMEOUT_NS (60ull * 1000 * 1000 * 1000)
@@ -30,27 +29,6 @@ struct bench {
         groups; /* of a job, each with ROUNDS of arithmetic; 0: one that does next to nothing */
 };
 
-__attribute__((noreturn, format(printf, 1, 2))) static void die(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("bench-isolation: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    exit(1);
-}
-
-static void must(bh_status status, const char *call, const bh_detail *detail) {
-    if (status != BH_OK)
-        die("%s: %s: %s", call, bh_status_name(status), detail->message);
-}
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static bh_stream *make_stream(const struct bench *bench, bh_isolation isolation) {
     bh_stream_options options;
     bh_stream *stream;
@@ -58,15 +36,17 @@ static bh_stream *make_stream(const struct bench *bench, bh_isolation isolation)
     bh_stream_options_init(&options);
     options.device = bench->device;
     options.isolation = isolation;
-    must(bh_stream_create(bench->context, &options, &stream, &detail), "bh_stream_create", &detail);
+    bench_must(bh_stream_create(bench->context, &options, &stream, &detail), "bh_stream_create",
+               &detail);
     return stream;
 }
 
 static void await(bh_event *event) {
     bh_verdict verdict;
     if (bh_event_wait(event, TIMEOUT_NS) != BH_OK)
-        die("a job is not READY: %s",
-            bh_event_verdict(event, &verdict) == BH_OK ? verdict.message : "it has not ended");
+        bench_die("a job is not READY: %s", bh_event_verdict(event, &verdict) == BH_OK
+                                                ? verdict.message
+                                                : "it has not ended");
     bh_event_release(event);
 }
 
@@ -76,15 +56,16 @@ static bh_event *launch(const struct bench *bench, bh_stream *stream, bh_buffer 
     const uint32_t size[3] = {groups ? groups : 1, 1, 1}, push[2] = {1, groups ? ROUNDS : 0};
     bh_event *event;
     bh_detail detail;
-    must(bh_launch(stream, bench->kernel, size, &binding, 1, push, sizeof push, &event, &detail),
-         "bh_launch", &detail);
+    bench_must(
+        bh_launch(stream, bench->kernel, size, &binding, 1, push, sizeof push, &event, &detail),
+        "bh_launch", &detail);
     return event;
 }
 
 static bh_buffer *make_buffer(const struct bench *bench) {
     bh_buffer *buffer;
     bh_detail detail;
-    must(bh_buffer_create(bench->context, 64, &buffer, &detail), "bh_buffer_create", &detail);
+    bench_must(bh_buffer_create(bench->context, 64, &buffer, &detail), "bh_buffer_create", &detail);
     return buffer;
 }
 
@@ -93,13 +74,13 @@ static bh_buffer *make_buffer(const struct bench *bench) {
 static void measure_alone(const struct bench *bench, uint64_t *out_start, uint64_t *out_compile) {
     bh_detail detail;
     bh_buffer *buffer = make_buffer(bench);
-    const uint64_t began = now_ns();
+    const uint64_t began = bench_now_ns();
     bh_stream *stream = make_stream(bench, BH_ISOLATE_STREAM);
-    must(bh_stream_wait_ready(stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready", &detail);
-    const uint64_t ready = now_ns();
+    bench_must(bh_stream_wait_ready(stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready", &detail);
+    const uint64_t ready = bench_now_ns();
     await(launch(bench, stream, buffer, 0));
     *out_start = ready - began;
-    *out_compile = now_ns() - ready;
+    *out_compile = bench_now_ns() - ready;
     bh_stream_release(stream);
     bh_buffer_release(buffer);
 }
@@ -110,12 +91,12 @@ static uint64_t measure_jobs(const struct bench *bench, bh_stream *stream, uint3
     bh_buffer *buffers[MOST];
     for (uint32_t i = 0; i < count; i++)
         buffers[i] = make_buffer(bench);
-    const uint64_t began = now_ns();
+    const uint64_t began = bench_now_ns();
     for (uint32_t i = 0; i < count; i++)
         events[i] = launch(bench, stream, buffers[i], bench->groups);
     for (uint32_t i = 0; i < count; i++)
         await(events[i]);
-    const uint64_t took = now_ns() - began;
+    const uint64_t took = bench_now_ns() - began;
     for (uint32_t i = 0; i < count; i++)
         bh_buffer_release(buffers[i]);
     return took / count;
@@ -128,8 +109,8 @@ static double ms(uint64_t ns) {
 static bh_kernel *make_kernel(bh_context *context) {
     bh_kernel *kernel;
     bh_detail detail;
-    must(bh_kernel_create_spirv(context, job_code, sizeof job_code, NULL, &kernel, &detail),
-         "bh_kernel_create_spirv", &detail);
+    bench_must(bh_kernel_create_spirv(context, job_code, sizeof job_code, NULL, &kernel, &detail),
+               "bh_kernel_create_spirv", &detail);
     return kernel;
 }
 
@@ -139,7 +120,7 @@ static void open_context(struct bench *bench) {
     bh_detail detail;
     bh_context_options_init(&options);
     options.spares = 0;
-    must(bh_context_create(&options, &bench->context, &detail), "bh_context_create", &detail);
+    bench_must(bh_context_create(&options, &bench->context, &detail), "bh_context_create", &detail);
     bench->kernel = make_kernel(bench->context);
 }
 
@@ -163,7 +144,7 @@ int main(int argc, char **argv) {
         else if (!strcmp(argv[i], "--device") && i + 1 < argc)
             bench.device = argv[++i];
         else
-            die("usage: bench-isolation [--quick] [--strict] [--device SELECTOR]");
+            bench_die("usage: bench-isolation [--quick] [--strict] [--device SELECTOR]");
     }
     open_context(&bench);
     /* Workers that isolated streams have left over would be there at once. */
@@ -188,8 +169,8 @@ int main(int argc, char **argv) {
         for (uint32_t i = 0; i < rounds; i++) {
             measure_alone(&apart, &starts[i], &compiles[i]);
             bh_stream *isolated = make_stream(&bench, BH_ISOLATE_SUBMISSION);
-            must(bh_stream_wait_ready(isolated, TIMEOUT_NS, &detail), "bh_stream_wait_ready",
-                 &detail);
+            bench_must(bh_stream_wait_ready(isolated, TIMEOUT_NS, &detail), "bh_stream_wait_ready",
+                       &detail);
             owns[i] = measure_jobs(&bench, isolated, jobs);
             bh_stream_release(isolated);
             shares[i] = measure_jobs(&bench, shared, jobs);

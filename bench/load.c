@@ -1,6 +1,8 @@
 /* bench-load: what a file costs on its way into a buffer, against dd of the same bytes into a
  * memfd, in one run, from the page cache. Each number is the least of several rounds: both sides
  * are measured in turn, so that a noisy moment hits both. */
+#include "common.h"
+
 #include <bulkhead/bulkhead.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,17 +19,6 @@ extern char **environ;
 
 enum { ROUNDS = 5 };
 
-static void fail(const char *what, const char *why) {
-    fprintf(stderr, "bench-load: %s: %s\n", what, why);
-    exit(1);
-}
-
-static uint64_t now_ns(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 /* A .safetensors with one tensor of |bytes|, in the page cache when it is written. */
 static void make_file(const char *path, uint64_t bytes, size_t *out_header) {
     static char block[1 << 20];
@@ -39,12 +30,12 @@ static void make_file(const char *path, uint64_t bytes, size_t *out_header) {
         header[i] = (char)((uint64_t)length >> 8 * i);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0 || write(fd, header, (size_t)length + 8) != length + 8)
-        fail(path, strerror(errno));
+        bench_die("%s: %s", path, strerror(errno));
     for (size_t i = 0; i < sizeof block; i++)
         block[i] = (char)(i * 2654435761u >> 11);
     for (uint64_t at = 0; at < bytes; at += sizeof block)
         if (write(fd, block, sizeof block) != (ssize_t)sizeof block)
-            fail(path, strerror(errno));
+            bench_die("%s: %s", path, strerror(errno));
     close(fd);
     *out_header = (size_t)length + 8;
 }
@@ -53,18 +44,18 @@ static uint64_t run_dd(const char *path) {
     char in[300], out[64];
     int fd = memfd_create("bench-load", 0); /* inherited: dd opens it through /proc */
     if (fd < 0)
-        fail("memfd_create", strerror(errno));
+        bench_die("%s: %s", "memfd_create", strerror(errno));
     snprintf(in, sizeof in, "if=%s", path);
     snprintf(out, sizeof out, "of=/proc/self/fd/%d", fd);
     char dd[] = "dd", bs[] = "bs=1M", notrunc[] = "conv=notrunc", quiet[] = "status=none";
     char *argv[] = {dd, in, out, bs, notrunc, quiet, NULL};
     pid_t pid;
     int status;
-    uint64_t began = now_ns();
+    uint64_t began = bench_now_ns();
     if (posix_spawnp(&pid, "dd", NULL, NULL, argv, environ) != 0 ||
         waitpid(pid, &status, 0) != pid || status != 0)
-        fail("dd", "it failed");
-    uint64_t took = now_ns() - began;
+        bench_die("%s: %s", "dd", "it failed");
+    uint64_t took = bench_now_ns() - began;
     close(fd);
     return took;
 }
@@ -80,16 +71,16 @@ static uint64_t run_load(bh_context *context, const char *path, uint64_t bytes,
     source.path = path;
     source.format = BH_FILE_SAFETENSORS;
     source.tensor = "w";
-    uint64_t began = now_ns();
+    uint64_t began = bench_now_ns();
     if (bh_buffer_from_file(context, &source, &buffer, &detail) != BH_OK)
-        fail("bh_buffer_from_file", detail.message);
-    *out_call = now_ns() - began;
+        bench_die("%s: %s", "bh_buffer_from_file", detail.message);
+    *out_call = bench_now_ns() - began;
     if (bh_buffer_load_event(buffer, &event, &detail) != BH_OK ||
         bh_event_wait(event, BH_FOREVER) != BH_OK)
-        fail("the load", "it is poisoned");
-    uint64_t took = now_ns() - began;
+        bench_die("%s: %s", "the load", "it is poisoned");
+    uint64_t took = bench_now_ns() - began;
     if (bh_buffer_size(buffer) != bytes)
-        fail("the load", "its size is wrong");
+        bench_die("%s: %s", "the load", "its size is wrong");
     bh_event_release(event);
     bh_buffer_release(buffer);
     return took;
@@ -116,7 +107,7 @@ int main(int argc, char **argv) {
     bh_context *context = NULL;
     bh_detail detail;
     if (bh_context_create(NULL, &context, &detail) != BH_OK)
-        fail("bh_context_create", detail.message);
+        bench_die("%s: %s", "bh_context_create", detail.message);
     uint64_t call, dd = UINT64_MAX, load = UINT64_MAX, least_call = UINT64_MAX;
     run_load(context, path, bytes, &call); /* the loader starts */
     run_dd(path);

@@ -1,0 +1,15 @@
+/* What every benchmark does: take the time, and end with a message. */
+#ifndef BENCH_COMMON_H
+#define BENCH_COMMON_H
+
+#include <bulkhead/bulkhead.h>
+#include <stdint.h>
+
+/* CLOCK_MONOTONIC. */
+uint64_t bench_now_ns(void);
+/* Prints the program's name and the message, and exits with status 1. */
+__attribute__((noreturn, format(printf, 1, 2))) void bench_die(const char *format, ...);
+/* Ends the program where |status| is not BH_OK. |detail| may be NULL. */
+void bench_must(bh_status status, const char *call, const bh_detail *detail);
+
+#endif
