@@ -277,24 +277,30 @@ static void entry_points(void **state) {
     rig_close(&rig);
 }
 
-static void grid_in_three_dimensions(void **state) {
-    (void)state;
+/* A grid of workgroups of 2 x 3 x 1: each invocation writes where it is. */
+static void grid_of(uint32_t groups_x, uint32_t groups_y, uint32_t groups_z) {
     struct rig rig;
     rig_open(&rig, NULL);
-    enum { X = 3 * 2, Y = 2 * 3, Z = 4 };
-    uint32_t *out = rig_buffer(&rig, 1, X * Y * Z * 4);
+    const uint32_t size_x = groups_x * 2, size_y = groups_y * 3;
+    uint32_t *out = rig_buffer(&rig, 1, (size_t)size_x * size_y * groups_z * 4);
     rig_kernel(&rig, 1, CODE(grid));
     rig_begin(&rig);
-    rig_dispatch(&rig, 1, 3, 2, 4, BINDINGS({.buffer = 1, .access = BH_WRITE}), NULL, 0);
+    rig_dispatch(&rig, 1, groups_x, groups_y, groups_z, BINDINGS({.buffer = 1, .access = BH_WRITE}),
+                 NULL, 0);
     rig_run_ok(&rig);
-    for (uint32_t z = 0; z < Z; z++) {
-        for (uint32_t y = 0; y < Y; y++) {
-            for (uint32_t x = 0; x < X; x++) {
-                assert_int_equal(out[(z * Y + y) * X + x], x + 100 * y + 10000 * z);
+    for (uint32_t z = 0; z < groups_z; z++) {
+        for (uint32_t y = 0; y < size_y; y++) {
+            for (uint32_t x = 0; x < size_x; x++) {
+                assert_int_equal(out[(z * size_y + y) * size_x + x], x + 100 * y + 10000 * z);
             }
         }
     }
     rig_close(&rig);
+}
+
+static void grid_in_three_dimensions(void **state) {
+    (void)state;
+    grid_of(3, 2, 4);
 }
 
 /* A grid that is dispatched in parts: each workgroup once, with its id in the whole. */
@@ -326,22 +332,7 @@ static void a_large_grid_is_whole(void **state) {
 /* The same for one that reads how many workgroups there are: it is not split. */
 static void a_large_grid_knows_its_size(void **state) {
     (void)state;
-    struct rig rig;
-    rig_open(&rig, NULL);
-    enum { X = 100 * 2, Y = 90 * 3, Z = 2 };
-    uint32_t *out = rig_buffer(&rig, 1, X * Y * Z * 4);
-    rig_kernel(&rig, 1, CODE(grid));
-    rig_begin(&rig);
-    rig_dispatch(&rig, 1, 100, 90, 2, BINDINGS({.buffer = 1, .access = BH_WRITE}), NULL, 0);
-    rig_run_ok(&rig);
-    for (uint32_t z = 0; z < Z; z++) {
-        for (uint32_t y = 0; y < Y; y++) {
-            for (uint32_t x = 0; x < X; x++) {
-                assert_int_equal(out[(z * Y + y) * X + x], x + 100 * y + 10000 * z);
-            }
-        }
-    }
-    rig_close(&rig);
+    grid_of(100, 90, 2);
 }
 
 static void the_parts_of_a_grid(void **state) {
