@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "descriptors.h"
 #include "exit_status.h"
@@ -46,7 +47,8 @@ int bhi_session_fail(const char *command, const char *what, bh_status status,
                      const bh_detail *detail) {
     int exit_status = bhi_verdict_exit_status(status);
     const char *message = detail && detail->message[0] ? detail->message : bh_status_text(status);
-    bool advise = exit_status == BHI_EXIT_ENVIRON;
+    /* A refusal of the system says what allows it (BHI_REMEDY of ipc/refusal.h). */
+    bool advise = exit_status == BHI_EXIT_ENVIRON && !strstr(message, "; to allow it: ");
     bhi_complain(command, "%s%s%s (%s)%s%s", what ? what : "", what ? ": " : "", message,
                  bh_status_name(status), advise ? "; " : "",
                  advise ? bh_status_advice(status) : "");

@@ -11,6 +11,7 @@
 #include "pool.h"
 #include "ports.h"
 #include "reactor.h"
+#include "refusal.h"
 #include "room.h"
 #include "slab.h"
 #include "stream.h"
@@ -217,11 +218,14 @@ static bh_status check_kernel(bh_detail *detail) {
     /* A wait that cannot sleep tells whether the call exists. */
     _Atomic uint32_t word = 1;
     struct bhi_futex_wait wait = {&word, 0, false};
-    if (bhi_futex_wait_any(&wait, 1, 0) == -ENOSYS)
-        return bhi_fail(
-            detail, BH_UNSUPPORTED, 0,
-            "bh_context_create: there is no futex_waitv (Linux 5.16; valgrind and gVisor lack it)");
-    return BH_OK;
+    const int error = bhi_futex_wait_any(&wait, 1, 0);
+    if (error != -ENOSYS && error != -EPERM)
+        return BH_OK;
+    struct bhi_refusal why;
+    bhi_refusal_find(BHI_REFUSED_CALL, -error, "", &why);
+    return bhi_fail(detail, BH_UNSUPPORTED, 0,
+                    "bh_context_create: there is no futex_waitv: %s" BHI_REMEDY "%s", why.cause,
+                    why.setting);
 }
 
 BH_API bh_status bh_context_create(const bh_context_options *given, bh_context **out_context,

@@ -1,12 +1,12 @@
 /* bh_doctor: what holds on this machine, each proven by trying. */
 #include "cgroup.h"
-#include "chroot.h"
 #include "context.h"
 #include "core/detail.h"
 #include "fdpass.h"
 #include "futex.h"
 #include "layout.h"
 #include "memfd.h"
+#include "refusal.h"
 #include "room.h"
 #include "stream.h"
 #include "worker_proc.h"
@@ -113,6 +113,21 @@ static void check_cgroup(struct report *report, const struct bhi_zygote *zygote)
     else
         add(report, "sandbox", info->name, false, BH_CHECK_ABSENT, info->advice,
             "none, so a hostile worker can hold more than its limit: %s", zygote->cgroup_why);
+}
+
+/* Why no worker starts. What has to be allowed stands in the message where the system refuses it:
+ * that is the advice then. */
+static void report_no_worker(struct report *report, bh_status status, const bh_detail *why) {
+    const char *remedy = strstr(why->message, BHI_REMEDY);
+    if (remedy)
+        add(report, "sandbox", "worker", true, BH_CHECK_BROKEN, remedy + strlen(BHI_REMEDY), "%.*s",
+            (int)(remedy - why->message), why->message);
+    else
+        add(report, "sandbox", "worker", true, BH_CHECK_BROKEN,
+            status == BH_UNAVAILABLE || status == BH_UNSUPPORTED
+                ? "see the log (--verbose); report it"
+                : bh_status_advice(status),
+            "%s", why->message);
 }
 
 /* -- the sandbox's part, tried by throw-away children of the zygote ---------------------------- */
@@ -367,11 +382,11 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
         bhi_zygote_retain(zygote);
     }
     bhi_context_unlock(context);
-    add(&report, "sandbox", "worker", true, zygote ? BH_CHECK_HOLDS : BH_CHECK_BROKEN,
-        !zygote && bhi_in_chroot() ? BHI_CHROOT_ADVICE : bh_status_advice(status), "%s",
-        zygote ? "one started; /proc says that each of its threads is filtered and has no rights"
-               : why.message);
+    if (!zygote)
+        report_no_worker(&report, status, &why);
     if (zygote) {
+        add(&report, "sandbox", "worker", true, BH_CHECK_HOLDS, "",
+            "one started; /proc says that each of its threads is filtered and has no rights");
         report_layers(&report, zygote);
         bhi_zygote_release(zygote);
     }
@@ -386,12 +401,14 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
         add(&report, "driver", "device", true, BH_CHECK_ABSENT,
             status == BH_NO_DEVICE ? "install a Vulkan driver: mesa-vulkan-drivers, or NVIDIA's"
                                    : "see what the check \"worker\" says",
-            "%s", why.message);
+            "%s", zygote ? why.message : "no worker starts that could look for one");
     for (size_t i = 0; i < count && i < 8; i++) {
         report_driver(&report, &devices[i]);
         report_grid(&report, context, &devices[i]);
     }
-    report_tables(&report, context, devices, count < 8 ? count : 8);
+    /* Without a sandbox there is nothing to start a driver in. */
+    if (!strstr(why.message, BHI_REMEDY))
+        report_tables(&report, context, devices, count < 8 ? count : 8);
     *out_count = report.count;
     return BH_OK;
 }

@@ -18,3 +18,15 @@ int bhi_fail(struct bhi_failure *failure, bh_status status, int error, const cha
     }
     return error != 0 ? -error : -EPROTO;
 }
+
+int bhi_refuse(struct bhi_failure *failure, enum bhi_refused refused, int error, const char *what) {
+    struct bhi_refusal why;
+    if (refused != BHI_REFUSED_NAMESPACES && error != EPERM && error != EACCES && error != ENOSYS) {
+        return bhi_fail(failure, BH_UNSUPPORTED, error, "%s", what);
+    }
+    bhi_refusal_find(refused, error, "", &why);
+    bhi_fail(failure, BH_UNSUPPORTED, 0, "%s (%s): %s" BHI_REMEDY "%s", what, strerror(error),
+             why.cause, why.setting);
+    failure->error = error;
+    return -error;
+}

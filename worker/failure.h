@@ -3,6 +3,8 @@
 #ifndef BHI_FAILURE_H
 #define BHI_FAILURE_H
 
+#include "refusal.h"
+
 #include <bulkhead/status.h>
 #include <stdint.h>
 
@@ -18,5 +20,10 @@ struct bhi_failure {
  * it is 0, so that a caller can `return bhi_fail(…)`. */
 int bhi_fail(struct bhi_failure *failure, bh_status status, int error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* The same where the system refuses what the sandbox needs: BH_UNSUPPORTED, |what| that failed, why
+ * the system refuses it, and what allows it (refusal.h). An errno that is no refusal is told as
+ * bhi_fail() does. */
+int bhi_refuse(struct bhi_failure *failure, enum bhi_refused refused, int error, const char *what);
 
 #endif

@@ -7,7 +7,7 @@
  *
  * It is no way out of the sandbox: it is made when the worker has dropped its rights, keeps one
  * descriptor (the read end of that pipe), and is in seccomp's strict mode, which knows read, write,
- * _exit and sigreturn.
+ * _exit and sigreturn, or behind a filter that does, where there is one already.
  *
  * And it is no way to outlive the worker. Whoever takes a worker over can make the keeper run what
  * he likes as soon as its read returns, and it shares the mappings of buffers, which a confirmed

@@ -52,12 +52,13 @@ static enum bhi_probe_result judge(const struct bhi_probe_context *context, enum
 static void try_user(struct bhi_victim *victim) {
     int set = setresuid(0, 0, 0);
     const char *set_text = outcome_text(set);
+    const uid_t user = getuid(); /* below it would be another */
     int nested = unshare(CLONE_NEWUSER);
     const char *nested_text = outcome_text(nested);
     /* A nested one is forbidden by the filters too; here it shows whether the limit took. */
-    bhi_victim_says(victim, set != 0 && getuid() == BHI_SANDBOX_ID,
-                    "uid %d, outside %u; setresuid(0): %s; a user namespace below: %s",
-                    (int)getuid(), victim->context->user, set_text, nested_text);
+    bhi_victim_says(victim, set != 0 && user == BHI_SANDBOX_ID,
+                    "uid %d, outside %u; setresuid(0): %s; a user namespace below: %s", (int)user,
+                    victim->context->user, set_text, nested_text);
 }
 
 enum bhi_probe_result bhi_probe_userns(const struct bhi_probe_context *context, char *text,

@@ -1,5 +1,4 @@
 /* Namespaces: user, pid, network, System V IPC, host name, mounts, cgroups, all at once. */
-#include "chroot.h"
 #include "sandbox.h"
 
 #include <errno.h>
@@ -52,16 +51,8 @@ pid_t bhi_sandbox_clone(int *out_pidfd, uint64_t *out_layers, struct bhi_failure
         layers &= ~BHI_LAYER_BIT(CGROUPNS);
         pid = (pid_t)syscall(SYS_clone, flags, 0, &pidfd, 0, 0);
     }
-    if (pid < 0 && errno == EPERM && bhi_in_chroot()) {
-        return bhi_fail(failure, BH_UNSUPPORTED, EPERM,
-                        "this process is in a chroot, where the kernel refuses user namespaces; "
-                        "enter its root by pivot_root instead");
-    }
     if (pid < 0) {
-        return bhi_fail(failure, BH_UNSUPPORTED, errno,
-                        "cannot create namespaces (allow user namespaces: "
-                        "user.max_user_namespaces > 0, kernel.unprivileged_userns_clone = 1, no "
-                        "AppArmor restriction of user namespaces)");
+        return bhi_refuse(failure, BHI_REFUSED_NAMESPACES, errno, "cannot create namespaces");
     }
     *out_pidfd = pid == 0 ? -1 : pidfd;
     *out_layers = layers;
@@ -95,8 +86,10 @@ int bhi_sandbox_map_ids(pid_t pid, const struct bhi_sandbox_ids *ids, struct bhi
         }
         int r = write_file(path, text);
         if (r != 0) {
-            return bhi_fail(failure, BH_UNSUPPORTED, -r, "cannot write '%s' to %s of the zygote",
-                            text, steps[i].file);
+            char what[96];
+            snprintf(what, sizeof what, "cannot write '%s' to %s of the zygote", text,
+                     steps[i].file);
+            return bhi_refuse(failure, BHI_REFUSED_IDS, -r, what);
         }
     }
     return 0;

@@ -1,0 +1,185 @@
+#include "refusal.h"
+
+#include "chroot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FILE_BYTES = 8192 };
+
+static bool read_file(const char *root, const char *path, char text[FILE_BYTES]) {
+    char full[PATH_MAX];
+    text[0] = '\0';
+    if (snprintf(full, sizeof full, "%s%s", root, path) >= (int)sizeof full) {
+        return false;
+    }
+    const int fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const ssize_t n = fd < 0 ? -1 : read(fd, text, FILE_BYTES - 1);
+    if (fd >= 0) {
+        close(fd);
+    }
+    text[n > 0 ? n : 0] = '\0';
+    return n >= 0;
+}
+
+static bool is_there(const char *root, const char *path) {
+    char full[PATH_MAX];
+    return snprintf(full, sizeof full, "%s%s", root, path) < (int)sizeof full &&
+           access(full, F_OK) == 0;
+}
+
+/* Of a file with one number, or |otherwise|. */
+static long number_in(const char *root, const char *path, long otherwise) {
+    char text[FILE_BYTES], *end;
+    if (!read_file(root, path, text)) {
+        return otherwise;
+    }
+    const long number = strtol(text, &end, 10);
+    return end == text ? otherwise : number;
+}
+
+const char *bhi_refusal_container(const char *root) {
+    char text[FILE_BYTES];
+    if (is_there(root, "/var/run/secrets/kubernetes.io") ||
+        is_there(root, "/run/secrets/kubernetes.io")) {
+        return "kubernetes";
+    }
+    if (is_there(root, "/run/.containerenv")) {
+        return "podman";
+    }
+    if (is_there(root, "/.dockerenv")) {
+        return "docker";
+    }
+    return read_file(root, "/run/systemd/container", text) && text[0] ? "a container" : NULL;
+}
+
+static bool filtered(const char *root) {
+    char text[FILE_BYTES];
+    return read_file(root, "/proc/self/status", text) && strstr(text, "\nSeccomp:\t2") != NULL;
+}
+
+/* The name of an AppArmor profile that confines this process, or false. */
+static bool confined(const char *root, char name[64]) {
+    char text[FILE_BYTES];
+    if ((!read_file(root, "/proc/self/attr/apparmor/current", text) &&
+         !read_file(root, "/proc/self/attr/current", text)) ||
+        strstr(text, "(enforce)") == NULL) {
+        return false;
+    }
+    snprintf(name, 64, "%.*s", (int)strcspn(text, " \n"), text);
+    for (char *c = name; *c; c++) {
+        if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e) {
+            *c = '?';
+        }
+    }
+    return true;
+}
+
+static void __attribute__((format(printf, 3, 4)))
+give(struct bhi_refusal *out, const char *setting, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(out->cause, sizeof out->cause, format, args);
+    va_end(args);
+    snprintf(out->setting, sizeof out->setting, "%s", setting);
+}
+
+/* ENOSPC: one of the limits of the kernel's. */
+static bool limited(const char *root, struct bhi_refusal *out) {
+    static const char *const kinds[] = {"user", "pid", "net", "ipc", "uts", "mnt", "cgroup"};
+    char path[64], setting[80];
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        snprintf(path, sizeof path, "/proc/sys/user/max_%s_namespaces", kinds[i]);
+        const long limit = number_in(root, path, -1);
+        if (limit == 0) {
+            snprintf(setting, sizeof setting, "sysctl user.max_%s_namespaces=15000", kinds[i]);
+            give(out, setting, "user.max_%s_namespaces is 0", kinds[i]);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void give_filter(struct bhi_refusal *out, const char *container) {
+    if (!container) {
+        give(out, "a filter that lets this program make namespaces and mounts (docs/containers.md)",
+             "a seccomp filter is on this process");
+    } else if (strcmp(container, "kubernetes") == 0) {
+        give(out,
+             "a seccompProfile of type Localhost made by containers/seccomp-profile "
+             "(docs/containers.md)",
+             "the container's seccomp filter");
+    } else {
+        give(out,
+             "--security-opt seccomp=FILE, made by containers/seccomp-profile "
+             "(docs/containers.md)",
+             "the container's seccomp filter");
+    }
+}
+
+static const char restrict_setting[] =
+    "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with 'userns,' "
+    "for bulkhead-worker (docs/containers.md)";
+
+void bhi_refusal_find(enum bhi_refused refused, int error, const char *root,
+                      struct bhi_refusal *out) {
+    const char *container = bhi_refusal_container(root);
+    char profile[64];
+    const bool denied = error == EPERM || error == EACCES;
+    const bool unknown = error == ENOSYS && filtered(root); /* what newer filters answer */
+    if (error == ENOSPC && limited(root, out)) {
+        return;
+    }
+    if (error == ENOSPC || error == EUSERS) {
+        give(out,
+             "fewer containers or sandboxes inside each other, or sysctl "
+             "user.max_user_namespaces=N with a larger N",
+             "as many namespaces as the kernel allows are there, or 32 levels of them");
+    } else if (unknown || (refused == BHI_REFUSED_CALL && filtered(root))) {
+        give_filter(out, container);
+    } else if (refused == BHI_REFUSED_CALL) {
+        give(out, "Linux 5.16 or newer; not valgrind, not gVisor", "this kernel does not know it");
+    } else if (error == EINVAL || error == ENOSYS) {
+        give(out,
+             "a kernel with CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS, "
+             "CONFIG_UTS_NS",
+             "this kernel does not know all kinds of namespaces");
+    } else if (denied && !root[0] && bhi_in_chroot()) {
+        give(out, BHI_CHROOT_ADVICE,
+             "this process is in a chroot, where the kernel refuses user namespaces");
+    } else if (denied && refused == BHI_REFUSED_IDS && geteuid() == 0) {
+        give(out, "an ordinary user (--user 1000), or CAP_SETUID, CAP_SETGID and CAP_SETFCAP",
+             "root without the rights of root may not hand its own id to a user namespace");
+    } else if (denied && number_in(root, "/proc/sys/kernel/unprivileged_userns_clone", 1) == 0 &&
+               refused == BHI_REFUSED_NAMESPACES) {
+        give(out, "sysctl kernel.unprivileged_userns_clone=1",
+             "kernel.unprivileged_userns_clone is 0");
+    } else if (denied && filtered(root) && refused == BHI_REFUSED_NAMESPACES) {
+        give_filter(out, container);
+    } else if (denied &&
+               number_in(root, "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 0) == 1 &&
+               !confined(root, profile)) {
+        give(out, restrict_setting,
+             "AppArmor takes all rights in a user namespace away "
+             "(kernel.apparmor_restrict_unprivileged_userns is 1)");
+    } else if (denied && confined(root, profile)) {
+        give(out,
+             container && strcmp(container, "kubernetes") == 0
+                 ? "an appArmorProfile of type Unconfined (docs/containers.md)"
+             : container ? "--security-opt apparmor=unconfined (docs/containers.md)"
+                         : "a profile with 'userns,' and 'mount,' (docs/containers.md)",
+             "the AppArmor profile %s", profile);
+    } else if (denied && filtered(root)) {
+        give_filter(out, container);
+    } else {
+        give(out, "docs/containers.md lists what systems forbid; report it, with the system's name",
+             "%s, and no known setting says why", strerror(error));
+    }
+}

@@ -1,0 +1,29 @@
+/* Why the kernel refuses a sandbox, and the one setting that allows it. */
+#ifndef BHI_REFUSAL_H
+#define BHI_REFUSAL_H
+
+enum bhi_refused {
+    BHI_REFUSED_NAMESPACES, /* clone() with CLONE_NEW… */
+    BHI_REFUSED_IDS,        /* the user and group of a user namespace */
+    BHI_REFUSED_MOUNTS,     /* mount() and the like in a namespace of one's own */
+    BHI_REFUSED_CALL,       /* a system call that Linux 5.16 has */
+};
+
+struct bhi_refusal {
+    char cause[160];   /* "user.max_user_namespaces is 0" */
+    char setting[200]; /* "sysctl user.max_user_namespaces=10000" */
+};
+
+/* Looks for the cause of |error|, an errno, in what the machine says of itself. |root| stands in
+ * front of each path: "" but in tests. Always fills |out|; an unknown cause says so. Thread: any.
+ * Reads some small files of /proc and /sys. */
+void bhi_refusal_find(enum bhi_refused refused, int error, const char *root,
+                      struct bhi_refusal *out);
+
+/* "podman", "docker", "kubernetes", "a container", or NULL outside of one. */
+const char *bhi_refusal_container(const char *root);
+
+/* Stands in messages between what is wrong and what to do. */
+#define BHI_REMEDY "; to allow it: "
+
+#endif

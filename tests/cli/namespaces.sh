@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Where a system refuses what a sandbox needs, doctor names the cause and the one setting, and other
+# commands say the same. It never says "run bulkhead doctor" or that a driver is missing.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# denied HOW ARGUMENT...
+denied() {
+    case_name=$*
+    timeout --kill-after=5 60 "$DENIED" "$1" "$BULKHEAD" "${@:2}" > .stdout 2> .stderr
+    status=$?
+    tr -s ' \n' '  ' < .stdout > .said
+    tr -s ' \n' '  ' < .stderr >> .said
+}
+says() {
+    if grep -qF -- "$1" .said; then passed=$((passed + 1)); else fail "it does not say '$1'"; fi
+}
+says_not() {
+    if grep -qiF -- "$1" .said; then fail "it says '$1'"; else passed=$((passed + 1)); fi
+}
+ends() {
+    if [ "$status" -eq "$1" ]; then passed=$((passed + 1)); else fail "status is not $1"; fi
+}
+# HOW CAUSE SETTING
+refused() {
+    denied "$1" doctor
+    ends 3
+    says "$2"
+    says "-> $3"
+    says_not 'run bulkhead doctor'
+    says_not mesa-vulkan
+    says_not 'install a Vulkan driver'
+    denied "$1" eval 'y = 2*x' --in x=x.npy --out y=y.npy
+    ends 3
+    says "$2"
+    says "$3"
+    says_not 'run bulkhead doctor'
+}
+
+"$NPY" make x.npy 'f32[8]' ramp 0 1
+refused limit 'user.max_user_namespaces is 0' 'sysctl user.max_user_namespaces=15000'
+refused namespaces "seccomp filter" ''
+refused mounts "seccomp filter" ''
+denied unknown doctor
+ends 3
+says 'there is no futex_waitv'
+says 'seccomp filter'
+says_not 'run bulkhead doctor'
+
+# The profile for containers: what refuses goes, what a sandbox needs comes, the rest stays.
+profile() {
+    case_name="seccomp-profile $*"
+    "$CONTAINERS/seccomp-profile" "$@" > .stdout 2> .stderr
+    status=$?
+    tr -s ' \n' '  ' < .stderr > .said
+}
+echo '{"defaultAction": "SCMP_ACT_ERRNO", "syscalls": [
+    {"names": ["read", "write"], "action": "SCMP_ACT_ALLOW"},
+    {"names": ["mount", "bpf"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1},
+    {"names": ["unshare"], "action": "SCMP_ACT_ERRNO"}]}' > runtime.json
+profile runtime.json
+ends 0
+expect_json '.syscalls | length == 3'
+expect_json '.syscalls[0].names == ["read", "write"] and .syscalls[1].names == ["bpf"]'
+expect_json '.syscalls[2].action == "SCMP_ACT_ALLOW" and (.syscalls[2].names | contains(["mount", "unshare"]))'
+echo '{"syscalls": 7}' > bad.json
+profile bad.json
+ends 1
+says 'bad.json is no seccomp profile'
+profile nowhere.json
+ends 1
+says 'nowhere.json cannot be read'
+
+# In a container that allows it, all works: the keeper, too, which finds a filter there already.
+denied filter eval 'y = 2*x' --in x=x.npy --out y=y.npy
+ends 0
+
+finish

@@ -1,0 +1,172 @@
+/* What a machine says of itself, as files in a folder, and the cause and setting that come of it.
+ */
+#include "cmocka_all.h"
+#include "refusal.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct row {
+    const char *name;
+    enum bhi_refused refused;
+    int error;
+    const char *files[8]; /* path, content, path, content, … */
+    const char *cause, *setting;
+};
+
+#define FILTER "/proc/self/status", "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n"
+#define PODMAN "/run/.containerenv", ""
+#define KUBE   "/var/run/secrets/kubernetes.io", ""
+
+static const struct row rows[] = {
+    {"the limit of user namespaces",
+     BHI_REFUSED_NAMESPACES,
+     ENOSPC,
+     {"/proc/sys/user/max_user_namespaces", "0\n"},
+     "user.max_user_namespaces is 0",
+     "sysctl user.max_user_namespaces=15000"},
+    {"the limit of another kind",
+     BHI_REFUSED_NAMESPACES,
+     ENOSPC,
+     {"/proc/sys/user/max_user_namespaces", "90\n", "/proc/sys/user/max_net_namespaces", "0\n"},
+     "user.max_net_namespaces is 0",
+     "sysctl user.max_net_namespaces=15000"},
+    {"too many",
+     BHI_REFUSED_NAMESPACES,
+     ENOSPC,
+     {"/proc/sys/user/max_user_namespaces", "90\n"},
+     "as many namespaces as",
+     "larger N"},
+    {"Debian's switch",
+     BHI_REFUSED_NAMESPACES,
+     EPERM,
+     {"/proc/sys/kernel/unprivileged_userns_clone", "0\n"},
+     "kernel.unprivileged_userns_clone is 0",
+     "sysctl kernel.unprivileged_userns_clone=1"},
+    {"Docker",
+     BHI_REFUSED_NAMESPACES,
+     EPERM,
+     {"/.dockerenv", "", FILTER},
+     "the container's seccomp filter",
+     "--security-opt seccomp=FILE"},
+    {"Kubernetes",
+     BHI_REFUSED_NAMESPACES,
+     EPERM,
+     {KUBE, FILTER},
+     "the container's seccomp filter",
+     "a seccompProfile of type Localhost"},
+    {"a filter of nobody we know",
+     BHI_REFUSED_NAMESPACES,
+     EPERM,
+     {FILTER},
+     "a seccomp filter is on this process",
+     "a filter that lets"},
+    {"a newer filter",
+     BHI_REFUSED_CALL,
+     ENOSYS,
+     {PODMAN, FILTER},
+     "the container's seccomp filter",
+     "--security-opt seccomp=FILE"},
+    {"an old kernel",
+     BHI_REFUSED_CALL,
+     ENOSYS,
+     {"/proc/self/status", "Seccomp:\t0\n"},
+     "this kernel does not know it",
+     "Linux 5.16"},
+    {"no namespaces in the kernel",
+     BHI_REFUSED_NAMESPACES,
+     EINVAL,
+     {NULL},
+     "does not know all kinds",
+     "CONFIG_USER_NS"},
+    {"Ubuntu's restriction",
+     BHI_REFUSED_MOUNTS,
+     EACCES,
+     {"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n",
+      "/proc/self/attr/apparmor/current", "unconfined\n"},
+     "kernel.apparmor_restrict_unprivileged_userns is 1",
+     "sysctl kernel.apparmor_restrict_unprivileged_userns=0"},
+    {"Ubuntu's restriction, set off by a profile of its own",
+     BHI_REFUSED_MOUNTS,
+     EPERM,
+     {"/proc/self/attr/current", "unprivileged_userns (enforce)\n"},
+     "the AppArmor profile unprivileged_userns",
+     "a profile with 'userns,'"},
+    {"a container's AppArmor profile",
+     BHI_REFUSED_MOUNTS,
+     EACCES,
+     {"/.dockerenv", "", FILTER, "/proc/self/attr/current", "docker-default (enforce)\n"},
+     "the AppArmor profile docker-default",
+     "--security-opt apparmor=unconfined"},
+    {"the same in a pod",
+     BHI_REFUSED_MOUNTS,
+     EACCES,
+     {KUBE, "/proc/self/attr/current", "cri-containerd.apparmor.d (enforce)\n"},
+     "the AppArmor profile cri-containerd.apparmor.d",
+     "an appArmorProfile of type Unconfined"},
+    {"mounts that a filter refuses",
+     BHI_REFUSED_MOUNTS,
+     EPERM,
+     {FILTER},
+     "a seccomp filter is on this process",
+     "a filter that lets"},
+    {"a profile with a name to be afraid of",
+     BHI_REFUSED_MOUNTS,
+     EPERM,
+     {"/proc/self/attr/current", "a\033[31mb (enforce)\n"},
+     "the AppArmor profile a?[31mb",
+     ""},
+    {"nothing to be seen",
+     BHI_REFUSED_NAMESPACES,
+     EPERM,
+     {NULL},
+     "no known setting says why",
+     "docs/containers.md"},
+};
+
+static void put(const char *root, const char *path, const char *text) {
+    char full[256];
+    int n = snprintf(full, sizeof full, "%s%s", root, path);
+    assert_in_range(n, 1, sizeof full - 1);
+    for (char *slash = strchr(full + strlen(root) + 1, '/'); slash;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(full, 0700);
+        *slash = '/';
+    }
+    FILE *file = fopen(full, "w");
+    assert_non_null(file);
+    assert_int_not_equal(fputs(text, file), EOF);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_row(const struct row *row) {
+    char root[] = "/tmp/bulkhead-refusal-XXXXXX", command[80];
+    struct bhi_refusal why;
+    assert_non_null(mkdtemp(root));
+    for (size_t i = 0; i < 8 && row->files[i]; i += 2)
+        put(root, row->files[i], row->files[i + 1]);
+    memset(&why, 'x', sizeof why);
+    bhi_refusal_find(row->refused, row->error, root, &why);
+    snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+    if (!strstr(why.cause, row->cause) || !strstr(why.setting, row->setting))
+        fail_msg("%s: %s; %s", row->name, why.cause, why.setting);
+    /* All of it has to go into a check's text and advice. */
+    assert_true(strlen(why.cause) < sizeof why.cause - 1);
+    assert_true(strlen(why.setting) < sizeof why.setting - 1);
+}
+
+static void test_causes(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        test_row(&rows[i]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_causes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
