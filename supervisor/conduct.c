@@ -42,7 +42,7 @@ static uint64_t less(uint64_t from, uint64_t what) {
 }
 
 enum bhi_conduct_verdict bhi_conduct_ring(struct bhi_conduct *conduct, uint64_t now_ns,
-                                          uint64_t published) {
+                                          uint64_t harvested) {
     const struct bhi_conduct_limits *limits = &bhi_conduct_limits;
     if (conduct->rearmed) {
         conduct->rearmed = false;
@@ -50,8 +50,8 @@ enum bhi_conduct_verdict bhi_conduct_ring(struct bhi_conduct *conduct, uint64_t 
     }
     drain(&conduct->rings, now_ns, limits->rings_per_s);
     conduct->rings.level =
-        less(conduct->rings.level, limits->rings_a_submission * (published - conduct->published));
-    conduct->published = published;
+        less(conduct->rings.level, limits->rings_a_submission * (harvested - conduct->harvested));
+    conduct->harvested = harvested;
     if (conduct->rings.level < limits->rings) {
         conduct->rings.level++;
         conduct->mutes = conduct->rings.level < limits->rings / 2 ? 0 : conduct->mutes;

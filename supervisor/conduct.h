@@ -13,9 +13,11 @@
 
 struct bhi_conduct_limits {
     /* Rings. A submission causes four at most (worker/session.c): its compile's end, its result, a
-     * fault slot that is still taken, and going to sleep. Beyond those: a burst, and so many a
-     * second. What goes beyond that has the doorbell ignored for |mute_ns|; the worker is killed
-     * when that was of no use |mutes| times. */
+     * fault slot that is still taken, and going to sleep. They are given back when its result has
+     * been read, not when it is published: thousands are published at once, and a level knows no
+     * less than nothing. Beyond those: a burst, and so many a second. What goes beyond that has
+     * the doorbell ignored for |mute_ns|; the worker is killed when that was of no use |mutes|
+     * times. */
     uint32_t rings_a_submission, rings, rings_per_s, mutes;
     uint64_t mute_ns;
     /* Log lines: after a burst the host sees so many a second. The others are dropped, and when
@@ -44,7 +46,7 @@ struct bhi_bucket {
 /* All zero at first. */
 struct bhi_conduct {
     struct bhi_bucket rings, lines, messages;
-    uint64_t published;      /* when rings were last allowed for submissions */
+    uint64_t harvested;      /* when rings were last given back for results */
     uint32_t mutes;          /* one after the other */
     uint64_t muted_until_ns; /* 0: the doorbell is listened to */
     bool rearmed;            /* the next ring may be an old one: it is free */
@@ -62,10 +64,10 @@ enum bhi_conduct_verdict {
     BHI_CONDUCT_KILL,
 };
 
-/* It has rung. |published|: submissions that it was ever given. OVER: the doorbell is to be ignored
+/* It has rung. |harvested|: its results that were ever read. OVER: the doorbell is to be ignored
  * until |muted_until_ns|. */
 enum bhi_conduct_verdict bhi_conduct_ring(struct bhi_conduct *conduct, uint64_t now_ns,
-                                          uint64_t published);
+                                          uint64_t harvested);
 /* The doorbell is listened to again. */
 void bhi_conduct_unmute(struct bhi_conduct *conduct);
 /* It has sent a log line. FIRST, OVER: it is to be dropped. */

@@ -22,7 +22,7 @@ void bhi_doorbell_rung(struct bhi_worker *worker) {
     bhi_context_lock(context);
     bhi_worker_harvest(worker);
     const enum bhi_conduct_verdict verdict =
-        bhi_conduct_ring(&worker->conduct, bhi_now_ns(), worker->crew.published);
+        bhi_conduct_ring(&worker->conduct, bhi_now_ns(), worker->crew.harvested);
     if (verdict == BHI_CONDUCT_KILL)
         bhi_crew_liar(&worker->crew, "it rings its doorbell without end");
     bhi_context_unlock(context);

@@ -188,6 +188,49 @@ static void spinning_with_nothing_in_flight(void) {
     idle("hang", "s of processor time in 0.");
 }
 
+enum { JOBS = 40 };
+
+static _Atomic int told;
+
+static void count_end(bh_event *event, void *user) {
+    (void)event, (void)user;
+    told++;
+}
+
+/* Honest and busy: what is in flight was published long ago, all at once, and it rings for each of
+ * them, for somebody has to know. Each brings a buffer of its own, so that none is merged. */
+static void rings_for_what_was_published_at_once(void) {
+    tighten();
+    bhi_conduct_limits.mutes = 0;
+    bh_context *context = open_context("");
+    bh_stream *stream = fx_stream(context, "one", BH_FOREVER);
+    const pid_t pid = fx_ready(stream);
+    bh_kernel *gate = fx_kernel(context, "gate");
+    bh_buffer *data[JOBS];
+    volatile uint32_t *words[JOBS];
+    bh_event *events[JOBS];
+    told = 0;
+    for (int i = 0; i < JOBS; i++) {
+        data[i] = fx_words(context, 64, 0);
+        words[i] = fx_pointer(data[i]);
+        events[i] = fx_gate(stream, gate, data[i]);
+        BHT_EQ(bh_event_on_end(events[i], count_end, NULL, NULL), BH_OK);
+    }
+    for (int i = 0; i < JOBS; i++) {
+        words[i][0] = FX_GATE_OPEN;
+        WAIT_UNTIL(told > i, 20000); /* so the reactor has answered that ring */
+        BHT_EQ(bh_event_wait(events[i], 0), BH_OK);
+    }
+    BHT_EQ(fx_ready(stream), pid);
+    for (int i = 0; i < JOBS; i++) {
+        bh_event_release(events[i]);
+        bh_buffer_release(data[i]);
+    }
+    bh_kernel_release(gate);
+    bh_stream_release(stream);
+    close_context(context);
+}
+
 /* A loader has no device; its processor time counts like any other's. */
 static void a_loader_that_spins(void) {
     look_often();
@@ -240,10 +283,10 @@ static void the_idle_are_left_alone(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
-        BHT_TEST(a_drained_doorbell_blocks_nobody), BHT_TEST(a_worker_that_rings_and_drains),
-        BHT_TEST(ringing_with_nothing_in_flight),   BHT_TEST(flooding_with_nothing_in_flight),
-        BHT_TEST(spinning_with_nothing_in_flight),  BHT_TEST(a_loader_that_spins),
-        BHT_TEST(the_idle_are_left_alone),
+        BHT_TEST(a_drained_doorbell_blocks_nobody),     BHT_TEST(a_worker_that_rings_and_drains),
+        BHT_TEST(ringing_with_nothing_in_flight),       BHT_TEST(flooding_with_nothing_in_flight),
+        BHT_TEST(spinning_with_nothing_in_flight),      BHT_TEST(a_loader_that_spins),
+        BHT_TEST(rings_for_what_was_published_at_once), BHT_TEST(the_idle_are_left_alone),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
