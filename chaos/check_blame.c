@@ -230,22 +230,14 @@ static bool bait_explains(const struct bhi_check *check, const struct bhi_ledger
     return false;
 }
 
-/* Its own deadline passed on a worker. What is told to end has its start from the worker, which may
- * be late to begin what is its turn by the supervisor's clock: of that the rest is left, where the
- * worker was not stopped until then. */
-static bool overran(const struct bhi_check *check, const struct bhi_ledger_op *bait) {
+/* Its own deadline passed on a worker: from its turn on, whenever the worker began. */
+static bool overran(const struct bhi_ledger_op *bait) {
     const struct bhi_record *end = bait->end;
     const uint64_t deadline_ns = bait->submit->submit.deadline_ns, ended_ns = end->end.ended_ns;
     if (!end->end.worker_pid || !end->end.started_ns || end->end.started_ns > ended_ns ||
-        end->end.submitted_ns > end->end.started_ns ||
-        bhi_later(ended_ns - end->end.submitted_ns, BHI_CLOCK_SLACK_NS) < deadline_ns)
+        end->end.submitted_ns > end->end.started_ns)
         return false;
-    const uint64_t ran_ns = bhi_later(ended_ns - end->end.started_ns, BHI_CLOCK_SLACK_NS);
-    if (ran_ns >= deadline_ns)
-        return true;
-    const bool was_told = !end->end.signal;
-    return was_told && (ran_ns >= deadline_ns / 4 ||
-                        stopped_for(check, end, end->end.submitted_ns, end->end.started_ns));
+    return bhi_later(ended_ns - end->end.started_ns, BHI_CLOCK_SLACK_NS) >= deadline_ns;
 }
 
 /* The worker's memory limit stops its worker in whichever way its driver takes that, unless the
@@ -289,7 +281,7 @@ static bool is_its_own_fault(const struct bhi_check *check, const struct bhi_led
     if (!op->bait) /* nobody knows which one: that has been told */
         return true;
     if (op->end->end.status == BH_DEADLINE)
-        return overran(check, op);
+        return overran(op);
     if (was_behind_a_stop(check, op->end))
         return true;
     return op->bait->record->fault.kind == BHI_FAULT_OOM ? ran_out(op->end)

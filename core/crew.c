@@ -236,12 +236,18 @@ static void aborted(const struct bhi_crew *crew, const struct bhi_submission *su
                                     .started_ns = outcome->started_ns,
                                     .ended_ns = outcome->ended_ns,
                                     .message = message};
+    /* A worker on a busy machine begins late what is its turn: that was a part of the time. */
+    if (submission->turn_ns < outcome->started_ns)
+        outcome->started_ns = submission->turn_ns;
     if (submission->asked == BHI_KILL_CANCEL) {
         outcome->status = BH_CANCELLED;
         snprintf(message, 160, "cancelled while it ran; worker %d has ended it, and goes on",
                  crew->pid);
     } else {
         outcome->limit = submission->deadline_ns;
+        const uint64_t told_ns = after_ns(submission->turn_ns, submission->deadline_ns);
+        if (outcome->ended_ns < told_ns) /* its own clock */
+            outcome->ended_ns = told_ns;
         snprintf(message, 160, "its deadline of %s passed; worker %d has ended it, and goes on",
                  in_words(submission->deadline_ns, limit), crew->pid);
     }
@@ -388,6 +394,8 @@ uint64_t bhi_crew_deadline(struct bhi_crew *crew, uint64_t now_ns, const struct 
         bool open = !compiles && crew->compiled != running->seq && look > now_ns;
         return look_ns(crew, running, open ? look : due, now_ns);
     }
+    if (!running->asked)
+        running->turn_ns = crew->running_since_ns;
     if (running->asked || compiles || !running->abortable || !crew->aborts || !grace_ns ||
         running->seq > sight->started) {
         kill_for(crew, running, compiles);

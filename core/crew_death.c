@@ -35,6 +35,7 @@ static void put_back(struct bhi_crew *crew, uint64_t started) {
         bhi_list_remove(&last->link);
         last->state = BHI_QUEUED;
         last->asked = BHI_KILL_NONE;
+        last->turn_ns = 0;
         last->crew = NULL;
         bhi_list_insert_before(stream->queue.next, &last->link);
         stream->core->ports->turned(last->event);
@@ -115,7 +116,8 @@ static void judge(struct bhi_crew *crew, struct bhi_submission *submission,
     outcome.blame = submission->seq == culprit
                         ? bhi_past_blame(&crew->past, submission, outcome.status)
                         : BH_BLAME_NONE;
-    outcome.started_ns = crew->running_since_ns;
+    /* What it skipped or said until it was dead is no later turn of the one it was killed for. */
+    outcome.started_ns = submission->turn_ns ? submission->turn_ns : crew->running_since_ns;
     if (outcome.started_ns < submission->released_ns)
         outcome.started_ns = submission->released_ns;
     outcome.ended_ns = crew->core->ports->now_ns(crew->core);

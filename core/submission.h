@@ -61,6 +61,7 @@ struct bhi_submission {
     bool hastened;        /* counted in crew->cancels */
     bool withdrawn;       /* asked for: the worker may skip it */
     enum bhi_kill asked;  /* its worker has been told to end it, because of that */
+    uint64_t turn_ns;     /* once it has taken too long: when its turn had come; else 0 */
     bool doomed;          /* certain to be poisoned; event->verdict says by what */
     bool noted;           /* its stream knows that it is, or is not to know */
     bool notify;          /* somebody needs to notice its end without waiting for it */

@@ -456,7 +456,7 @@ static void a_bait_that_ends_otherwise(void **state) {
         {BHI_FAULT_HANG, BH_OUT_OF_HOST_MEMORY, SIGKILL, 1000, 200, 150},
         {BHI_FAULT_HANG, BH_COMPILE_FAILED, SIGSEGV, 1000, 200, 0},
         {BHI_FAULT_HANG, BH_DEADLINE, 0, 1000, 200, 0},        /* no time on a worker */
-        {BHI_FAULT_HANG, BH_DEADLINE, 0, 1000, 200, 14},       /* next to none */
+        {BHI_FAULT_HANG, BH_DEADLINE, 0, 1000, 200, 89},       /* its worker was late to begin */
         {BHI_FAULT_HANG, BH_DEADLINE, 0, 1000, 89, 89},        /* there was time left */
         {BHI_FAULT_HANG, BH_DEADLINE, SIGKILL, 1000, 200, 89}, /* it was killed for it */
         {BHI_FAULT_HANG, BH_DEADLINE, 0, 0, 200, 150},         /* on nobody's */

@@ -11,7 +11,7 @@
 static struct {
     uint64_t now_ns;
     bool late; /* a worker has always come to what is to be withdrawn */
-    int kills, ended, withdrawn, unrefs;
+    int kills, aborts, ended, withdrawn, unrefs;
     uint64_t armed_ns; /* the earliest look that was asked for */
     uint64_t next_id;
 } fake;
@@ -36,6 +36,10 @@ static void withdrawn(struct bhi_crew *crew, uint64_t seq) {
 static void kill_worker(struct bhi_crew *crew) {
     (void)crew;
     fake.kills++;
+}
+static void abort_one(struct bhi_crew *crew, uint64_t seq) {
+    (void)crew, (void)seq;
+    fake.aborts++;
 }
 static void notify(struct bhi_crew *crew) {
     (void)crew;
@@ -86,6 +90,7 @@ static const struct bhi_ports ports = {
     .withdraw = withdraw,
     .withdrawn = withdrawn,
     .kill = kill_worker,
+    .abort = abort_one,
     .notify = notify,
     .arm = arm,
     .turned = turned,
@@ -377,6 +382,53 @@ static void test_looked_for_behind_one_without_a_deadline(void **state) {
     tear_down(&s);
 }
 
+/* E9, E14: the worker was late to begin, or lies about when it did. Its verdict counts from where
+ * the deadline does, its turn: who is told that it was too long can see that it was. */
+static void ended_at_its_deadline(uint64_t begun_ns, uint64_t ended_ns) {
+    struct stage s;
+    set_up(&s);
+    s.a.stream.grace_ns = 1000000;
+    s.a.crew.aborts = true;
+    fake.now_ns = 5000;
+    struct bh_event *first = submit_for(&s, &s.a, BH_FOREVER);
+    struct bh_event *second = submit_for(&s, &s.a, 10000);
+    second->submission->abortable = true;
+    fake.now_ns = 20000;
+    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
+    outcome.executed = BH_EXECUTED_YES;
+    outcome.started_ns = 6000;
+    outcome.ended_ns = 15000; /* that is when the turn of the second comes */
+    assert_true(bhi_crew_result(&s.a.crew, &outcome));
+    bhi_crew_settle(&s.a.crew);
+    assert_true(look(&s, 24999, 2, 0) == 25000);
+    assert_int_equal(fake.aborts, 0);
+    look(&s, 25000, 2, 0);
+    assert_int_equal(fake.aborts, 1);
+    assert_int_equal(fake.kills, 0);
+    fake.now_ns = 26000;
+    outcome = (struct bhi_outcome)BHI_OUTCOME_INIT;
+    outcome.status = BH_DEADLINE;
+    outcome.started_ns = begun_ns;
+    outcome.ended_ns = ended_ns;
+    assert_true(bhi_crew_result(&s.a.crew, &outcome));
+    bhi_crew_settle(&s.a.crew);
+    assert_int_equal(second->verdict.status, BH_DEADLINE);
+    assert_int_equal(second->verdict.limit, 10000);
+    assert_int_equal(second->verdict.started_ns, begun_ns < 15000 ? begun_ns : 15000);
+    assert_int_equal(second->verdict.ended_ns, ended_ns < 25000 ? 25000 : ended_ns);
+    bhi_event_unref(first);
+    bhi_event_unref(second);
+    tear_down(&s);
+}
+
+static void test_ended_at_its_deadline_from_its_turn_on(void **state) {
+    (void)state;
+    ended_at_its_deadline(15000, 25500);
+    ended_at_its_deadline(24000, 25500); /* late */
+    ended_at_its_deadline(12000, 25500); /* it checked it first */
+    ended_at_its_deadline(24000, 24001); /* its clock is slow */
+}
+
 /* Two are cancelled that can no longer be withdrawn, and the worker is killed for the first of
  * them: whether that one's record comes in before the death or not, the other is CANCELLED too, for
  * its caller asked for that, and what nobody cancelled is a victim (E14). */
@@ -426,6 +478,7 @@ int main(void) {
         cmocka_unit_test(test_skipping),
         cmocka_unit_test(test_cancelled_together),
         cmocka_unit_test(test_looked_for_behind_one_without_a_deadline),
+        cmocka_unit_test(test_ended_at_its_deadline_from_its_turn_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -386,6 +386,12 @@ static void check_frame(struct world *world, int work, const bh_verdict *verdict
                    (unsigned long long)verdict->submitted_ns,
                    (unsigned long long)verdict->started_ns, (unsigned long long)verdict->ended_ns,
                    (unsigned long long)world->now_ns);
+    if (verdict->status == BH_DEADLINE && !verdict->hops &&
+        verdict->ended_ns - verdict->started_ns < verdict->limit)
+        world_fail(world, "E14",
+                   "#%d: its deadline of %llu passed, and it began %llu before its end", work,
+                   (unsigned long long)verdict->limit,
+                   (unsigned long long)(verdict->ended_ns - verdict->started_ns));
     if (verdict->executed != BH_EXECUTED_NO && !started)
         world_fail(world, "E14", "#%d has executed and never started", work);
     if (strcmp(verdict->stream_name, name) != 0)
