@@ -76,8 +76,8 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  * and in a loader:
  *   inspect        a header is about to be parsed
  *   inspected      it has been, whether the file has changed meanwhile is checked next
- *   lie_offset, lie_wrap, lie_bytes, lie_dtype, lie_no_dtype, lie_dimensions, lie_shape, lie_text
- *                  (fail: that part of what it says of the file is not true)
+ *   lie_offset, lie_wrap, lie_bytes, lie_dtype, lie_no_dtype, lie_dimensions, lie_empty, lie_shape,
+ *   lie_text       (fail: that part of what it says of the file is not true)
  *   load           a file is about to be read, all that was known of it is checked next
  *   load_read      a piece of it has been read (fail: EIO)
  *   short_read     a piece is about to be read (fail: 1,000 bytes at most)

@@ -300,6 +300,11 @@ static void lie(struct bhi_file_answer *answer) {
     if (BHI_FAULT_FAILS("lie_dimensions")) {
         answer->dimensions = BHI_FILE_DIMENSIONS + 1;
     }
+    if (BHI_FAULT_FAILS("lie_empty")) { /* nothing at all, in more dimensions than there are */
+        answer->dimensions = BHI_FILE_DIMENSIONS + 1;
+        answer->shape[0] = 0;
+        answer->bytes = 0;
+    }
     if (BHI_FAULT_FAILS("lie_shape")) { /* 2^64 times what there is */
         answer->shape[0] = UINT64_C(1) << 63;
         answer->shape[1] = 2;

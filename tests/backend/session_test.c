@@ -6,6 +6,7 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const uint32_t add[] =
@@ -282,6 +283,69 @@ static void the_bell(void **state) {
     fake_close(&fake);
 }
 
+/* -- who sleeps on what it completes ----------------------------------------------------------- */
+
+struct sleeper {
+    pthread_t thread;
+    struct fake *fake;
+    _Atomic int tid;
+    int result;
+};
+
+static void *sleep_on_it(void *argument) {
+    struct sleeper *sleeper = argument;
+    atomic_fetch_add(&sleeper->fake->lane.header->waiters, 1);
+    atomic_store(&sleeper->tid, (int)syscall(SYS_gettid));
+    sleeper->result = bhi_futex_wait(&sleeper->fake->view.header->completed_word, 0, true,
+                                     bhi_deadline_ns(FAKE_PATIENCE_NS));
+    return NULL;
+}
+
+static bool sleeps(const struct sleeper *sleeper) {
+    char path[64], state = '?';
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(&sleeper->tid));
+    FILE *file = atomic_load(&sleeper->tid) == 0 ? NULL : fopen(path, "re");
+    if (file == NULL) {
+        return false;
+    }
+    const int fields = fscanf(file, "%*d (%*[^)]) %c", &state);
+    fclose(file);
+    return fields == 1 && state == 'S';
+}
+
+/* Host threads that sleep on the completed word are woken by whoever changes it, all of them. */
+static void all_who_sleep_are_woken(void **state) {
+    (void)state;
+    struct fake fake;
+    fake_open(&fake, 0);
+    fake_expect_ready(&fake);
+    fake_buffer(&fake, 1, 64);
+    struct sleeper sleepers[3];
+    const size_t count = sizeof sleepers / sizeof sleepers[0];
+    for (size_t i = 0; i < count; i++) {
+        sleepers[i] = (struct sleeper){.fake = &fake};
+        assert_int_equal(pthread_create(&sleepers[i].thread, NULL, sleep_on_it, &sleepers[i]), 0);
+    }
+    const uint64_t deadline = bhi_deadline_ns(FAKE_PATIENCE_NS);
+    for (size_t i = 0; i < count; i++) {
+        while (!sleeps(&sleepers[i])) {
+            assert_true(bhi_now_ns() < deadline);
+            sched_yield();
+        }
+    }
+    struct fill_record record = fill(1, 0, 1);
+    fake_publish(&fake, &record.record, 0);
+    for (size_t i = 0; i < count; i++) {
+        pthread_join(sleepers[i].thread, NULL);
+        assert_int_equal(sleepers[i].result, 0); /* woken: it has not found out by itself */
+    }
+    atomic_store(&fake.lane.header->waiters, 0);
+    harvest_ok(&fake);
+    fake_shutdown(&fake);
+    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    fake_close(&fake);
+}
+
 static void shutdown_finishes_first(void **state) {
     (void)state;
     struct fake fake;
@@ -424,6 +488,7 @@ int main(void) {
         cmocka_unit_test(control_comes_first),
         cmocka_unit_test(control_that_is_counted_late),
         cmocka_unit_test(failures_keep_their_texts),
+        cmocka_unit_test(all_who_sleep_are_woken),
         cmocka_unit_test(the_bell),
         cmocka_unit_test(shutdown_finishes_first),
         cmocka_unit_test(specialization_constants_come_first),

@@ -429,6 +429,51 @@ static void test_ended_at_its_deadline_from_its_turn_on(void **state) {
     ended_at_its_deadline(24000, 24001); /* its clock is slow */
 }
 
+/* Both are merged, the second begins one nanosecond after the |late|th look, and nobody is told:
+ * its time runs from the look that sees it, and that look comes soon. The clock only ever moves to
+ * the time that was asked for. Returns when it was killed, from its beginning on. */
+static uint64_t killed_after(uint64_t deadline_ns, int late) {
+    struct stage s;
+    set_up(&s);
+    fake.armed_ns = BH_FOREVER;
+    struct bh_event *first = submit_for(&s, &s.a, BH_FOREVER);
+    struct bh_event *second = submit_for(&s, &s.a, deadline_ns);
+    uint64_t due_ns = fake.armed_ns, begun_ns = late ? 0 : fake.now_ns + 1;
+    for (int looks = 1; !fake.kills; looks++) {
+        assert_true(due_ns < BH_FOREVER && looks < 1000);
+        fake.now_ns = due_ns > fake.now_ns ? due_ns : fake.now_ns;
+        const uint64_t now_ns = fake.now_ns;
+        due_ns = look(&s, now_ns, 2, begun_ns && begun_ns <= now_ns);
+        if (looks == late)
+            begun_ns = now_ns + 1;
+    }
+    const uint64_t took_ns = fake.now_ns - begun_ns;
+    assert_int_equal(s.a.crew.kill_event, second->id);
+    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .sight = {.started = 2, .marker = 1}};
+    death.outcome.status = BH_DEADLINE;
+    death.outcome.message = "its deadline passed";
+    bhi_crew_died(&s.a.crew, &death);
+    bhi_event_unref(first);
+    bhi_event_unref(second);
+    tear_down(&s);
+    return took_ns;
+}
+
+/* E9: what is merged behind another has its whole deadline, and an eighth more at most (5 ms, where
+ * that is more). */
+static void test_a_merged_deadline_is_not_late(void **state) {
+    (void)state;
+    static const uint64_t deadlines_ms[] = {1, 20, 100, 3000, 60000};
+    for (size_t i = 0; i < sizeof deadlines_ms / sizeof deadlines_ms[0]; i++) {
+        const uint64_t deadline_ns = deadlines_ms[i] * 1000000;
+        const uint64_t late_ns = deadline_ns / 8 > 5000000 ? deadline_ns / 8 : 5000000;
+        for (int late = 0; late < 20; late++) {
+            const uint64_t took_ns = killed_after(deadline_ns, late);
+            assert_in_range(took_ns, deadline_ns - 1, deadline_ns + late_ns + 100);
+        }
+    }
+}
+
 /* Two are cancelled that can no longer be withdrawn, and the worker is killed for the first of
  * them: whether that one's record comes in before the death or not, the other is CANCELLED too, for
  * its caller asked for that, and what nobody cancelled is a victim (E14). */
@@ -479,6 +524,7 @@ int main(void) {
         cmocka_unit_test(test_cancelled_together),
         cmocka_unit_test(test_looked_for_behind_one_without_a_deadline),
         cmocka_unit_test(test_ended_at_its_deadline_from_its_turn_on),
+        cmocka_unit_test(test_a_merged_deadline_is_not_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 /* The answer must make sense to the supervisor before anything is made of it. */
 static void lies_are_seen_through(void) {
     static const char *const lies[] = {"lie_offset",   "lie_wrap",       "lie_bytes", "lie_dtype",
-                                       "lie_no_dtype", "lie_dimensions", "lie_shape"};
+                                       "lie_no_dtype", "lie_dimensions", "lie_empty", "lie_shape"};
     enter_folder();
     write_safetensors("t", sizeof HEADER - 1, HEADER, 8);
     for (size_t i = 0; i < BHT_COUNT(lies); i++) {

@@ -6,7 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define RESULTS 16u
 
@@ -138,6 +142,43 @@ static void test_publish_and_poll(void **state) {
     }
     bhi_progress_publish(&f->worker, (1ull << 32) + 5, 5000);
     assert_int_equal(f->view.header->completed_word, 5);
+}
+
+/* Publishes |seq| in a child, one instruction after the other, and returns how many there were. The
+ * supervisor looks after each: it must never find a completion without the tail that belongs to it.
+ */
+static unsigned publish_step_by_step(struct fixture *f, uint64_t seq) {
+    const struct bhi_progress_header *h = f->view.header;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+            _exit(1);
+        raise(SIGSTOP);
+        bhi_progress_publish(&f->worker, seq, seq * 24);
+        kill(getpid(), SIGKILL);
+    }
+    int status;
+    unsigned steps = 0;
+    bool tail = false, completed = false;
+    while (waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
+        const bool done = atomic_load(&h->completed_seq) == seq;
+        const bool word = atomic_load(&h->completed_word) == (uint32_t)seq;
+        tail = tail || atomic_load(&h->tail) == seq * 24;
+        assert_true(!done || tail); /* or it has completed what it has not taken from its lane */
+        assert_true(!word || done); /* or who was woken finds nothing, and sleeps again */
+        completed = completed || word;
+        steps++;
+        assert_int_equal(ptrace(completed ? PTRACE_CONT : PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
+    }
+    assert_true(completed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    return steps;
+}
+
+static void test_published_in_order(void **state) {
+    struct fixture *f = *state;
+    for (uint64_t seq = 1; seq <= 2; seq++)
+        assert_true(publish_step_by_step(f, seq) > 3);
 }
 
 static void test_poll_refuses_lies(void **state) {
@@ -372,7 +413,7 @@ int main(void) {
         WITH_PROGRESS(test_poll_refuses_lies), WITH_PROGRESS(test_read_refuses_lies),
         WITH_PROGRESS(test_read_clamps_times), WITH_PROGRESS(test_fault_text),
         WITH_PROGRESS(test_started),           WITH_PROGRESS(test_steps),
-        WITH_PROGRESS(test_copied_once),
+        WITH_PROGRESS(test_copied_once),       WITH_PROGRESS(test_published_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,163 @@
+/* Who takes in what a worker has completed, and whom that wakes. */
+#include "event.h"
+#include "puppet.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void asking_takes_in_what_is_there(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = puppet_serving(&p);
+    bh_event *event = puppet_submit(&p);
+    BHT_EQ(worker->crew.published, 1);
+    BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
+    puppet_complete(worker, 1);
+    BHT_EQ(worker->crew.harvested, 0); /* nobody has looked */
+    BHT_EQ(bh_event_query(event), BH_EVENT_READY);
+    BHT_EQ(worker->crew.harvested, 1);
+    bh_event_release(event);
+    puppet_close(&p);
+}
+
+/* A worker has room for so many results: what comes on top stays in the queue until one of them
+ * has been taken in, though the lane would hold it. */
+static void no_more_in_flight_than_there_are_slots(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = puppet_serving(&p);
+    bh_event *first = puppet_submit(&p), *second = puppet_submit(&p), *last = NULL;
+    for (uint32_t i = 2; i < BHI_PROGRESS_RESULTS + 2; i++) {
+        bh_event_release(last);
+        last = puppet_submit(&p);
+    }
+    BHT_EQ(worker->crew.published, BHI_PROGRESS_RESULTS);
+    BHT_GT(bhi_lane_space(&worker->lane, 0), 4096);
+    BHT_TRUE(!bhi_list_empty(&p.stream->core.queue));
+    puppet_complete(worker, 1);
+    BHT_EQ(worker->crew.published, BHI_PROGRESS_RESULTS);
+    BHT_EQ(bh_event_query(first), BH_EVENT_READY);
+    BHT_EQ(worker->crew.published, BHI_PROGRESS_RESULTS + 1);
+    BHT_TRUE(!bhi_list_empty(&p.stream->core.queue));
+    puppet_complete(worker, BHI_PROGRESS_RESULTS);
+    BHT_EQ(bh_event_query(second), BH_EVENT_READY);
+    BHT_EQ(bh_event_query(last), BH_EVENT_PENDING);
+    BHT_TRUE(bhi_list_empty(&p.stream->core.queue));
+    puppet_complete(worker, 1);
+    BHT_EQ(bh_event_query(last), BH_EVENT_READY);
+    bh_event_release(first);
+    bh_event_release(second);
+    bh_event_release(last);
+    puppet_close(&p);
+}
+
+/* -- several who wait for one ------------------------------------------------------------------ */
+
+#define WAITERS 4
+
+struct waiter {
+    pthread_t thread;
+    bh_event *event;
+    _Atomic int tid;
+    bh_status status;
+};
+
+static void *wait_for_it(void *argument) {
+    struct waiter *waiter = argument;
+    atomic_store(&waiter->tid, (int)syscall(SYS_gettid));
+    waiter->status = bh_event_wait(waiter->event, BH_FOREVER);
+    return NULL;
+}
+
+static bool sleeps(const struct waiter *waiter) {
+    char path[64], state = '?';
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(&waiter->tid));
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    const int fields = fscanf(file, "%*d (%*[^)]) %c", &state);
+    fclose(file);
+    return fields == 1 && state == 'S';
+}
+
+/* All of them sleep on |event|: each has counted itself, and then blocks nowhere else. */
+static void start_waiters(struct waiter waiters[WAITERS], bh_event *event) {
+    for (int i = 0; i < WAITERS; i++) {
+        waiters[i] = (struct waiter){.event = event};
+        BHT_EQ(pthread_create(&waiters[i].thread, NULL, wait_for_it, &waiters[i]), 0);
+    }
+    WAIT_UNTIL(atomic_load(&event->sleepers) == WAITERS, 20000);
+    for (int i = 0; i < WAITERS; i++)
+        WAIT_UNTIL(sleeps(&waiters[i]), 20000);
+}
+
+/* They wait for ever: one that is not woken runs into the test's time limit. */
+static void join_waiters(struct waiter waiters[WAITERS], bh_status status) {
+    for (int i = 0; i < WAITERS; i++) {
+        BHT_EQ(pthread_join(waiters[i].thread, NULL), 0);
+        BHT_EQ(waiters[i].status, status);
+    }
+}
+
+/* It is in no lane yet: the event's own word is all that they have. */
+static void all_who_wait_for_one_that_is_queued_are_woken(void) {
+    struct puppet p;
+    puppet_open(&p);
+    bh_event *event = puppet_submit(&p);
+    struct waiter waiters[WAITERS];
+    start_waiters(waiters, event);
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+    join_waiters(waiters, BH_CANCELLED);
+    bh_event_release(event);
+    puppet_close(&p);
+}
+
+/* It is in a lane: they sleep on what its worker publishes as well, and one of them takes it in. */
+static void all_who_wait_for_one_that_runs_are_woken(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = puppet_serving(&p);
+    bh_event *event = puppet_submit(&p);
+    struct waiter waiters[WAITERS];
+    start_waiters(waiters, event);
+    BHT_EQ(atomic_load(&worker->lane.header->waiters), WAITERS);
+    puppet_complete(worker, 1); /* and wakes nobody */
+    BHT_EQ(bh_event_query(event), BH_EVENT_READY);
+    join_waiters(waiters, BH_OK);
+    bh_event_release(event);
+    puppet_close(&p);
+}
+
+/* The worker wakes all who follow it, whichever of them is the first to look. */
+static void a_worker_wakes_all_who_follow_it(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = puppet_serving(&p);
+    bh_event *events[2] = {puppet_submit(&p), puppet_submit(&p)};
+    struct waiter first[WAITERS];
+    start_waiters(first, events[0]);
+    puppet_complete(worker, 1);
+    struct bhi_progress side = puppet_side(worker);
+    bhi_progress_wake(&side);
+    bhi_progress_unmap(&side);
+    join_waiters(first, BH_OK);
+    BHT_EQ(bh_event_query(events[1]), BH_EVENT_PENDING);
+    puppet_complete(worker, 1);
+    BHT_EQ(bh_event_query(events[1]), BH_EVENT_READY);
+    bh_event_release(events[0]);
+    bh_event_release(events[1]);
+    puppet_close(&p);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(asking_takes_in_what_is_there),
+        BHT_TEST(no_more_in_flight_than_there_are_slots),
+        BHT_TEST(all_who_wait_for_one_that_is_queued_are_woken),
+        BHT_TEST(all_who_wait_for_one_that_runs_are_woken),
+        BHT_TEST(a_worker_wakes_all_who_follow_it),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}

@@ -1,0 +1,455 @@
+/* Obituaries as a table: how a worker's process ended, why it was killed and what it wrote, and the
+ * verdict that comes of it. */
+#include "pool.h"
+#include "puppet.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#define LIMIT_MIB 64
+
+enum zygote_end { ALIVE, LOST };
+
+/* -- in mid-job -------------------------------------------------------------------------------- */
+
+struct row {
+    enum bhi_kill kill;
+    int code_kind, status; /* of its process; CLD_… 0: nobody has told */
+    enum zygote_end zygote;
+    bool refused;  /* an allocation, since its last result */
+    bool closed;   /* the context */
+    bool undead;   /* it was given up */
+    bool compiles; /* it was compiling */
+    bh_status verdict;
+    int signal, exit_code;
+    const char *words;
+};
+
+static const struct row rows[] = {
+    /* What it ended with by itself. */
+    {.code_kind = CLD_KILLED,
+     .status = SIGSEGV,
+     .verdict = BH_WORKER_SIGNAL,
+     .signal = SIGSEGV,
+     .exit_code = -1,
+     .words = "worker 4242 was killed by SIGSEGV (signal 11)"},
+    {.code_kind = CLD_DUMPED,
+     .status = SIGABRT,
+     .verdict = BH_WORKER_SIGNAL,
+     .signal = SIGABRT,
+     .exit_code = -1,
+     .words = "(signal 6), core dumped"},
+    {.code_kind = CLD_KILLED,
+     .status = SIGKILL, /* by somebody else */
+     .verdict = BH_WORKER_SIGNAL,
+     .signal = SIGKILL,
+     .exit_code = -1,
+     .words = "was killed by SIGKILL"},
+    {.code_kind = CLD_KILLED,
+     .status = SIGSYS,
+     .verdict = BH_SECCOMP,
+     .signal = SIGSYS,
+     .exit_code = -1,
+     .words = "it made a system call that the sandbox forbids"},
+    {.code_kind = CLD_EXITED,
+     .status = 0,
+     .verdict = BH_WORKER_EXIT,
+     .exit_code = 0,
+     .words = "exited with code 0 in mid-job"},
+    {.code_kind = CLD_EXITED,
+     .status = 7,
+     .verdict = BH_WORKER_EXIT,
+     .exit_code = 7,
+     .words = "exited with code 7"},
+    /* Memory was refused since its last result: that tells what the rest came of. */
+    {.code_kind = CLD_KILLED,
+     .status = SIGSEGV,
+     .refused = true,
+     .verdict = BH_OUT_OF_HOST_MEMORY,
+     .signal = SIGSEGV,
+     .exit_code = -1,
+     .words = "ran into its memory limit of 64 MiB"},
+    {.code_kind = CLD_EXITED,
+     .status = 1,
+     .refused = true,
+     .verdict = BH_OUT_OF_HOST_MEMORY,
+     .exit_code = 1,
+     .words = "ran into its memory limit of 64 MiB"},
+    /* It was killed for its deadline, and that is what it died of. */
+    {.kill = BHI_KILL_DEADLINE,
+     .code_kind = CLD_KILLED,
+     .status = SIGKILL,
+     .verdict = BH_DEADLINE,
+     .signal = SIGKILL,
+     .exit_code = -1,
+     .words = "why it was killed; worker 4242 was killed"},
+    {.kill = BHI_KILL_COMPILE,
+     .code_kind = CLD_KILLED,
+     .status = SIGKILL,
+     .compiles = true,
+     .verdict = BH_COMPILE_FAILED,
+     .signal = SIGKILL,
+     .exit_code = -1,
+     .words = "why it was killed; worker 4242 was killed"},
+    {.kill = BHI_KILL_CANCEL,
+     .code_kind = CLD_KILLED,
+     .status = SIGKILL,
+     .verdict = BH_CANCELLED,
+     .signal = SIGKILL,
+     .exit_code = -1,
+     .words = "why it was killed; worker 4242 was killed"},
+    /* It was to be killed, and had died of something else before: that counts. */
+    {.kill = BHI_KILL_DEADLINE,
+     .code_kind = CLD_KILLED,
+     .status = SIGSEGV,
+     .verdict = BH_WORKER_SIGNAL,
+     .signal = SIGSEGV,
+     .exit_code = -1,
+     .words = "was killed by SIGSEGV"},
+    {.kill = BHI_KILL_DEADLINE,
+     .code_kind = CLD_EXITED,
+     .status = 3,
+     .verdict = BH_WORKER_EXIT,
+     .exit_code = 3,
+     .words = "exited with code 3"},
+    {.kill = BHI_KILL_CANCEL,
+     .code_kind = CLD_KILLED,
+     .status = SIGBUS,
+     .verdict = BH_WORKER_SIGNAL,
+     .signal = SIGBUS,
+     .exit_code = -1,
+     .words = "was killed by SIGBUS"},
+    {.kill = BHI_KILL_COMPILE,
+     .code_kind = CLD_KILLED,
+     .status = SIGSEGV,
+     .verdict = BH_WORKER_SIGNAL,
+     .signal = SIGSEGV,
+     .exit_code = -1,
+     .words = "was killed by SIGSEGV"},
+    {.kill = BHI_KILL_DEADLINE,
+     .code_kind = CLD_KILLED,
+     .status = SIGSEGV,
+     .refused = true,
+     .verdict = BH_OUT_OF_HOST_MEMORY,
+     .signal = SIGSEGV,
+     .exit_code = -1,
+     .words = "ran into its memory limit"},
+    /* A liar's end says nothing, however it came. */
+    {.kill = BHI_KILL_PROTOCOL,
+     .code_kind = CLD_KILLED,
+     .status = SIGKILL,
+     .verdict = BH_PROTOCOL,
+     .signal = SIGKILL,
+     .exit_code = -1,
+     .words = "worker 4242 broke the protocol: why it was killed"},
+    {.kill = BHI_KILL_PROTOCOL,
+     .code_kind = CLD_KILLED,
+     .status = SIGSEGV,
+     .refused = true,
+     .verdict = BH_PROTOCOL,
+     .signal = SIGSEGV,
+     .exit_code = -1,
+     .words = "worker 4242 broke the protocol"},
+    {.kill = BHI_KILL_PROTOCOL,
+     .zygote = LOST,
+     .verdict = BH_PROTOCOL,
+     .exit_code = -1,
+     .words = "worker 4242 broke the protocol"},
+    /* Its zygote is gone, and nobody knows how it ended. */
+    {.zygote = LOST,
+     .verdict = BH_ZYGOTE_LOST,
+     .exit_code = -1,
+     .words = "worker 4242 died with its zygote"},
+    {.kill = BHI_KILL_DEADLINE,
+     .zygote = LOST,
+     .verdict = BH_DEADLINE,
+     .exit_code = -1,
+     .words = "why it was killed; worker 4242 was killed"},
+    {.zygote = LOST,
+     .refused = true,
+     .verdict = BH_OUT_OF_HOST_MEMORY,
+     .exit_code = -1,
+     .words = "ran into its memory limit"},
+    /* The context closes. */
+    {.code_kind = CLD_KILLED,
+     .status = SIGKILL,
+     .closed = true,
+     .verdict = BH_CONTEXT_CLOSED,
+     .signal = SIGKILL,
+     .exit_code = -1,
+     .words = "the context was destroyed while it ran"},
+    {.code_kind = CLD_KILLED,
+     .status = SIGSEGV,
+     .closed = true,
+     .refused = true,
+     .verdict = BH_CONTEXT_CLOSED,
+     .signal = SIGSEGV,
+     .exit_code = -1,
+     .words = "the context was destroyed while it ran"},
+    {.kill = BHI_KILL_DEADLINE,
+     .code_kind = CLD_KILLED,
+     .status = SIGKILL,
+     .closed = true,
+     .verdict = BH_DEADLINE,
+     .signal = SIGKILL,
+     .exit_code = -1,
+     .words = "why it was killed"},
+    /* Its compiler crashed; one that is killed from outside has not. */
+    {.code_kind = CLD_KILLED,
+     .status = SIGSEGV,
+     .compiles = true,
+     .verdict = BH_COMPILE_FAILED,
+     .signal = SIGSEGV,
+     .exit_code = -1,
+     .words = "died while compiling: worker 4242 was killed by SIGSEGV"},
+    {.code_kind = CLD_KILLED,
+     .status = SIGKILL,
+     .compiles = true,
+     .verdict = BH_WORKER_SIGNAL,
+     .signal = SIGKILL,
+     .exit_code = -1,
+     .words = "was killed by SIGKILL"},
+    /* It could not be ended. */
+    {.kill = BHI_KILL_DEADLINE,
+     .undead = true,
+     .verdict = BH_DEADLINE,
+     .exit_code = -1,
+     .words = "the process could not be ended, the kernel still holds it"},
+};
+
+static void end_process(struct bhi_worker *worker, int code_kind, int status) {
+    worker->exit_known = code_kind != 0;
+    worker->exit_code_kind = code_kind;
+    worker->exit_status = status;
+}
+
+static void play(const struct row *row, size_t number) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = puppet_serving(&p);
+    worker->memory_limit = LIMIT_MIB << 20;
+    bh_event *event = puppet_submit(&p);
+    struct bhi_progress side = puppet_side(worker);
+    atomic_store(&side.header->started_seq, 1);
+    atomic_store(&side.header->compile_seq, row->compiles);
+    atomic_store(&side.header->refused_allocations, row->refused);
+    bhi_progress_unmap(&side);
+    bhi_context_lock(p.context);
+    if (row->kill == BHI_KILL_PROTOCOL)
+        bhi_crew_liar(&worker->crew, "why it was killed");
+    else if (row->kill != BHI_KILL_NONE)
+        bhi_crew_kill(&worker->crew, row->kill, bh_event_id(event), "why it was killed");
+    p.context->closed = row->closed;
+    bhi_context_unlock(p.context);
+    if (row->undead) { /* it lets go of what it had of the pool */
+        BHI_LIST_EACH_SAFE(node, &worker->pool.exposures) {
+            struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_worker);
+            bhi_list_remove(&exposure->of_block);
+            bhi_list_remove(&exposure->of_worker);
+            free(exposure);
+        }
+        worker->undead = true;
+    }
+    end_process(worker, row->code_kind, row->status);
+    p.zygote->state = row->zygote == LOST ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_READY;
+    struct bhi_obituary obituary;
+    puppet_bury(worker, &obituary);
+    const bh_verdict verdict = puppet_verdict(event);
+    if (verdict.status != row->verdict || verdict.signal != row->signal ||
+        verdict.exit_code != row->exit_code || !strstr(verdict.message, row->words))
+        BHT_FAIL("row %zu: %s, signal %d, exit code %d, '%s'; must be %s, %d, %d, '%s'", number,
+                 bh_status_name(verdict.status), verdict.signal, verdict.exit_code, verdict.message,
+                 bh_status_name(row->verdict), row->signal, row->exit_code, row->words);
+    BHT_EQ(verdict.worker_pid, 4242);
+    BHT_EQ(verdict.executed, row->compiles ? BH_EXECUTED_NO : BH_EXECUTED_UNKNOWN);
+    /* The limit that it ran into, where there was one. */
+    uint64_t limit = 0;
+    if (verdict.status == BH_OUT_OF_HOST_MEMORY)
+        limit = LIMIT_MIB << 20;
+    else if (verdict.status == BH_DEADLINE)
+        limit = BH_FOREVER;
+    else if (row->kill == BHI_KILL_COMPILE && verdict.status == BH_COMPILE_FAILED)
+        limit = p.stream->core.compile_deadline_ns;
+    BHT_TRUE(verdict.limit == limit);
+    /* The host's log has the same words, unless this is how it was told to end. */
+    if (row->closed)
+        BHT_STR_EQ(obituary.line, "");
+    else
+        BHT_STR_HAS(obituary.line, row->compiles ? "stream one: " : row->words);
+    bh_event_release(event);
+    puppet_close(&p);
+}
+
+static void a_death_in_mid_job(void) {
+    for (size_t i = 0; i < BHT_COUNT(rows); i++)
+        play(&rows[i], i);
+}
+
+/* -- what was refused before ------------------------------------------------------------------- */
+
+/* An allocation that was refused for one that has its result since says nothing of a later death;
+ * one that was refused after it does. */
+static void an_old_refusal_is_no_cause(void) {
+    for (int later = 0; later < 2; later++) {
+        struct puppet p;
+        puppet_open(&p);
+        struct bhi_worker *worker = puppet_serving(&p);
+        bh_event *first = puppet_submit(&p), *second = puppet_submit(&p);
+        struct bhi_progress side = puppet_side(worker);
+        atomic_store(&side.header->refused_allocations, 3);
+        puppet_complete(worker, 1);
+        BHT_EQ(bh_event_query(first), BH_EVENT_READY);
+        atomic_store(&side.header->started_seq, 2);
+        atomic_fetch_add(&side.header->refused_allocations, (unsigned)later);
+        bhi_progress_unmap(&side);
+        end_process(worker, CLD_KILLED, SIGSEGV);
+        puppet_bury(worker, NULL);
+        BHT_EQ(puppet_verdict(second).status, later ? BH_OUT_OF_HOST_MEMORY : BH_WORKER_SIGNAL);
+        bh_event_release(first);
+        bh_event_release(second);
+        puppet_close(&p);
+    }
+}
+
+/* -- while it starts --------------------------------------------------------------------------- */
+
+static const struct start {
+    enum bhi_kill kill;
+    int code_kind, status;
+    uint32_t step, step_status;
+    int error;
+    const char *text;
+    bh_status why;
+    int sys_errno;
+    bool final; /* another one would not start either */
+    const char *words;
+} starts[] = {
+    /* It has said what the machine lacks, and exited. */
+    {.code_kind = CLD_EXITED,
+     .status = 3,
+     .step = BHI_STEP_DEVICE,
+     .step_status = BH_NO_DEVICE,
+     .text = "no such device",
+     .why = BH_NO_DEVICE,
+     .final = true,
+     .words = "no such device"},
+    {.code_kind = CLD_EXITED,
+     .status = 3,
+     .step = BHI_STEP_SANDBOX,
+     .step_status = BH_UNSUPPORTED,
+     .error = ENOSYS,
+     .text = "landlock: not there",
+     .why = BH_UNSUPPORTED,
+     .sys_errno = ENOSYS,
+     .final = true,
+     .words = "landlock: not there"},
+    {.code_kind = CLD_EXITED,
+     .status = 3,
+     .step = BHI_STEP_SANDBOX,
+     .step_status = BH_UNSUPPORTED,
+     .error = -7, /* no errno */
+     .text = "landlock: not there",
+     .why = BH_UNSUPPORTED,
+     .final = true,
+     .words = "landlock: not there"},
+    /* A status that no start ends with, or that says nothing of the machine. */
+    {.code_kind = CLD_EXITED,
+     .status = 3,
+     .step = BHI_STEP_WARM_UP,
+     .step_status = 123456,
+     .text = "whatever",
+     .why = BH_UNAVAILABLE,
+     .words = "exited with code 3 in mid-job while starting (step warm-up): whatever"},
+    {.code_kind = CLD_EXITED,
+     .status = 3,
+     .step = BHI_STEP_WARM_UP,
+     .step_status = BH_VULKAN,
+     .text = "vkQueueSubmit",
+     .why = BH_UNAVAILABLE,
+     .words = "while starting (step warm-up): vkQueueSubmit"},
+    /* It died in the middle of it, whatever it has written. */
+    {.code_kind = CLD_KILLED,
+     .status = SIGSEGV,
+     .step = BHI_STEP_DEVICE,
+     .step_status = BH_NO_DEVICE,
+     .text = "no such device",
+     .why = BH_UNAVAILABLE,
+     .words = "was killed by SIGSEGV (signal 11) while starting (step device)"},
+    {.code_kind = CLD_KILLED,
+     .status = SIGSYS,
+     .step = 99,
+     .why = BH_UNAVAILABLE,
+     .words = "while starting (step unknown)"},
+    /* It took too long. */
+    {.kill = BHI_KILL_START,
+     .code_kind = CLD_KILLED,
+     .status = SIGKILL,
+     .step = BHI_STEP_DEVICE,
+     .why = BH_UNAVAILABLE,
+     .words = "why it was killed"},
+    /* It went with its zygote. */
+    {.step = BHI_STEP_FORKED,
+     .why = BH_UNAVAILABLE,
+     .words = "died with its zygote while starting (step forked)"},
+};
+
+static void a_death_while_it_starts(void) {
+    for (size_t i = 0; i < BHT_COUNT(starts); i++) {
+        const struct start *start = &starts[i];
+        struct puppet p;
+        puppet_open(&p);
+        struct bhi_worker *worker = puppet_worker(&p, BHI_HELD);
+        struct bhi_progress side = puppet_side(worker);
+        bhi_progress_step(&side, (enum bhi_step)start->step);
+        if (start->text)
+            bhi_progress_step_failed(&side, start->step_status, start->error, start->text);
+        bhi_progress_unmap(&side);
+        bhi_context_lock(p.context);
+        bhi_stream_bind(&p.stream->core, &worker->crew);
+        bhi_worker_retain(worker);
+        if (start->kill != BHI_KILL_NONE)
+            bhi_crew_kill(&worker->crew, start->kill, 0, "why it was killed");
+        bhi_context_unlock(p.context);
+        end_process(worker, start->code_kind, start->status);
+        p.zygote->state = start->code_kind ? BHI_ZYGOTE_READY : BHI_ZYGOTE_LOST;
+        struct bhi_obituary obituary;
+        puppet_bury(worker, &obituary);
+        const struct bhi_core_stream *stream = &p.stream->core;
+        if (stream->trouble.status != start->why || stream->trouble.sys_errno != start->sys_errno ||
+            !strstr(stream->trouble.message, start->words))
+            BHT_FAIL("row %zu: %s, errno %d, '%s'; must be %s, %d, '%s'", i,
+                     bh_status_name(stream->trouble.status), stream->trouble.sys_errno,
+                     stream->trouble.message, bh_status_name(start->why), start->sys_errno,
+                     start->words);
+        BHT_EQ(stream->state == BHI_STREAM_UNAVAILABLE, start->final);
+        BHT_STR_HAS(obituary.line, start->words);
+        puppet_close(&p);
+    }
+}
+
+/* One that goes because it was told to has no obituary. */
+static void one_that_is_retired_is_not_mourned(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = puppet_serving(&p);
+    bhi_context_lock(p.context);
+    bhi_crew_kill(&worker->crew, BHI_KILL_RETIRED, 0, "what comes next is not for it");
+    bhi_context_unlock(p.context);
+    end_process(worker, CLD_KILLED, SIGKILL);
+    struct bhi_obituary obituary;
+    puppet_bury(worker, &obituary);
+    BHT_STR_EQ(obituary.line, "");
+    BHT_EQ(p.stream->core.restart.losses, 0);
+    puppet_close(&p);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(a_death_in_mid_job),
+        BHT_TEST(an_old_refusal_is_no_cause),
+        BHT_TEST(a_death_while_it_starts),
+        BHT_TEST(one_that_is_retired_is_not_mourned),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}

@@ -1,0 +1,164 @@
+#include "puppet.h"
+#include "callback.h"
+#include "drain.h"
+#include "loaders.h"
+#include "opener.h"
+#include "pipeline_cache.h"
+#include "pool.h"
+#include "reactor.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+void puppet_open(struct puppet *puppet) {
+    bh_context_options options;
+    bh_context_options_init(&options);
+    options.worker_path = "/proc/self/exe"; /* never run */
+    options.spares = 0;
+    options.quarantine_deaths = 0;
+    bh_detail detail;
+    *puppet = (struct puppet){0};
+    if (bh_context_create(&options, &puppet->context, &detail) != BH_OK)
+        BHT_FAIL("%s", detail.message);
+    bhi_reactor_stop(puppet->context);
+    puppet->zygote = puppet_zygote(puppet->context, BHI_ZYGOTE_READY);
+    bh_stream_options stream;
+    bh_stream_options_init(&stream);
+    stream.name = "one";
+    BHT_EQ(bh_stream_create(puppet->context, &stream, &puppet->stream, NULL), BH_OK);
+    BHT_EQ(bh_buffer_create(puppet->context, 4096, &puppet->buffer, NULL), BH_OK);
+}
+
+/* As bh_context_destroy does it, whose reactor still runs. */
+void puppet_close(struct puppet *puppet) {
+    bh_context *context = puppet->context;
+    bh_buffer_release(puppet->buffer);
+    bh_stream_release(puppet->stream);
+    bhi_context_lock(context);
+    context->closed = true;
+    bhi_context_unlock(context);
+    BHI_LIST_EACH_SAFE(node, &context->workers)
+    puppet_bury(BHI_CONTAINER(node, struct bhi_worker, link), NULL);
+    BHI_LIST_EACH_SAFE(node, &context->zygotes) {
+        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        bhi_list_remove(&zygote->link);
+        bhi_zygote_release(zygote);
+    }
+    BHT_EQ(bhi_handle_drop(&context->handle), BHI_DROPPED_LAST);
+    bhi_pipeline_cache_stop(context);
+    bhi_callbacks_stop(context);
+    bhi_loaders_stop(context);
+    bhi_opener_stop(context);
+    bhi_drain_forget(context);
+    bhi_context_lock(context);
+    bhi_pool_close(context);
+    bhi_context_unlock(context);
+    bhi_context_unref(context);
+}
+
+struct bhi_zygote *puppet_zygote(bh_context *context, enum bhi_zygote_state state) {
+    struct bhi_zygote *zygote = calloc(1, sizeof *zygote);
+    BHT_TRUE(zygote != NULL);
+    atomic_init(&zygote->refs, 1);
+    zygote->context = context;
+    bhi_context_retain(context);
+    zygote->runtime_claim = zygote->cgroup.claim = -1;
+    zygote->socket = zygote->pidfd = zygote->warden_pidfd = -1;
+    zygote->state = state;
+    bhi_list_append(&context->zygotes, &zygote->link);
+    return zygote;
+}
+
+struct bhi_worker *puppet_worker(struct puppet *puppet, enum bhi_worker_state state) {
+    struct bhi_worker *worker = calloc(1, sizeof *worker);
+    BHT_TRUE(worker != NULL);
+    atomic_init(&worker->refs, 1);
+    worker->context = puppet->context;
+    bhi_context_retain(puppet->context);
+    worker->zygote = puppet->zygote;
+    bhi_zygote_retain(puppet->zygote);
+    memcpy(worker->device, puppet->stream->device, sizeof worker->device);
+    worker->memory_limit = puppet->stream->memory_limit;
+    worker->kind = puppet->stream->kind;
+    worker->state = state;
+    worker->fdpass = worker->doorbell = worker->pidfd = worker->channel.fd = -1;
+    worker->cache.area = -1;
+    bhi_crew_init(&worker->crew, &puppet->context->core);
+    worker->crew.pid = 4242;
+    bhi_list_init(&worker->link);
+    bhi_list_init(&worker->outbox);
+    bhi_list_init(&worker->reflections);
+    bhi_pool_user_init(&worker->pool);
+    bhi_known_init(&worker->kernels);
+    BHT_EQ(bhi_lane_create(&worker->lane, BHI_LANE_CAPACITY, BHI_PROGRESS_RESULTS), 0);
+    BHT_EQ(bhi_progress_create(&worker->progress, BHI_PROGRESS_RESULTS), 0);
+    bhi_context_lock(puppet->context);
+    worker->id = bhi_context_new_id(puppet->context);
+    bhi_list_append(&puppet->context->workers, &worker->link);
+    bhi_context_unlock(puppet->context);
+    return worker;
+}
+
+struct bhi_worker *puppet_serving(struct puppet *puppet) {
+    struct bhi_worker *worker = puppet_worker(puppet, BHI_RUNNING);
+    bhi_context_lock(puppet->context);
+    bhi_stream_bind(&puppet->stream->core, &worker->crew);
+    bhi_worker_retain(worker);
+    bhi_stream_served(&puppet->stream->core);
+    bhi_context_unlock(puppet->context);
+    return worker;
+}
+
+bh_event *puppet_submit(struct puppet *puppet) {
+    const bh_command command = {
+        .type = BH_COMMAND_FILL, .dst = puppet->buffer, .size = BH_WHOLE_SIZE, .fill_value = 7};
+    const bh_submit_info info = {
+        .commands = &command, .command_count = 1, .deadline_ns = BH_FOREVER};
+    bh_event *event = NULL;
+    bh_detail detail;
+    if (bh_submit(puppet->stream, &info, &event, &detail) != BH_OK)
+        BHT_FAIL("%s", detail.message);
+    return event;
+}
+
+struct bhi_progress puppet_side(const struct bhi_worker *worker) {
+    struct bhi_progress side;
+    BHT_EQ(bhi_progress_map(&side, worker->progress.fd, worker->progress.bytes), 0);
+    return side;
+}
+
+void puppet_complete(struct bhi_worker *worker, uint64_t count) {
+    struct bhi_progress side = puppet_side(worker);
+    const uint64_t done = atomic_load(&side.header->completed_seq);
+    BHT_LE(done + count, worker->crew.published);
+    const uint64_t record = worker->lane.head / worker->crew.published; /* all are alike */
+    for (uint64_t seq = done + 1; seq <= done + count; seq++) {
+        const uint64_t now_ns = bhi_now_ns();
+        const struct bhi_result result = {.seq = seq,
+                                          .started_ns = now_ns,
+                                          .ended_ns = now_ns,
+                                          .status = BH_OK,
+                                          .command_index = BHI_NO_COMMAND,
+                                          .executed = BH_EXECUTED_YES};
+        atomic_store(&side.header->started_seq, seq);
+        bhi_progress_result(&side, &result, NULL);
+        bhi_progress_publish(&side, seq, seq * record);
+    }
+    bhi_progress_unmap(&side);
+}
+
+void puppet_bury(struct bhi_worker *worker, struct bhi_obituary *obituary) {
+    bh_context *context = worker->context;
+    struct bhi_obituary unread;
+    bhi_context_lock(context);
+    bhi_worker_died(worker, obituary ? obituary : &unread);
+    bhi_context_unlock(context);
+    bhi_worker_release(worker);
+}
+
+bh_verdict puppet_verdict(bh_event *event) {
+    bh_verdict verdict;
+    BHT_EQ(bh_event_verdict(event, &verdict), BH_OK);
+    return verdict;
+}

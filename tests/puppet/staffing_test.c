@@ -1,0 +1,158 @@
+/* Which stream gets which worker, when, and what a worker that dies costs it; and which memory a
+ * worker is given. */
+#include "memfd.h"
+#include "pool.h"
+#include "puppet.h"
+#include "staffing.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+static void a_spare_is_taken(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING);
+    BHT_EQ(bhi_staffing_turn(p.context), BH_FOREVER);
+    BHT_TRUE(p.stream->core.crew == &worker->crew);
+    BHT_EQ(p.stream->core.state, BHI_STREAM_SERVED);
+    puppet_close(&p);
+}
+
+/* A spare that differs in anything that the stream was promised is not for it. */
+static void a_spare_of_another_kind_is_left(void) {
+    struct puppet p;
+    puppet_open(&p);
+    p.zygote->state = BHI_ZYGOTE_STARTING; /* nobody else can be had */
+    struct bhi_worker *roomy = puppet_worker(&p, BHI_RUNNING);
+    roomy->memory_limit = p.stream->memory_limit + 4096;
+    struct bhi_worker *narrow = puppet_worker(&p, BHI_RUNNING);
+    narrow->memory_limit = p.stream->memory_limit / 2 + 1;
+    struct bhi_worker *elsewhere = puppet_worker(&p, BHI_RUNNING);
+    elsewhere->device[0] = 'x';
+    struct bhi_worker *loader = puppet_worker(&p, BHI_RUNNING);
+    loader->kind = BHI_WORKER_LOADER;
+    struct bhi_worker *doomed = puppet_worker(&p, BHI_RUNNING);
+    bhi_context_lock(p.context);
+    bhi_crew_kill(&doomed->crew, BHI_KILL_RETIRED, 0, "it is to go");
+    bhi_context_unlock(p.context);
+    struct bhi_worker *dead = puppet_worker(&p, BHI_RUNNING);
+    dead->exit_known = true;
+    BHT_EQ(bhi_staffing_turn(p.context), BH_FOREVER);
+    BHT_TRUE(p.stream->core.crew == NULL);
+    BHT_EQ(p.stream->core.state, BHI_STREAM_WANTING);
+    roomy->memory_limit = p.stream->memory_limit;
+    (void)bhi_staffing_turn(p.context);
+    BHT_TRUE(p.stream->core.crew == &roomy->crew);
+    puppet_close(&p);
+}
+
+/* The pause after a loss: a worker that is there is not bound before it is over, and the reactor is
+ * told when that is. */
+static void a_pause_is_kept(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING);
+    const uint64_t until_ns = bhi_now_ns() + 3600 * UINT64_C(1000000000);
+    p.stream->core.restart.not_before_ns = until_ns;
+    BHT_TRUE(bhi_staffing_turn(p.context) == until_ns);
+    BHT_TRUE(p.stream->core.crew == NULL);
+    p.stream->core.restart.not_before_ns = bhi_now_ns();
+    BHT_TRUE(bhi_staffing_turn(p.context) == BH_FOREVER);
+    BHT_TRUE(p.stream->core.crew == &worker->crew);
+    puppet_close(&p);
+}
+
+/* -- what a death costs ------------------------------------------------------------------------ */
+
+/* A worker that serves, with nothing in its lane, dies. True: its stream is charged for it. */
+static bool charged(enum bhi_worker_state state, enum bhi_zygote_state zygote) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = puppet_worker(&p, state);
+    bhi_context_lock(p.context);
+    bhi_stream_bind(&p.stream->core, &worker->crew);
+    bhi_worker_retain(worker);
+    if (state == BHI_RUNNING)
+        bhi_stream_served(&p.stream->core);
+    bhi_context_unlock(p.context);
+    p.zygote->state = zygote;
+    worker->exit_known = zygote != BHI_ZYGOTE_LOST; /* which would have told */
+    worker->exit_code_kind = CLD_KILLED;
+    worker->exit_status = SIGKILL;
+    const struct bhi_restart *restart = &p.stream->core.restart;
+    const uint64_t credit_ns = restart->credit_ns;
+    puppet_bury(worker, NULL);
+    BHT_EQ(p.stream->core.state, BHI_STREAM_WANTING);
+    const bool spent = restart->credit_ns < credit_ns;
+    BHT_EQ(restart->losses, spent);
+    puppet_close(&p);
+    return spent;
+}
+
+/* A zygote takes all its workers along: that is no stream's fault. One whose workers never become
+ * ready is charged for all the same, or it would be tried for ever. */
+static void the_death_of_a_zygote_is_nobodys_fault(void) {
+    BHT_TRUE(charged(BHI_RUNNING, BHI_ZYGOTE_READY));
+    BHT_TRUE(!charged(BHI_RUNNING, BHI_ZYGOTE_LOST));
+    BHT_TRUE(charged(BHI_HELD, BHI_ZYGOTE_READY));
+    BHT_TRUE(charged(BHI_HELD, BHI_ZYGOTE_LOST));
+}
+
+/* -- memory ------------------------------------------------------------------------------------ */
+
+static struct bhi_block *make_block(struct puppet *p, uint32_t *out_class) {
+    const uint64_t bytes = bhi_pool_round(&p->context->pool, 1, out_class);
+    const int fd = bhi_memfd_create("puppet", bytes, 0);
+    BHT_GE(fd, 0);
+    void *pointer = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    BHT_TRUE(pointer != MAP_FAILED);
+    struct bhi_block *block = bhi_pool_adopt(p->context, *out_class, fd, pointer, bytes);
+    BHT_TRUE(block != NULL);
+    return block;
+}
+
+enum trust { TRUSTED, LIED, KILLED, STARTING };
+
+/* |worker| has had a block, which is free: is a buffer for its stream given it? */
+static bool given_again(enum trust trust) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING);
+    uint32_t size_class;
+    bhi_context_lock(p.context);
+    struct bhi_block *block = make_block(&p, &size_class);
+    BHT_TRUE(bhi_pool_expose(block, worker));
+    bhi_pool_give(p.context, block);
+    worker->crew.lied = trust == LIED;
+    worker->crew.kill = trust == KILLED ? BHI_KILL_DEADLINE : BHI_KILL_NONE;
+    worker->state = trust == STARTING ? BHI_HELD : BHI_RUNNING;
+    bool own;
+    struct bhi_block *taken = bhi_pool_take(p.context, size_class, worker, &own);
+    const bool given = taken != NULL;
+    BHT_EQ(own, given);
+    BHT_TRUE(!taken || taken == block);
+    if (taken)
+        bhi_pool_give(p.context, taken);
+    bhi_context_unlock(p.context);
+    puppet_close(&p);
+    return given;
+}
+
+/* One that lied, or is about to be killed, may do anything with what it still has mapped. */
+static void one_that_is_to_die_is_given_no_memory(void) {
+    BHT_TRUE(given_again(TRUSTED));
+    BHT_TRUE(!given_again(LIED));
+    BHT_TRUE(!given_again(KILLED));
+    BHT_TRUE(!given_again(STARTING));
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(a_spare_is_taken),
+        BHT_TEST(a_spare_of_another_kind_is_left),
+        BHT_TEST(a_pause_is_kept),
+        BHT_TEST(the_death_of_a_zygote_is_nobodys_fault),
+        BHT_TEST(one_that_is_to_die_is_given_no_memory),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
