@@ -1,5 +1,7 @@
 #include "args.h"
 
+#include "nearest.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,24 @@ static bool find_option(const struct bhi_command *command, const char *name, siz
     return false;
 }
 
+static bool refuse_unknown(const struct bhi_command *command, const char *word, size_t length,
+                           struct bhi_complaint *complaint) {
+    char name[80], hint[160];
+    size_t first;
+    const size_t end = bhi_command_options(bhi_command_id(command), &first);
+    const size_t dashes = strspn(word, "-");
+    struct bhi_nearest nearest = {.word = name};
+    snprintf(name, sizeof name, "%.*s", (int)(length - dashes), word + dashes);
+    for (size_t i = first; i < end && dashes == 2; i++) {
+        if (bhi_options[i].name[1])
+            bhi_nearest_try(&nearest, bhi_options[i].name);
+    }
+    if (dashes == 2)
+        bhi_nearest_try(&nearest, "help");
+    return bhi_refuse(complaint, "unknown option '%.*s'%s", (int)length, word,
+                      bhi_nearest_hint(&nearest, "--", hint));
+}
+
 /* Takes the option at words[*index]; moves *index on to the last word that belongs to it. */
 static bool take_option(struct bhi_args *args, char *const *words, size_t word_count, size_t *index,
                         struct bhi_complaint *complaint) {
@@ -27,8 +47,7 @@ static bool take_option(struct bhi_args *args, char *const *words, size_t word_c
     enum bhi_option_id id;
 
     if ((!is_short && length == 1) || !find_option(args->command, name, length, &id))
-        return bhi_refuse(complaint, "unknown option '%.*s'", (int)(name - word + (int)length),
-                          word);
+        return refuse_unknown(args->command, word, (size_t)(name - word) + length, complaint);
     const struct bhi_option *option = &bhi_options[id];
     const char *dashes = bhi_option_dashes(option);
     if (!option->value && value)

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "nearest.h"
+
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static const unsigned char option_owner[BHI_OPTION_COUNT] = {
@@ -278,6 +280,19 @@ static const struct bhi_example doctor_examples[] = {
      "The calls that lavapipe makes, by phase."},
 };
 
+static const struct bhi_section completion_sections[] = {
+    {"Installed",
+     "Installing Bulkhead puts the scripts where the shells look for them below the same prefix "
+     "(share/bash-completion/completions, share/zsh/site-functions, "
+     "share/fish/vendor_completions.d)."},
+};
+
+static const struct bhi_example completion_examples[] = {
+    {"source <(bulkhead completion bash)", "Completes in this shell, for as long as it runs."},
+    {"bulkhead completion fish > ~/.config/fish/completions/bulkhead.fish",
+     "Completes in every fish from now on."},
+};
+
 static const struct bhi_example version_examples[] = {
     {"bulkhead version", "Prints bulkhead X.Y.Z."},
 };
@@ -372,6 +387,18 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
          SECTIONS(doctor_sections),
          EXAMPLES(doctor_examples),
          .run = bhi_doctor_main},
+    [BHI_COMMAND_COMPLETION] =
+        {.name = "completion",
+         .operand = "SHELL",
+         .least_operands = 1,
+         .most_operands = 1,
+         .summary = "Print what a shell needs to complete the command line",
+         .description =
+             "Prints the script with which SHELL (bash, zsh or fish) completes commands, "
+             "options, files and types of bulkhead's command line.",
+         SECTIONS(completion_sections),
+         EXAMPLES(completion_examples),
+         .run = bhi_completion_main},
     [BHI_COMMAND_VERSION] = {.name = "version",
                              .summary = "Print the version",
                              .description = "Prints the version.",
@@ -406,4 +433,11 @@ const struct bhi_command *bhi_command_find(const char *name) {
             return &bhi_commands[i];
     }
     return NULL;
+}
+
+const char *bhi_command_hint(const char *name, char out[160]) {
+    struct bhi_nearest nearest = {.word = name};
+    for (size_t i = 0; i < BHI_COMMANDS; i++)
+        bhi_nearest_try(&nearest, bhi_commands[i].name);
+    return bhi_nearest_hint(&nearest, "", out);
 }

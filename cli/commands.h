@@ -28,6 +28,7 @@ enum bhi_command_id {
     BHI_COMMAND_CHAOS,
     BHI_COMMAND_DEVICES,
     BHI_COMMAND_DOCTOR,
+    BHI_COMMAND_COMPLETION,
     BHI_COMMAND_VERSION,
     BHI_COMMAND_HELP,
     BHI_COMMANDS
@@ -69,6 +70,8 @@ size_t bhi_command_options(enum bhi_command_id command, size_t *out_first);
 enum bhi_command_id bhi_command_id(const struct bhi_command *command);
 /* NULL: there is none. */
 const struct bhi_command *bhi_command_find(const char *name);
+/* "; did you mean '...'?" of the command that is near to |name|, or nothing. Returns |out|. */
+const char *bhi_command_hint(const char *name, char out[160]);
 
 int bhi_run_main(const struct bhi_args *args);
 int bhi_inspect_main(const struct bhi_args *args);
@@ -77,6 +80,7 @@ int bhi_batch_main(const struct bhi_args *args);
 int bhi_chaos_main(const struct bhi_args *args);
 int bhi_devices_main(const struct bhi_args *args);
 int bhi_doctor_main(const struct bhi_args *args);
+int bhi_completion_main(const struct bhi_args *args);
 int bhi_version_main(const struct bhi_args *args);
 int bhi_help_main(const struct bhi_args *args);
 

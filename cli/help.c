@@ -78,7 +78,7 @@ void bhi_help_overview(FILE *stream) {
     bhi_text_wrap(stream, overview, 0, WIDTH);
     fprintf(stream, "\nCommands:\n");
     for (size_t i = 0; i < BHI_COMMANDS; i++)
-        fprintf(stream, "  %-8s  %s\n", bhi_commands[i].name, bhi_commands[i].summary);
+        fprintf(stream, "  %-10s  %s\n", bhi_commands[i].name, bhi_commands[i].summary);
     fprintf(stream, "\nExamples:\n");
     for (size_t i = 0; i < BHI_COMMANDS; i++)
         fprintf(stream, "  %s\n", bhi_commands[i].examples[0].line);
@@ -236,7 +236,9 @@ int bhi_help_main(const struct bhi_args *args) {
     } else {
         const struct bhi_command *command = bhi_command_find(args->operands[0]);
         if (!command) {
-            bhi_complain("help", "there is no command '%s'; see bulkhead help", args->operands[0]);
+            char hint[160];
+            bhi_complain("help", "there is no command '%s'%s; see bulkhead help", args->operands[0],
+                         bhi_command_hint(args->operands[0], hint));
             return BHI_EXIT_USAGE;
         }
         bhi_help_command(stdout, command);

@@ -62,10 +62,11 @@ int main(int argc, char **argv) {
         name = "version";
     const struct bhi_command *command = bhi_command_find(name);
     if (!command) {
+        char hint[160];
         bhi_complain(NULL,
-                     name[0] == '-' ? "unknown option '%s'; see bulkhead --help"
-                                    : "there is no command '%s'; see bulkhead --help",
-                     name);
+                     name[0] == '-' ? "unknown option '%s'%s; see bulkhead --help"
+                                    : "there is no command '%s'%s; see bulkhead --help",
+                     name, bhi_command_hint(name, hint));
         return BHI_EXIT_USAGE;
     }
     return run_command(command, argv + 2, (size_t)argc - 2);

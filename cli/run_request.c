@@ -56,6 +56,20 @@ bool bhi_run_check_format(const char *path, struct bhi_complaint *complaint) {
     return true;
 }
 
+/* FILE of "FILE:DTYPE:SHAPE", which has a colon more: the shape then is what is behind the last
+ * one, the type is before it. */
+static char *split_array(const char *text, const char **out_rest) {
+    char *path = split_path(text, out_rest);
+    enum bhi_dtype dtype;
+    char *colon = path ? strrchr(path, ':') : NULL;
+    if (!colon || strspn(*out_rest, "0123456789x,") != strlen(*out_rest) ||
+        !bhi_dtype_find(colon + 1, strlen(colon + 1), &dtype))
+        return path;
+    *out_rest = text + (colon + 1 - path);
+    *colon = 0;
+    return path;
+}
+
 /* The paths and, for --out, the array of one binding. */
 static bool parse_files(struct bhi_run_binding *binding, enum bhi_option_id option,
                         const char *files, struct bhi_complaint *complaint) {
@@ -66,9 +80,9 @@ static bool parse_files(struct bhi_run_binding *binding, enum bhi_option_id opti
         return bhi_run_parse_input(binding, files, complaint);
     } else if (option == BHI_RUN_OUT) {
         binding->access = BH_WRITE;
-        allocated = (binding->out_path = split_path(files, &rest)) != NULL;
+        allocated = (binding->out_path = split_array(files, &rest)) != NULL;
         if (allocated && !rest)
-            return bhi_refuse(complaint, "no dtype and shape: write %.200s:f32[N], for example",
+            return bhi_refuse(complaint, "no dtype and shape: write %.200s:f32:N, for example",
                               files);
         if (allocated && !bhi_parse_array(rest, &binding->array, complaint))
             return false;

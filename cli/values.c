@@ -174,27 +174,32 @@ bool bhi_parse_slot(const char *text, size_t length, struct bhi_slot *out_slot,
 
 bool bhi_parse_array(const char *text, struct bhi_array *out_array,
                      struct bhi_complaint *complaint) {
-    size_t name = strcspn(text, "[");
+    size_t name = strcspn(text, "[:");
     if (!bhi_dtype_find(text, name, &out_array->dtype))
         return bhi_refuse(complaint, "'%.*s' is not a dtype; it is one of %s",
                           name > MAX_ITEM ? MAX_ITEM : (int)name, text, BHI_DTYPE_NAMES);
     out_array->dimensions = 0;
     const char *cursor = text + name;
-    if (*cursor++ != '[')
-        return bhi_refuse(complaint, "'%s' has no shape: write %.*s[N]", text, (int)name, text);
-    while (*cursor != ']') {
+    /* With a colon the end of the text is the bracket: shells take brackets for patterns. */
+    const char open = *cursor++, end = open == '[' ? ']' : '\0';
+    if (!open)
+        return bhi_refuse(complaint, "'%s' has no shape: write %.*s:N", text, (int)name, text);
+    if (open == ':' && !*cursor)
+        return bhi_refuse(complaint, "'%s' has no shape: write %sN, or %.*s[] for one element",
+                          text, text, (int)name, text);
+    while (*cursor != end) {
         if (out_array->dimensions == BHI_MAX_DIMENSIONS)
             return bhi_refuse(complaint, "'%s' has more than %d dimensions", text,
                               BHI_MAX_DIMENSIONS);
         if (!take_decimal(&cursor, &out_array->shape[out_array->dimensions++]))
             break;
-        if (*cursor == ',' && cursor[1] != ']')
+        if ((*cursor == ',' || (open == ':' && *cursor == 'x')) && cursor[1] != end)
             cursor++;
-        else if (*cursor != ']')
+        else if (*cursor != end)
             break;
     }
-    if (*cursor != ']' || cursor[1])
-        return bhi_refuse(complaint, "'%s' is not DTYPE[N,...]", text);
+    if (*cursor != end || (end && cursor[1]))
+        return bhi_refuse(complaint, "'%s' is not DTYPE:N,... or DTYPE[N,...]", text);
     return bhi_array_measure(out_array, complaint);
 }
 

@@ -42,7 +42,8 @@ bool bhi_parse_groups(const char *text, uint32_t out_groups[3], struct bhi_compl
 /* "N" or "SET.N", |length| bytes of it. */
 bool bhi_parse_slot(const char *text, size_t length, struct bhi_slot *out_slot,
                     struct bhi_complaint *complaint);
-/* "DTYPE[N,…]", "DTYPE[]" for one element without dimensions. */
+/* "DTYPE[N,…]", "DTYPE[]" for one element without dimensions; "DTYPE:N,…" and "DTYPE:NxM" are the
+ * same without what a shell takes for a pattern. */
 bool bhi_parse_array(const char *text, struct bhi_array *out_array,
                      struct bhi_complaint *complaint);
 /* "TYPE:VALUE,…": a value without a type has the type of the one before. Each is aligned to its

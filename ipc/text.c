@@ -37,14 +37,18 @@ static size_t decode(const uint8_t *bytes, size_t length, uint8_t out[4], uint32
     return n;
 }
 
-/* Not C0, DEL and C1, and nothing that makes text look like other text: marks that reorder it, and
- * separators that some terminals take for the end of a line. */
+/* Not C0, DEL and C1, and nothing that makes text look like other text: marks that reorder it,
+ * separators that some terminals take for the end of a line, and what nobody sees: two names that
+ * differ by it look the same. */
 static bool may_be_shown(uint32_t point) {
     static const struct {
         uint32_t first, last;
     } hidden[] = {
-        {0x00, 0x08},     {0x0b, 0x1f},     {0x7f, 0x9f},     {0x061c, 0x061c},
-        {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
+        {0x00, 0x08},     {0x0b, 0x1f},     {0x7f, 0x9f},       {0xad, 0xad},
+        {0x034f, 0x034f}, {0x061c, 0x061c}, {0x115f, 0x1160},   {0x17b4, 0x17b5},
+        {0x180b, 0x180f}, {0x200b, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},
+        {0x2800, 0x2800}, {0x3164, 0x3164}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},
+        {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
     };
     for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
         if (point >= hidden[i].first && point <= hidden[i].last)

@@ -1,7 +1,8 @@
 /* Text that may be shown: valid UTF-8 without control characters other than \n and \t, without
- * marks that reorder what is seen (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069) and
- * without other line ends (U+2028, U+2029). All text that comes from a worker, a file or a file's
- * name goes through here before anybody sees it. */
+ * marks that reorder what is seen (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069),
+ * without other line ends (U+2028, U+2029) and without what cannot be seen at all (U+200B, U+FEFF,
+ * soft hyphens, joiners, fillers, variation selectors, tags). All text that comes from a worker, a
+ * file or a file's name goes through here before anybody sees it. */
 #ifndef BHI_TEXT_H
 #define BHI_TEXT_H
 

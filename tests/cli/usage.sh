@@ -15,12 +15,15 @@ expect_stderr "Usage: bulkhead"
 refuses "there is no command 'walk'; see bulkhead --help" walk
 refuses "unknown option '--walk'; see bulkhead --help" --walk
 refuses "there is no command 'walk'" help walk
+refuses "there is no command 'isnpect'; did you mean 'inspect'?; see bulkhead --help" isnpect
+refuses "there is no command 'dev'; did you mean 'devices'?; see bulkhead help" help dev
 
 # -- options ---------------------------------------------------------------------------------------
 refuses "unknown option '--foo'; see bulkhead run --help" "${run[@]}" --foo
 refuses "unknown option '--foo'; see bulkhead run --help" "${run[@]}" --foo=7
 refuses "unknown option '-x'" "${run[@]}" -x
-refuses "unknown option '--group'" run k.spv --group 1
+refuses "unknown option '--group'; did you mean '--groups'?; see bulkhead run --help" run k.spv --group 1
+refuses "unknown option '--dealdine'; did you mean '--deadline'?" "${run[@]}" --dealdine=1s
 refuses "unknown option '--D'" "${run[@]}" --D X
 refuses "option '-D' needs a value: -D NAME[=VALUE]" "${run[@]}" -D
 refuses "-D =1: it has no name: write NAME or NAME=VALUE" "${run[@]}" -D =1
@@ -62,10 +65,12 @@ refuses "the file name is empty" "${run[@]}" --in 0=
 refuses "--in 0=m.safetensors: no tensor: write m.safetensors:NAME" "${run[@]}" --in 0=m.safetensors
 refuses "--in 0=m.safetensors:: the tensor's name is empty" "${run[@]}" --in 0=m.safetensors:
 refuses "--in 0.0=x.npy: binding 0.0 is given twice" "${run[@]}" --in 0=x.npy --in 0.0=x.npy
-refuses "no dtype and shape: write o.npy:f32[N]" "${run[@]}" --out 1=o.npy
+refuses "no dtype and shape: write o.npy:f32:N" "${run[@]}" --out 1=o.npy
 refuses "'f31' is not a dtype; it is one of f16 f32 f64" "${run[@]}" --out '1=o.npy:f31[4]'
-refuses "has no shape: write f32[N]" "${run[@]}" --out 1=o.npy:f32
-refuses "is not DTYPE[N,...]" "${run[@]}" --out '1=o.npy:f32[-4]'
+refuses "has no shape: write f32:N" "${run[@]}" --out 1=o.npy:f32
+refuses "'f32:10x' is not DTYPE:N,... or DTYPE[N,...]" "${run[@]}" --out 1=o.npy:f32:10x
+refuses "'f32:' has no shape: write f32:N, or f32[] for one element" "${run[@]}" --out 1=o.npy:f32:
+refuses "is not DTYPE:N,... or DTYPE[N,...]" "${run[@]}" --out '1=o.npy:f32[-4]'
 refuses "more elements than 64 bits" "${run[@]}" --out '1=o.npy:f32[9999999999,9999999999]'
 refuses "standard input is taken by KERNEL already" run - --groups 1 --in 0=-
 refuses "standard input is taken by 0=- already" "${run[@]}" --in 0=- --in 1=-

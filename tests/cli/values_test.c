@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "dtype.h"
+#include "nearest.h"
 #include "text.h"
 #include "values.h"
 
@@ -250,6 +251,23 @@ static void test_arrays(void **state) {
     assert_int_equal(array.dimensions, 2);
     assert_int_equal(array.shape[1], 64);
     assert_int_equal(array.bytes, 4 * 64 * 4);
+    /* What no shell takes for a pattern. */
+    static const char *const same[] = {"f32:4,64", "f32:4x64", "f32[4,64]"};
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        assert_true(bhi_parse_array(same[i], &array, &complaint));
+        assert_int_equal(array.dimensions, 2);
+        assert_int_equal(array.shape[0], 4);
+        assert_int_equal(array.shape[1], 64);
+    }
+    assert_true(bhi_parse_array("i8:7", &array, &complaint));
+    assert_int_equal(array.bytes, 7);
+    static const char *const worse[] = {"f32:",      "f32:x",    "f32:4,",   "f32:4x",  "f32:4]",
+                                        "f32[4x64]", "f32:4 ",   "f32::4",   "f32:-4",  ":4",
+                                        "f32:4[2]",  "f32[2]:4", "f32:4,,2", "f32:like"};
+    for (size_t i = 0; i < sizeof worse / sizeof worse[0]; i++) {
+        if (bhi_parse_array(worse[i], &array, &complaint))
+            fail_msg("'%s' was taken", worse[i]);
+    }
     assert_true(bhi_parse_array("u8[]", &array, &complaint));
     assert_int_equal(array.dimensions, 0);
     assert_int_equal(array.bytes, 1);
@@ -259,6 +277,38 @@ static void test_arrays(void **state) {
         if (bhi_parse_array(bad[i], &array, &complaint))
             fail_msg("'%s' was taken", bad[i]);
     }
+}
+
+static const char *nearest_of(const char *word) {
+    static const char *const there[] = {"groups", "in",   "out",    "inout",   "push",
+                                        "spec",   "json", "device", "deadline"};
+    struct bhi_nearest nearest = {.word = word};
+    for (size_t i = 0; i < sizeof there / sizeof there[0]; i++)
+        bhi_nearest_try(&nearest, there[i]);
+    return nearest.best;
+}
+
+static void test_nearest(void **state) {
+    static const char *const pairs[][2] = {
+        {"group", "groups"},     {"gruops", "groups"}, {"dedline", "deadline"}, {"jsno", "json"},
+        {"puhs", "push"},        {"inotu", "inout"},   {"ot", "out"},           {"dev", "device"},
+        {"deadine", "deadline"}, {"sped", "spec"},
+    };
+    static const char *const far[] = {"", "x", "walk", "banana", "reinterpret", "groupthinking"};
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        const char *best = nearest_of(pairs[i][0]);
+        if (!best || strcmp(best, pairs[i][1]) != 0)
+            fail_msg("'%s': %s", pairs[i][0], best ? best : "nothing");
+    }
+    for (size_t i = 0; i < sizeof far / sizeof far[0]; i++) {
+        if (nearest_of(far[i]))
+            fail_msg("'%s': %s", far[i], nearest_of(far[i]));
+    }
+    char word[200];
+    memset(word, 'x', sizeof word);
+    word[sizeof word - 1] = 0;
+    assert_null(nearest_of(word));
 }
 
 static void test_push(void **state) {
@@ -326,12 +376,19 @@ static void test_messages_lose_the_call(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_f16),       cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_durations), cmocka_unit_test(test_durations_that_end),
-        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_memory_limits),
-        cmocka_unit_test(test_groups),    cmocka_unit_test(test_slots),
-        cmocka_unit_test(test_arrays),    cmocka_unit_test(test_push),
-        cmocka_unit_test(test_specs),     cmocka_unit_test(test_messages_lose_the_call),
+        cmocka_unit_test(test_f16),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_durations_that_end),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_memory_limits),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_push),
+        cmocka_unit_test(test_specs),
+        cmocka_unit_test(test_messages_lose_the_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,6 +36,10 @@ for page in $(grep -ohE '\((docs|examples)/[^)#]+' "$docs/README.md" | tr -d '('
     [ -e "$docs/$page" ] || die "README.md links to $page, which is not installed"
 done
 [ -s "$prefix/share/man/man1/bulkhead.1" ] || die "the manual page is not installed"
+for completion in bash-completion/completions/bulkhead zsh/site-functions/_bulkhead \
+    fish/vendor_completions.d/bulkhead.fish; do
+    [ -s "$prefix/share/$completion" ] || die "$completion is not installed"
+done
 if grep -rlI "$build_dir" "$libdir/cmake" "$pc" "$prefix/include"; then
     die "these files remember the build folder"
 fi

@@ -37,6 +37,17 @@ static bool allowed(uint32_t point) {
     if (point == 0x061c || point == 0x200e || point == 0x200f ||
         (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069))
         return false;
+    /* What cannot be seen: Unicode's Default_Ignorable_Code_Point, marks of annotations, and the
+     * Braille pattern without a dot. */
+    static const uint32_t unseen[][2] = {
+        {0xad, 0xad},     {0x34f, 0x34f},     {0x115f, 0x1160},   {0x17b4, 0x17b5},
+        {0x180b, 0x180f}, {0x200b, 0x200f},   {0x2060, 0x206f},   {0x2800, 0x2800},
+        {0x3164, 0x3164}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+        {0xfff0, 0xfffb}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+    };
+    for (size_t i = 0; i < sizeof unseen / sizeof unseen[0]; i++)
+        if (point >= unseen[i][0] && point <= unseen[i][1])
+            return false;
     return (point < 0xd800 || point > 0xdfff) && point <= 0x10ffff;
 }
 
@@ -139,8 +150,9 @@ static void test_line(void **state) {
         {"\xe2\x80\x8e\xe2\x80\x8f", "??"},       /* U+200E, U+200F */
         {"\xe2\x80\xa8\xe2\x80\xa9", "??"},       /* U+2028, U+2029 */
         {"\xe2\x80\xaa\xe2\x80\xaezip", "??zip"}, /* U+202A, U+202E */
+        {"x\xe2\x80\x8by\xef\xbb\xbf", "x?y?"},   /* U+200B, U+FEFF */
         {"\xe2\x81\xa6x\xe2\x81\xa9", "?x?"},     /* U+2066, U+2069 */
-        {"\xe2\x80\x8d\xe2\x81\xa5", "\xe2\x80\x8d\xe2\x81\xa5"}, /* their neighbours may stay */
+        {"\xe2\x80\x90\xe2\x81\x9f", "\xe2\x80\x90\xe2\x81\x9f"}, /* their neighbours may stay */
         {"\xff\xc3", "??"},
         {"\xed\xa0\x80", "???"},
         {"\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d", "\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d"}, /* letters */

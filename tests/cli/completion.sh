@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# What the shells complete, with the scripts that the program prints.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+for shell in bash zsh fish; do
+    case_name="completion $shell"
+    cli completion "$shell"
+    expect_status 0
+    expect_empty .stderr
+    cp .stdout "script.$shell"
+done
+refuses "there is no completion for 'fihs'; did you mean 'fish'?; SHELL is bash, zsh or fish" \
+    completion fihs
+refuses "SHELL is missing" completion
+
+mkdir folder
+touch 'x.npy' 'y z.npy' kernel.spv folder/inner.npy
+
+# Compares what a shell offered, sorted, a line each.
+offers() { # LINE WANTED...
+    local wanted
+    case_name="$shell: $1"
+    shift
+    wanted=$([ $# -eq 0 ] || printf '%s\n' "$@" | sort)
+    if [ "$(sort < .offered)" = "$wanted" ]; then
+        passed=$((passed + 1))
+    else
+        status=0
+        cp .offered .stdout
+        fail "wanted: $*"
+    fi
+}
+
+# -- bash ------------------------------------------------------------------------------------------
+# As readline calls it: what is behind the last of COMP_WORDBREAKS is replaced. compopt works only
+# there, so that here it says what it was asked.
+# shellcheck disable=SC2016 # the other bash expands it
+bash_completes() { # LINE
+    bash --norc -c '
+        compopt() { printf "%s\n" "$*" > .compopt; }
+        . ./script.bash
+        COMP_LINE=$1 COMP_POINT=${#1}
+        COMP_WORDBREAKS=$'\'' \t\n"\047><=;|&(:'\''
+        _bulkhead
+        [ ${#COMPREPLY[@]} -eq 0 ] || printf "%s\n" "${COMPREPLY[@]}"' - "$1" > .offered 2>&1
+}
+in_bash() { # LINE WANTED...
+    : > .compopt
+    bash_completes "$1"
+    offers "$@"
+}
+asks() { # COMPOPT'S ARGUMENTS
+    if [ "$(< .compopt)" = "$1" ]; then passed=$((passed + 1)); else fail "compopt: $(< .compopt)"; fi
+}
+
+shell=bash
+in_bash 'bulkhead ins' inspect
+in_bash 'bulkhead de' devices
+in_bash 'bulkhead run k.spv --gr' --groups
+in_bash 'bulkhead run k.spv --groups 1 --in' --in --inout
+in_bash 'bulkhead run ker' kernel.spv
+asks '-o filenames'
+in_bash 'bulkhead run k.spv --in 0=x' x.npy
+in_bash 'bulkhead run k.spv --in X=x' x.npy
+in_bash 'bulkhead run k.spv --in=0=x' x.npy
+in_bash 'bulkhead run k.spv --in x'
+in_bash 'bulkhead run k.spv --inout 0=folder/' folder/inner.npy
+in_bash 'bulkhead run k.spv --cache-dir fo' folder
+in_bash 'bulkhead run k.spv --out 1=y.npy:f' f16: f32: f64:
+asks '-o nospace'
+in_bash 'bulkhead run k.spv --out 1=x' x.npy
+asks '-o nospace'
+in_bash 'bulkhead run k.spv --push f3' f32:
+asks '-o nospace'
+in_bash 'bulkhead run k.spv --push f32:2,u3' 2,u32:
+in_bash 'bulkhead run k.spv --spec 1=f6' f64:
+in_bash 'bulkhead run k.spv --groups '
+in_bash 'bulkhead help ba' batch
+in_bash 'bulkhead completion f' fish
+in_bash 'bulkhead batch jobs --retry-' --retry-failed
+
+# -- zsh -------------------------------------------------------------------------------------------
+# compadd and compset belong to the completion system: here one prints, the other cuts PREFIX.
+# shellcheck disable=SC2016 # zsh expands it
+in_zsh() { # WORDS... -- WANTED...
+    local -a words=()
+    while [ "$1" != -- ]; do
+        words+=("$1")
+        shift
+    done
+    shift
+    zsh -f -c '
+        setopt extendedglob
+        compdef() { : }
+        compadd() { [[ $1 != -S ]] || shift 2; shift; print -l -- $* | grep -e "^$PREFIX" }
+        compset() {
+            local rest=${PREFIX##${~2}}
+            [[ $rest != $PREFIX ]] || return 1
+            PREFIX=$rest
+        }
+        _files() { print files${1:+ $1} }
+        _describe() {
+            local name=$argv[-1]
+            print -l -- ${${(P)name}%%:*} | grep -e "^$PREFIX"
+        }
+        . ./script.zsh
+        words=("$@") CURRENT=$# PREFIX=$argv[-1]
+        _bulkhead' - "${words[@]}" > .offered 2>&1
+    offers "${words[*]}" "$@"
+}
+if command -v zsh > /dev/null; then
+    shell=zsh
+    in_zsh bulkhead ins -- inspect
+    in_zsh bulkhead run k.spv --gr -- --groups
+    in_zsh bulkhead run k.spv --in 0=x -- files
+    in_zsh bulkhead run k.spv --out 1=x -- 'files -S'
+    in_zsh bulkhead run k.spv --out 1=y.npy:f -- f16: f32: f64:
+    in_zsh bulkhead run k.spv --push f32:2,u3 -- u32:
+    in_zsh bulkhead run k.spv --spec 1=f6 -- f64:
+    in_zsh bulkhead run k.spv --cache-dir fo -- 'files -/'
+    in_zsh bulkhead run k.spv --groups '' --
+    in_zsh bulkhead help ba -- batch
+    in_zsh bulkhead completion f -- fish
+else
+    echo "no zsh here: its script is not run"
+fi
+
+# -- fish ------------------------------------------------------------------------------------------
+# shellcheck disable=SC2016 # fish expands it
+in_fish() { # LINE WANTED...
+    HOME=$PWD XDG_CONFIG_HOME=$PWD/.config XDG_DATA_HOME=$PWD/.data fish --no-config -c '
+        source script.fish
+        complete -C $argv[1] | string split -f 1 \t' "$1" > .offered 2>&1
+    rm -rf .config .data
+    offers "$@"
+}
+if command -v fish > /dev/null; then
+    shell=fish
+    in_fish 'bulkhead insp' inspect
+    in_fish 'bulkhead run k.spv --gr' --groups
+    in_fish 'bulkhead run k.spv --in 0=x' 0=x.npy
+    in_fish 'bulkhead run k.spv --out 1=y.npy:f3' 1=y.npy:f32:
+    in_fish 'bulkhead run k.spv --push f3' f32:
+    in_fish 'bulkhead run k.spv --push f32:2,u3' f32:2,u32:
+    in_fish 'bulkhead run k.spv --spec 1=f6' 1=f64:
+    in_fish 'bulkhead help bat' batch
+    in_fish 'bulkhead completion f' fish
+else
+    echo "no fish here: its script is not run"
+fi
+
+finish
