@@ -47,6 +47,7 @@ static const struct key keys[] = {
     {"push", TEXT, BHI_RUN_PUSH},
     {"spec", PAIRS, BHI_RUN_SPEC},
     {"deadline", TEXT, BHI_RUN_DEADLINE},
+    {"compile_deadline", TEXT, BHI_RUN_COMPILE_DEADLINE},
     {"reinterpret", SWITCH, BHI_RUN_REINTERPRET},
     {"trusted", SWITCH, BHI_RUN_TRUSTED},
     {"retries", NUMBER, -1},
@@ -92,7 +93,8 @@ static bool refuse_key(const char *name, struct bhi_complaint *complaint) {
     return bhi_refuse(
         complaint,
         "unknown key \"%.*s\"; the keys are id, kernel, entry, D, I, groups, in, "
-        "out, inout, push, spec, deadline, reinterpret, trusted, retries, priority, depends_on",
+        "out, inout, push, spec, deadline, compile_deadline, reinterpret, trusted, retries, "
+        "priority, depends_on",
         SHOWN, name);
 }
 

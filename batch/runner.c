@@ -477,6 +477,11 @@ static bool make_streams(struct bhi_runner *runner, struct bhi_complaint *compla
         options.name = name;
         options.device = given->device;
         options.isolation = given->isolation;
+        options.tenant = given->tenant;
+        if (given->compile_deadline_ns)
+            options.compile_deadline_ns = given->compile_deadline_ns;
+        if (given->limits_grace)
+            options.grace_ns = given->grace_ns;
         if (given->limits_memory)
             options.memory_limit = given->memory_limit;
         bhi_work_list_init(&runner->streams[i].staged);

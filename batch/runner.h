@@ -17,6 +17,11 @@ struct bhi_runner_options {
     uint32_t streams;     /* at least 1 */
     const char *device;   /* NULL: the default */
     uint64_t deadline_ns; /* for jobs that give none; 0: the library's default */
+    uint64_t compile_deadline_ns; /* of the driver, and of sources whose job gives none; 0: the
+                                     library's default */
+    bool limits_grace;
+    uint64_t grace_ns;
+    const char *tenant; /* NULL: none */
     bh_isolation isolation;
     bool limits_memory;
     uint64_t memory_limit;

@@ -55,6 +55,7 @@ static void make_key(const struct bhi_run_request *request, uint8_t key[32]) {
     crypto_generichash_init(&state, NULL, 0, 32);
     add_text(&state, request->kernel_path);
     add_text(&state, request->entry);
+    add_bytes(&state, &request->compile_deadline_ns, sizeof request->compile_deadline_ns);
     add_bytes(&state, &request->trusted, sizeof request->trusted);
     add_bytes(&state, &request->reinterpret, sizeof request->reinterpret);
     for (uint32_t i = 0; i < request->spec_count; i++) {
@@ -184,6 +185,8 @@ static bh_status make_glsl(bh_context *context, const struct bhi_kernel_file *fi
     source.define_count = file->source.define_count;
     source.includes = file->source.includes;
     source.include_count = file->source.include_count;
+    if (file->deadline_ns)
+        source.deadline_ns = file->deadline_ns;
     source.log = log;
     source.log_size = LOG_SIZE;
     bh_status status = bh_kernel_create_glsl(context, &source, options, &entry->kernel, &detail);
@@ -217,9 +220,14 @@ static bh_status take_types(struct bhi_kernel_entry *entry) {
     return status;
 }
 
-static bh_status make(bh_context *context, const struct bhi_run_request *request,
-                      struct bhi_kernel_entry *entry) {
-    struct bhi_kernel_file file = {.path = request->kernel_path, .source = request->source};
+static bh_status make(const struct bhi_runner_options *runner,
+                      const struct bhi_run_request *request, struct bhi_kernel_entry *entry) {
+    bh_context *context = runner->context;
+    struct bhi_kernel_file file = {.path = request->kernel_path,
+                                   .source = request->source,
+                                   .deadline_ns = request->compile_deadline_ns
+                                                      ? request->compile_deadline_ns
+                                                      : runner->compile_deadline_ns};
     struct bhi_complaint complaint;
     bh_kernel_options options;
     bh_detail detail = {0};
@@ -258,7 +266,7 @@ static void make_and_settle(struct bhi_work *work) {
     struct bhi_runner *runner = work->runner;
     struct bhi_kernel_entry *entry = work->kernel;
     struct bhi_work *parked;
-    const bh_status status = make(runner->options->context, &work->request->run, entry);
+    const bh_status status = make(runner->options, &work->request->run, entry);
 
     pthread_mutex_lock(&runner->lock);
     entry->status = status;

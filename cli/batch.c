@@ -31,7 +31,9 @@ struct batch {
     bool resume, retry_failed, keep_going, json, verbose;
     bool limits_memory;
     bh_isolation isolation;
-    uint64_t memory_limit, deadline_ns;
+    bool limits_grace;
+    uint64_t memory_limit, deadline_ns, compile_deadline_ns, grace_ns;
+    const char *tenant; /* NULL: none */
 
     struct bhi_batch_jobs jobs;
     struct bhi_queue *queue;
@@ -78,6 +80,14 @@ static bool parse_item(struct batch *batch, const struct bhi_arg *item,
         return bhi_parse_count(value, 0, BHI_JOB_RETRIES, &batch->retries, complaint);
     case BHI_BATCH_DEADLINE:
         return bhi_parse_duration(value, &batch->deadline_ns, complaint);
+    case BHI_BATCH_COMPILE_DEADLINE:
+        return bhi_parse_duration(value, &batch->compile_deadline_ns, complaint);
+    case BHI_BATCH_GRACE:
+        batch->limits_grace = true;
+        return bhi_parse_grace(value, &batch->grace_ns, complaint);
+    case BHI_BATCH_TENANT:
+        batch->tenant = value;
+        return bhi_parse_tenant(value, complaint);
     case BHI_BATCH_DEVICE:
         batch->device = value;
         return *value ? true : bhi_refuse(complaint, "the selector is empty");
@@ -311,6 +321,10 @@ static int run_jobs(struct batch *batch) {
         .device = batch->selector[0] ? batch->selector : NULL,
         .isolation = batch->isolation,
         .deadline_ns = batch->deadline_ns,
+        .compile_deadline_ns = batch->compile_deadline_ns,
+        .limits_grace = batch->limits_grace,
+        .grace_ns = batch->grace_ns,
+        .tenant = batch->tenant,
         .limits_memory = batch->limits_memory,
         .memory_limit = batch->memory_limit,
         .progress = on_progress,

@@ -35,16 +35,22 @@ static const struct bhi_section run_sections[] = {
      "the first is renamed to its place. They are .npy files; a name that ends as another format's "
      "does (.safetensors, .npz, .csv, ...) is refused. No output may be a file that the run reads, "
      "under whatever name: --inout replaces one."},
-    {"Exit status", "  0    every event READY, every output written\n"
-                    "  1    poisoned: the verdict is on standard error\n"
-                    "  2    bad usage or bad input: nothing ran, nothing was written\n"
-                    "  3    the environment cannot do it (see bulkhead doctor)\n"
-                    "  130  cancelled by SIGINT, 143 by SIGTERM; a second one, half a second\n"
-                    "       later or more, kills at once"},
+    {"Exit status",
+     "  0    every event READY, every output written\n"
+     "  1    poisoned: the verdict is on standard error. So ends, too, what crashes\n"
+     "       a compiler or exhausts its memory or its time\n"
+     "  2    bad usage or bad input: nothing ran, nothing was written\n"
+     "  3    the environment cannot do it (see bulkhead doctor)\n"
+     "  130  cancelled by SIGINT, 143 by SIGTERM; a second one, half a second\n"
+     "       later or more, kills at once"},
     {"JSON",
-     "With --json, statuses 0 and 1 print one object. Numbers that are not known are null.\n\n"
-     "  status       \"READY\" or \"POISONED\"\n"
-     "  code         what happened: \"OK\", \"WORKER_SIGNAL\", \"DEADLINE\", ...\n"
+     "With --json every end prints one object, with the same keys. Only words that are no "
+     "options of the command, or lack their values, print none. What is not known is null.\n\n"
+     "  status       \"READY\", \"POISONED\", or \"REFUSED\": no kernel is to blame. Bad input, "
+     "no\n"
+     "               device, an output that could not be written, a signal\n"
+     "  code         what happened: \"OK\", \"WORKER_SIGNAL\", \"DEADLINE\", \"COMPILE_FAILED\", "
+     "...\n"
      "  signal       number of the signal that killed the worker, or null\n"
      "  kernel       name of the kernel: its file's\n"
      "  kernel_hash  64 hexadecimal digits: code, entry point, constants, --trusted\n"
@@ -56,6 +62,9 @@ static const struct bhi_section run_sections[] = {
      "  worker_pid   of the worker where it began\n"
      "  elapsed_ms   from the start on the worker to the end; of the last submission\n"
      "  message      one paragraph for a person\n"
+     "  file         of a source that does not compile: the file of the first error\n"
+     "  line         its line in it\n"
+     "  log          all that the compiler said, warnings too, as lines\n"
      "  submissions  how many were made\n"
      "  min_ms       least time from submission to result of those that are READY\n"
      "  median_ms    its median"},
@@ -86,6 +95,7 @@ static const struct bhi_section inspect_sections[] = {
      "is a binding that variables of two types share. Names are the module's own, where it has "
      "them."},
     {"Exit status", "  0    it was inspected\n"
+                    "  1    it crashes a compiler, or exhausts its memory or its time\n"
                     "  2    bad usage, no valid kernel, or one that cannot be guarded\n"
                     "  3    the environment cannot do it (see bulkhead doctor)\n"
                     "  130  cancelled by SIGINT, 143 by SIGTERM; a second one, half a second\n"
@@ -137,12 +147,14 @@ static const struct bhi_section eval_sections[] = {
      "As with run: whole or not at all, never after a poisoned event, .npy, and no file "
      "that an input is read from, but that of the input of the same name: 'y = 2*y' --in "
      "y=y.npy --out y=y.npy."},
-    {"Exit status", "  0    every event READY, every output written\n"
-                    "  1    poisoned: the verdict is on standard error\n"
-                    "  2    bad usage, expression or input: nothing ran, nothing was written\n"
-                    "  3    the environment cannot do it (see bulkhead doctor)\n"
-                    "  130  cancelled by SIGINT, 143 by SIGTERM; a second one, half a second\n"
-                    "       later or more, kills at once"},
+    {"Exit status",
+     "  0    every event READY, every output written\n"
+     "  1    poisoned: the verdict is on standard error. So ends, too, what crashes\n"
+     "       a compiler or exhausts its memory or its time\n"
+     "  2    bad usage, expression or input: nothing ran, nothing was written\n"
+     "  3    the environment cannot do it (see bulkhead doctor)\n"
+     "  130  cancelled by SIGINT, 143 by SIGTERM; a second one, half a second\n"
+     "       later or more, kills at once"},
     {"JSON", "As with run; the kernel's name is eval."},
 };
 
@@ -165,7 +177,8 @@ static const struct bhi_section batch_sections[] = {
      "   \"out\": {\"1\": \"y.npy:u32[256]\"}, \"push\": \"u32:256\", \"depends_on\": [\"j0\"]}\n\n"
      "id, kernel and groups have to be there. in, out and inout are objects, binding to file; spec "
      "is one, constant to value; D is one, name to value or null; I is an array of paths; entry, "
-     "push and deadline are strings, reinterpret and trusted are true or false. A job begins when "
+     "push, deadline and compile_deadline are strings, reinterpret and trusted are true or false. "
+     "A job begins when "
      "all jobs in "
      "depends_on are done; among those that may, the highest priority (default 0) goes first. "
      "retries goes before --retry. Unknown keys are refused. Two jobs may write one file, or one "

@@ -161,6 +161,7 @@ static int refused(const struct eval *eval, bh_status status, bh_detail *detail)
     const char *why = bhi_text_without_call(detail->message);
     if (status == BH_INVALID_ARGUMENT || status == BH_TOO_LARGE) {
         bhi_complain("eval", "'%.200s': %s", eval->expression, why);
+        bhi_ending_blame(status);
         return BHI_EXIT_USAGE;
     }
     memmove(detail->message, why, strlen(why) + 1);
@@ -172,6 +173,8 @@ static int make_template(struct eval *eval) {
     bh_detail detail = {0};
     bh_template_options_init(&options);
     options.name = "eval";
+    if (eval->run->request.compile_deadline_ns)
+        options.compile_deadline_ns = eval->run->request.compile_deadline_ns;
     options.expression = eval->expression;
     options.parameters = eval->parameters;
     options.parameter_count = eval->count;
@@ -184,7 +187,7 @@ static int open_stdin(struct eval *eval) {
     struct bhi_complaint complaint;
     return bhi_run_open_stdin(&eval->run->request, &complaint)
                ? bhi_run_check_overlap(eval->run)
-               : bhi_run_refused(eval->run, &complaint);
+               : bhi_run_refused(eval->run, BH_LOAD_FAILED, &complaint);
 }
 
 static const struct {
@@ -250,7 +253,7 @@ static int infer_outputs(struct eval *eval) {
         array->dimensions = d.rank;
         memcpy(array->shape, d.shape, d.rank * sizeof d.shape[0]);
         if (!bhi_array_measure(array, &complaint))
-            return bhi_run_refused(eval->run, &complaint);
+            return bhi_run_refused(eval->run, BH_TOO_LARGE, &complaint);
     }
     return BHI_EXIT_READY;
 }
@@ -402,15 +405,15 @@ int bhi_eval_main(const struct bhi_args *args) {
     }
     eval->run = run;
     run->request.command = "eval";
+    bhi_run_begin(run);
     if (parse_request(eval, args, &complaint)) {
         exit_status = run_steps(eval);
         bhi_pieces_free(&eval->pieces);
         (void)bh_template_release(eval->template_);
         exit_status = bhi_run_end(run, exit_status);
     } else {
-        bhi_complain("eval", "%s; see bulkhead eval --help", complaint.text);
-        bhi_run_request_free(&run->request);
-        free(run);
+        run->request.json = bhi_args_has(args, BHI_EVAL_JSON);
+        exit_status = bhi_run_misused(run, &complaint);
     }
     free(eval);
     return exit_status;

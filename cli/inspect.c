@@ -50,6 +50,8 @@ static bool take_item(struct inspect *inspect, const struct bhi_arg *item,
         return bhi_source_include(&inspect->file.source, item->value, complaint);
     case BHI_INSPECT_SPEC:
         return take_spec(inspect, item->value, complaint);
+    case BHI_INSPECT_COMPILE_DEADLINE:
+        return bhi_parse_duration(item->value, &inspect->file.deadline_ns, complaint);
     case BHI_INSPECT_GUARDED:
         inspect->guarded = true;
         return true;

@@ -9,7 +9,8 @@ struct bhi_kernel_file {
     const char *path; /* - is standard input */
     const void *code;
     size_t size;
-    struct bhi_source source; /* counts for GLSL only */
+    struct bhi_source source; /* counts for GLSL only, as what follows */
+    uint64_t deadline_ns;     /* of its compile; 0: the default */
 };
 
 /* All of the file (or standard input) in memory, with a NUL behind it; *out_code is the caller's to

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ending.h"
 #include "exit_status.h"
 #include "session.h"
 #include "task.h"
@@ -43,6 +44,7 @@ static void print_log(const char *log) {
 static int end_compile(const char *command, const char *path, struct compile *compile,
                        bh_kernel **out_kernel) {
     print_log(compile->log);
+    bhi_ending_log(compile->log);
     if (compile->status == BH_OK) {
         *out_kernel = compile->kernel;
         return BHI_EXIT_READY;
@@ -74,11 +76,14 @@ static int make_glsl(const char *command, const struct bhi_kernel_file *file, bh
         compile->source.define_count = file->source.define_count;
         compile->source.includes = file->source.includes;
         compile->source.include_count = file->source.include_count;
+        if (file->deadline_ns)
+            compile->source.deadline_ns = file->deadline_ns;
         compile->source.log = compile->log;
         compile->source.log_size = sizeof compile->log;
     }
     if (!compile) {
         bhi_complain(command, "out of memory");
+        bhi_ending_blame(BH_NO_MEMORY);
     } else if (bhi_task_run(command, context, run_compile, compile, &exit_status)) {
         exit_status = end_compile(command, file->path, compile, out_kernel);
     } else {

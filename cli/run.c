@@ -31,7 +31,8 @@ static int make_kernel(struct bhi_run *run) {
     const struct bhi_kernel_file file = {.path = request->kernel_path,
                                          .code = run->code,
                                          .size = run->code_size,
-                                         .source = request->source};
+                                         .source = request->source,
+                                         .deadline_ns = request->compile_deadline_ns};
 
     bhi_run_request_kernel_options(request, &options);
     return bhi_kernel_file_make(request->command, &file, &run->context, &options, &run->kernel);
@@ -62,7 +63,7 @@ static int match_types(struct bhi_run *run, const bh_inspection *said) {
     if (!given)
         return BHI_EXIT_READY;
     bhi_refuse(&complaint, "--%s %.300s: %.600s", given->option, given->text, why.text);
-    return bhi_run_refused(run, &complaint);
+    return bhi_run_refused(run, BH_BINDING_MISMATCH, &complaint);
 }
 
 static int refuse_unknown_types(struct bhi_run *run, struct inspecting *inspecting) {
@@ -106,10 +107,10 @@ static int match(struct bhi_run *run) {
         return bhi_run_out_of_memory(run);
     bh_status status = bh_kernel_reflect(run->kernel, run->stream, reflect_limit_ns, info, &detail);
     if (status != BH_OK) {
-        bhi_session_fail(run->request.command, run->request.kernel_path, status, &detail);
-        exit_status = bhi_verdict_exit_status(status);
+        exit_status =
+            bhi_session_fail(run->request.command, run->request.kernel_path, status, &detail);
     } else if (!bhi_run_match(&run->request, info, &complaint)) {
-        exit_status = bhi_run_refused(run, &complaint);
+        exit_status = bhi_run_refused(run, BH_BINDING_MISMATCH, &complaint);
     }
     free(info);
     return exit_status;
@@ -122,10 +123,10 @@ static int check_files(struct bhi_run *run) {
     if (!bhi_kernel_file_read(run->request.kernel_path, &run->code, &run->code_size, &error,
                               &inner)) {
         bhi_refuse(&complaint, "KERNEL %.300s: %.600s", run->request.kernel_path, inner.text);
-        return bhi_run_refused(run, &complaint);
+        return bhi_run_refused(run, BH_LOAD_FAILED, &complaint);
     }
     if (!bhi_run_open_stdin(&run->request, &complaint))
-        return bhi_run_refused(run, &complaint);
+        return bhi_run_refused(run, BH_LOAD_FAILED, &complaint);
     return bhi_run_check_overlap(run);
 }
 
@@ -138,10 +139,10 @@ int bhi_run_main(const struct bhi_args *args) {
         bhi_complain("run", "out of memory");
         return BHI_EXIT_ENVIRON;
     }
+    bhi_run_begin(run);
     if (!bhi_run_request_parse(args, &run->request, &complaint)) {
-        bhi_complain("run", "%s; see bulkhead run --help", complaint.text);
-        free(run);
-        return BHI_EXIT_USAGE;
+        run->request.json = bhi_args_has(args, BHI_RUN_JSON); /* it may come after what is bad */
+        return bhi_run_misused(run, &complaint);
     }
     (void)((exit_status = check_files(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_open_context(run)) != BHI_EXIT_READY ||

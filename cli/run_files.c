@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ending.h"
 #include "exit_status.h"
 #include "interrupt.h"
 #include "memory.h"
@@ -82,6 +83,7 @@ static int check_memory(const struct bhi_run_request *request) {
         return BHI_EXIT_READY;
     bhi_complain(request->command, "the arrays need %.1f GiB of memory, %.1f GiB are available",
                  (double)total / 0x1p30, (double)available / 0x1p30);
+    bhi_ending_blame(BH_NO_MEMORY);
     return BHI_EXIT_ENVIRON;
 }
 
@@ -97,6 +99,7 @@ static int fill_buffer(const struct bhi_run_request *request, struct bhi_run_bin
     snprintf(what, sizeof what, "--%s %.300s", binding->option, binding->text);
     if (binding->in_path && !bhi_npy_file_spool(&binding->in, trusted_claim, &complaint)) {
         bhi_complain(request->command, "%s: %s", what, complaint.text);
+        bhi_ending_blame(BH_LOAD_FAILED);
         return BHI_EXIT_USAGE;
     }
     bh_status status = bh_buffer_create(context, binding->array.bytes, &binding->buffer, &detail);
@@ -109,6 +112,7 @@ static int fill_buffer(const struct bhi_run_request *request, struct bhi_run_bin
         return bhi_session_fail(request->command, what, status, &detail);
     if (!bhi_npy_file_read(&binding->in, bytes, &complaint)) {
         bhi_complain(request->command, "%s: %s", what, complaint.text);
+        bhi_ending_blame(BH_LOAD_FAILED);
         return BHI_EXIT_USAGE;
     }
     bhi_npy_file_close(&binding->in);

@@ -141,6 +141,16 @@ bool bhi_run_parse_common(struct bhi_run_request *request, const struct bhi_arg 
     const char *name = bhi_options[item->option].name, *value = item->value;
     if (!strcmp(name, "deadline"))
         return bhi_parse_duration(value, &request->deadline_ns, complaint);
+    if (!strcmp(name, "compile-deadline"))
+        return bhi_parse_duration(value, &request->compile_deadline_ns, complaint);
+    if (!strcmp(name, "grace")) {
+        request->limits_grace = true;
+        return bhi_parse_grace(value, &request->grace_ns, complaint);
+    }
+    if (!strcmp(name, "tenant")) {
+        request->tenant = value;
+        return bhi_parse_tenant(value, complaint);
+    }
     if (!strcmp(name, "repeat"))
         return bhi_parse_count(value, 1, BHI_MAX_REPEAT, &request->repeat, complaint);
     if (!strcmp(name, "memory-limit")) {

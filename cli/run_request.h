@@ -43,7 +43,11 @@ struct bhi_run_request {
     struct bhi_push push;
     bh_specialization specs[BHI_MAX_SPECS];
     uint32_t spec_count;
-    uint64_t deadline_ns; /* 0: the default */
+    uint64_t deadline_ns;         /* 0: the default */
+    uint64_t compile_deadline_ns; /* 0: the default */
+    bool limits_grace;
+    uint64_t grace_ns;
+    const char *tenant; /* NULL: none */
     uint64_t repeat;
     const char *device; /* NULL: the default */
     bool limits_memory;
@@ -71,7 +75,8 @@ bool bhi_run_parse_input(struct bhi_run_binding *binding, const char *files,
                          struct bhi_complaint *complaint);
 /* Refuses a name that says another format than .npy, which is what is written. */
 bool bhi_run_check_format(const char *path, struct bhi_complaint *complaint);
-/* --cache-dir, --deadline, --repeat, --device, --memory-limit, --json, --verbose. */
+/* --cache-dir, --deadline, --compile-deadline, --grace, --tenant, --repeat, --device,
+ * --memory-limit, --json, --verbose. */
 bool bhi_run_parse_common(struct bhi_run_request *request, const struct bhi_arg *item,
                           struct bhi_complaint *complaint);
 /* Standard input and standard output serve one purpose each. */

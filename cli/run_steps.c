@@ -20,15 +20,18 @@ static const uint64_t slice_ns = 50000000;
 static const uint64_t start_limit_ns = 60000000000u;  /* for a worker to be ready */
 static const uint64_t cancel_limit_ns = 10000000000u; /* for a cancelled submission to end */
 
-int bhi_run_refused(const struct bhi_run *run, const struct bhi_complaint *complaint) {
+int bhi_run_refused(const struct bhi_run *run, bh_status status,
+                    const struct bhi_complaint *complaint) {
     if (bhi_interrupt_signal())
         return bhi_interrupt_exit_status();
     bhi_complain(run->request.command, "%s", complaint->text);
+    bhi_ending_blame(status);
     return BHI_EXIT_USAGE;
 }
 
 int bhi_run_out_of_memory(const struct bhi_run *run) {
     bhi_complain(run->request.command, "out of memory");
+    bhi_ending_blame(BH_NO_MEMORY);
     return BHI_EXIT_ENVIRON;
 }
 
@@ -42,6 +45,11 @@ static bh_status make_stream(struct bhi_run *run, const char *device, bh_detail 
     options.device = device;
     if (run->request.deadline_ns)
         options.deadline_ns = run->request.deadline_ns;
+    if (run->request.compile_deadline_ns)
+        options.compile_deadline_ns = run->request.compile_deadline_ns;
+    if (run->request.limits_grace)
+        options.grace_ns = run->request.grace_ns;
+    options.tenant = run->request.tenant;
     if (run->request.limits_memory)
         options.memory_limit = run->request.memory_limit;
     return bh_stream_create(run->context, &options, &run->stream, detail);
@@ -77,6 +85,7 @@ static int resolve_device(struct bhi_run *run, bh_detail *detail) {
     if (!bhi_device_list_find(&list, run->request.device, &device, &complaint)) {
         bhi_device_list_free(&list);
         bhi_complain(run->request.command, "--device: %s; see bulkhead devices", complaint.text);
+        bhi_ending_blame(BH_NO_DEVICE);
         return BHI_EXIT_USAGE;
     }
     status = make_stream(run, device->selector, detail);
@@ -130,10 +139,8 @@ static void name_kernel(struct bhi_run *run) {
 /* Prints what ended it and returns the exit status that it leads to. */
 static int conclude(struct bhi_run *run) {
     const bh_verdict *verdict = &run->outcome.verdict;
-    int exit_status = bhi_verdict_exit_status(verdict->status);
+    int exit_status = bhi_verdict_exit(verdict);
     if (exit_status == BHI_EXIT_POISONED) {
-        if (run->request.json)
-            bhi_verdict_print_json(&run->outcome);
         bhi_verdict_print(run->request.command, verdict);
     } else {
         bh_detail detail = {.status = verdict->status};
@@ -276,7 +283,7 @@ int bhi_run_check_overlap(struct bhi_run *run) {
     if (!output)
         return BHI_EXIT_READY;
     bhi_refuse(&complaint, "--%s %.300s: %.600s", output->option, output->text, why.text);
-    return bhi_run_refused(run, &complaint);
+    return bhi_run_refused(run, BH_INVALID_ARGUMENT, &complaint);
 }
 
 int bhi_run_load_all(struct bhi_run *run) {
@@ -285,8 +292,9 @@ int bhi_run_load_all(struct bhi_run *run) {
 
 int bhi_run_open_all(struct bhi_run *run) {
     struct bhi_complaint complaint;
-    return bhi_run_open_outputs(&run->request, &complaint) ? BHI_EXIT_READY
-                                                           : bhi_run_refused(run, &complaint);
+    return bhi_run_open_outputs(&run->request, &complaint)
+               ? BHI_EXIT_READY
+               : bhi_run_refused(run, BH_INVALID_ARGUMENT, &complaint);
 }
 
 int bhi_run_await_all(struct bhi_run *run) {
@@ -312,11 +320,7 @@ int bhi_run_write_all(struct bhi_run *run) {
 static void print_success(const struct bhi_run *run) {
     const struct bhi_outcome *outcome = &run->outcome;
     FILE *stream = stdout;
-    if (run->request.json) {
-        bhi_verdict_print_json(outcome);
-        return;
-    }
-    if (run->request.repeat == 1)
+    if (run->request.json || run->request.repeat == 1)
         return; /* no news is good news */
     for (uint32_t i = 0; i < run->request.binding_count; i++) {
         if (run->request.bindings[i].out.is_stdout)
@@ -327,12 +331,38 @@ static void print_success(const struct bhi_run *run) {
             (double)outcome->median_ns / 1e6);
 }
 
+static void print_json(const struct bhi_run *run, int exit_status) {
+    uint8_t hash[32];
+    const struct bhi_end end = {
+        .exit_status = exit_status,
+        .kernel = run->request.kernel_name,
+        .kernel_hash = run->kernel ? hash : NULL,
+        .ending = &run->ending,
+    };
+    if (run->kernel)
+        bh_kernel_hash(run->kernel, hash);
+    bhi_verdict_print_json(&run->outcome, &end);
+}
+
+void bhi_run_begin(struct bhi_run *run) {
+    bhi_ending_watch(&run->ending);
+}
+
+int bhi_run_misused(struct bhi_run *run, const struct bhi_complaint *complaint) {
+    bhi_complain(run->request.command, "%s; see bulkhead %s --help", complaint->text,
+                 run->request.command);
+    return bhi_run_end(run, BHI_EXIT_USAGE);
+}
+
 int bhi_run_end(struct bhi_run *run, int exit_status) {
     if (exit_status == BHI_EXIT_READY)
         print_success(run);
     else if (exit_status > BHI_EXIT_SIGNALLED)
         bhi_complain(run->request.command, "cancelled by SIG%s",
                      sigabbrev_np(bhi_interrupt_signal()));
+    if (run->request.json)
+        print_json(run, exit_status);
+    bhi_ending_fini(&run->ending);
     bh_kernel_release(run->kernel);
     bh_stream_release(run->stream);
     bh_context_destroy(run->context);

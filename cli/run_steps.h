@@ -5,6 +5,7 @@
 #ifndef BHI_CLI_RUN_STEPS_H
 #define BHI_CLI_RUN_STEPS_H
 
+#include "ending.h"
 #include "run_request.h"
 #include "verdict.h"
 
@@ -23,10 +24,12 @@ struct bhi_run {
     const bh_command *commands; /* each a submission; borrowed. NULL: one, as the request has it */
     uint32_t command_count;
     struct bhi_outcome outcome;
+    struct bhi_ending ending; /* is being watched */
 };
 
 /* Both complain, and return the exit status that it leads to. */
-int bhi_run_refused(const struct bhi_run *run, const struct bhi_complaint *complaint);
+int bhi_run_refused(const struct bhi_run *run, bh_status status,
+                    const struct bhi_complaint *complaint);
 int bhi_run_out_of_memory(const struct bhi_run *run);
 
 /* No output replaces what the run reads. */
@@ -48,6 +51,10 @@ int bhi_run_submit_all(struct bhi_run *run);
 int bhi_run_submit_apart(struct bhi_run *run, const bh_submit_info *info);
 int bhi_run_write_all(struct bhi_run *run);
 
+/* What |run| is about, the arguments apart: to be called first. */
+void bhi_run_begin(struct bhi_run *run);
+/* The arguments are none; |complaint| says why. Frees everything; returns the exit status. */
+int bhi_run_misused(struct bhi_run *run, const struct bhi_complaint *complaint);
 /* Prints what is left to say and frees everything, |run| too. Returns |exit_status|. */
 int bhi_run_end(struct bhi_run *run, int exit_status);
 

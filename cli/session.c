@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "descriptors.h"
+#include "ending.h"
 #include "exit_status.h"
 #include "text.h"
 #include "verdict.h"
@@ -45,12 +46,16 @@ bh_context *bhi_session_open(const char *command, bool verbose, const char *cach
 
 int bhi_session_fail(const char *command, const char *what, bh_status status,
                      const bh_detail *detail) {
-    int exit_status = bhi_verdict_exit_status(status);
+    const bool ended = status == BH_COMPILE_FAILED && detail && detail->cause != BH_OK;
+    const int exit_status = ended ? BHI_EXIT_POISONED : bhi_verdict_exit_status(status);
     const char *message = detail && detail->message[0] ? detail->message : bh_status_text(status);
+    char line[1024];
     /* A refusal of the system says what allows it (BHI_REMEDY of ipc/refusal.h). */
     bool advise = exit_status == BHI_EXIT_ENVIRON && !strstr(message, "; to allow it: ");
     bhi_complain(command, "%s%s%s (%s)%s%s", what ? what : "", what ? ": " : "", message,
                  bh_status_name(status), advise ? "; " : "",
                  advise ? bh_status_advice(status) : "");
+    snprintf(line, sizeof line, "%s%s%s", what ? what : "", what ? ": " : "", message);
+    bhi_ending_note(status, line);
     return exit_status;
 }

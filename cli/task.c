@@ -1,6 +1,7 @@
 #include "task.h"
 
 #include "clock.h"
+#include "ending.h"
 #include "exit_status.h"
 #include "interrupt.h"
 #include "text.h"
@@ -34,6 +35,7 @@ bool bhi_task_run(const char *command, bh_context **context, void (*call)(void *
     pthread_t thread;
     if (pthread_create(&thread, NULL, run, &task) != 0) {
         bhi_complain(command, "out of memory");
+        bhi_ending_blame(BH_NO_MEMORY);
         *out_exit = BHI_EXIT_ENVIRON;
         return false;
     }

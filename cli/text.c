@@ -1,5 +1,6 @@
 #include "text.h"
 
+#include "ending.h"
 #include "ipc/text.h"
 
 #include <errno.h>
@@ -33,6 +34,7 @@ void bhi_complain(const char *command, const char *format, ...) {
     vsnprintf(raw, sizeof raw, format, arguments);
     va_end(arguments);
     bhi_text_clean(line, sizeof line, raw);
+    bhi_ending_note(BH_OK, line);
     if (command)
         fprintf(stderr, "bulkhead %s: %s\n", command, line);
     else

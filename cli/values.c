@@ -92,6 +92,23 @@ bool bhi_parse_finite_duration(const char *text, uint64_t *out_ns,
     return take_duration(text, "1000000000s at most", out_ns, complaint);
 }
 
+bool bhi_parse_grace(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint) {
+    static const char *const zeros[] = {"0", "0ns", "0us", "0ms", "0s", "0m"};
+    *out_ns = 0;
+    for (size_t i = 0; i < sizeof zeros / sizeof zeros[0]; i++) {
+        if (!strcmp(text, zeros[i]))
+            return true;
+    }
+    return bhi_parse_finite_duration(text, out_ns, complaint);
+}
+
+bool bhi_parse_tenant(const char *text, struct bhi_complaint *complaint) {
+    enum { LONGEST = 63 }; /* supervisor/stream.c, too */
+    if (!*text)
+        return bhi_refuse(complaint, "the name is empty");
+    return strlen(text) <= LONGEST || bhi_refuse(complaint, "longer than %d bytes", LONGEST);
+}
+
 bool bhi_parse_size(const char *text, uint64_t *out_bytes, struct bhi_complaint *complaint) {
     static const char suffixes[] = "KMGT";
     const char *unit;

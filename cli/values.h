@@ -32,6 +32,10 @@ bool bhi_parse_count(const char *text, uint64_t least, uint64_t most, uint64_t *
 bool bhi_parse_duration(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint);
 /* The same without "none". */
 bool bhi_parse_finite_duration(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint);
+/* The same for --grace, where zero is fine. */
+bool bhi_parse_grace(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint);
+/* For --tenant: not empty, and as long as bh_stream_create takes it. */
+bool bhi_parse_tenant(const char *text, struct bhi_complaint *complaint);
 /* "512M": K M G T are powers of 1024, no suffix is bytes; "none": 0. Other zeros are refused. */
 bool bhi_parse_size(const char *text, uint64_t *out_bytes, struct bhi_complaint *complaint);
 /* The same for --memory-limit: what bh_stream_create refuses is refused here, before anything is

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ending.h"
 #include "exit_status.h"
 #include "json.h"
 #include "text.h"
@@ -24,6 +25,14 @@ int bhi_verdict_exit_status(bh_status status) {
         break;
     }
     return BHI_EXIT_ENVIRON;
+}
+
+/* It has a worker's end, or the limit that was hit: the compiler gave no answer. */
+int bhi_verdict_exit(const bh_verdict *verdict) {
+    if (verdict->status == BH_COMPILE_FAILED &&
+        (verdict->signal || verdict->exit_code >= 0 || verdict->limit))
+        return BHI_EXIT_POISONED;
+    return bhi_verdict_exit_status(verdict->status);
 }
 
 static const char *executed_name(bh_executed executed) {
@@ -122,30 +131,69 @@ void bhi_verdict_print(const char *command, const bh_verdict *verdict) {
     print_line("what to do", bh_status_advice(verdict->status));
 }
 
-void bhi_verdict_print_json(const struct bhi_outcome *outcome) {
-    const bh_verdict *verdict = &outcome->verdict;
+static void set(json_t *object, const char *key, json_t *value) {
+    json_object_set_new(object, key, value);
+}
+
+/* What it ended with: the verdict's code, or that of what was complained of last. */
+static bh_status code_of(const bh_verdict *verdict, const struct bhi_end *end) {
+    if (end->exit_status == BHI_EXIT_READY)
+        return BH_OK;
+    if (end->exit_status == BHI_EXIT_POISONED && verdict->status != BH_OK)
+        return verdict->status;
+    if (end->exit_status > BHI_EXIT_SIGNALLED)
+        return BH_CANCELLED;
+    if (end->ending->status != BH_OK)
+        return end->ending->status;
+    return end->exit_status == BHI_EXIT_ENVIRON ? BH_SYSTEM : BH_INVALID_ARGUMENT;
+}
+
+/* REFUSED: no kernel is to blame, and no output was written. */
+static const char *status_of(const bh_verdict *verdict, const struct bhi_end *end) {
+    if (end->exit_status == BHI_EXIT_READY)
+        return "READY";
+    if (end->exit_status == BHI_EXIT_POISONED || verdict->status == BH_CANCELLED)
+        return "POISONED";
+    return "REFUSED";
+}
+
+static json_t *text_or_null(const char *text) {
+    return text && *text ? bhi_json_text(text) : json_null();
+}
+
+void bhi_verdict_print_json(const struct bhi_outcome *outcome, const struct bhi_end *end) {
+    static const bh_verdict none = {.exit_code = -1};
+    const bh_status code = code_of(&outcome->verdict, end);
+    const struct bhi_ending *ending = end->ending;
+    /* An earlier submission's, or a load's that went well, is not about this end. */
+    const bh_verdict *verdict = outcome->verdict.status == code ? &outcome->verdict : &none;
+    const bool ran = verdict == &none && outcome->ready > 0;
+    const bool told = verdict->message[0] && end->exit_status == BHI_EXIT_POISONED;
     char hash[65];
-    hash_text(verdict->kernel_hash, hash);
+    if (end->kernel_hash)
+        hash_text(end->kernel_hash, hash);
 
     json_t *object = json_object();
-    json_object_set_new(object, "status",
-                        json_string(verdict->status == BH_OK ? "READY" : "POISONED"));
-    json_object_set_new(object, "code", json_string(bh_status_name(verdict->status)));
-    json_object_set_new(object, "signal", bhi_json_known(verdict->signal));
-    json_object_set_new(object, "kernel", bhi_json_text(verdict->kernel_name));
-    json_object_set_new(object, "kernel_hash", json_string(hash));
-    json_object_set_new(object, "executed", json_string(executed_name(verdict->executed)));
-    json_object_set_new(object, "blame", bhi_json_blame(verdict->blame));
-    json_object_set_new(object, "event", bhi_json_known((int64_t)verdict->event));
-    json_object_set_new(object, "origin", bhi_json_known((int64_t)verdict->origin));
-    json_object_set_new(object, "worker_pid", bhi_json_known(verdict->worker_pid));
-    json_object_set_new(object, "elapsed_ms",
-                        verdict->ended_ns ? bhi_json_ms(elapsed_ns(verdict)) : json_null());
-    json_object_set_new(object, "message", bhi_json_text(verdict->message));
-    json_object_set_new(object, "submissions", json_integer((json_int_t)outcome->submissions));
-    json_object_set_new(object, "min_ms",
-                        outcome->ready ? bhi_json_ms(outcome->min_ns) : json_null());
-    json_object_set_new(object, "median_ms",
-                        outcome->ready ? bhi_json_ms(outcome->median_ns) : json_null());
+    set(object, "status", json_string(status_of(verdict, end)));
+    set(object, "code", json_string(bh_status_name(code)));
+    set(object, "signal", bhi_json_known(verdict->signal));
+    set(object, "kernel", bhi_json_text(end->kernel));
+    set(object, "kernel_hash", end->kernel_hash ? json_string(hash) : json_null());
+    set(object, "executed", json_string(ran ? "yes" : executed_name(verdict->executed)));
+    set(object, "blame", bhi_json_blame(verdict->blame));
+    set(object, "event", bhi_json_known((int64_t)verdict->event));
+    set(object, "origin", bhi_json_known((int64_t)verdict->origin));
+    set(object, "worker_pid", bhi_json_known(verdict->worker_pid));
+    set(object, "elapsed_ms", verdict->ended_ns ? bhi_json_ms(elapsed_ns(verdict)) : json_null());
+    set(object, "message",
+        bhi_json_text(told                                 ? verdict->message
+                      : end->exit_status == BHI_EXIT_READY ? ""
+                                                           : ending->message));
+    set(object, "file", text_or_null(ending->file));
+    set(object, "line", bhi_json_known(ending->line));
+    set(object, "log", ending->log ? json_string(ending->log) : json_null());
+    set(object, "submissions", json_integer((json_int_t)outcome->submissions));
+    set(object, "min_ms", outcome->ready ? bhi_json_ms(outcome->min_ns) : json_null());
+    set(object, "median_ms", outcome->ready ? bhi_json_ms(outcome->median_ns) : json_null());
     bhi_json_print(object);
 }

@@ -10,6 +10,8 @@ bh_status bhi_fail(bh_detail *detail, bh_status status, int sys_errno, const cha
         return status;
     detail->status = status;
     detail->sys_errno = sys_errno;
+    detail->cause = BH_OK;
+    detail->signal = 0;
     memset(detail->reserved, 0, sizeof detail->reserved);
     va_list args;
     va_start(args, format);

@@ -6,8 +6,8 @@
 #define MEMORY (1ull << 30)
 
 /* The event's verdict says how it came to grief. */
-static bh_status report_end(const struct bh_event *event, const struct bhi_errand *errand,
-                            const char *subject, bh_detail *detail) {
+static bh_status say_end(const struct bh_event *event, const struct bhi_errand *errand,
+                         const char *subject, bh_detail *detail) {
     const bh_verdict *verdict = &event->verdict;
     switch (verdict->status) {
     case BH_DEADLINE:
@@ -31,6 +31,18 @@ static bh_status report_end(const struct bh_event *event, const struct bhi_erran
         return bhi_fail(detail, verdict->status, 0, "%s: %.200s: %.250s", errand->call, subject,
                         verdict->message);
     }
+}
+
+/* A compiler that answered has not ended: the worker says COMPILE_FAILED for it. */
+static bh_status report_end(const struct bh_event *event, const struct bhi_errand *errand,
+                            const char *subject, bh_detail *detail) {
+    const bh_verdict *verdict = &event->verdict;
+    const bh_status status = say_end(event, errand, subject, detail);
+    if (detail && status == BH_COMPILE_FAILED && verdict->status != BH_COMPILE_FAILED) {
+        detail->cause = verdict->status;
+        detail->signal = verdict->signal;
+    }
+    return status;
 }
 
 bh_status bhi_compiler_run(bh_context *context, const struct bhi_errand *errand,

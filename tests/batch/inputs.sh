@@ -319,6 +319,25 @@ INPUT=piped.jsonl cli batch - --state piped
 expect_status 0
 rm -rf piped a.npy
 
+# -- limits of time --------------------------------------------------------------------------------
+case_name="a job's own compile deadline, the grace and the tenant of all"
+{
+    printf '#version 450\n#define M0\n'
+    for i in $(seq 60); do printf "#define M$i M$((i - 1)) M$((i - 1))\n"; done
+    printf 'M60\nvoid main() {}\n'
+} > endless.comp
+{ echo '{"id":"source","kernel":"endless.comp","groups":[1],"compile_deadline":"300ms"}'
+  echo "{\"id\":\"hang\",\"kernel\":\"$SHADERS/hang.spv\",\"groups\":[64],\
+\"out\":{\"0\":\"hang.npy:u32[64]\"},\"deadline\":\"100ms\",\"retries\":0}"; } > limits.jsonl
+cli batch limits.jsonl --json --grace 0s --tenant kim
+expect_status 1
+expect_stderr "source: failed, COMPILE_FAILED"
+expect_stderr "did not end within 0.300 s"
+expect_json '[.failures[] | select(.id == "hang")][0].message | test("passed; worker [0-9]+ was killed")'
+refuses "--grace none: it has to end some time" batch limits.jsonl --resume --grace none
+refuses "longer than 63 bytes" batch limits.jsonl --resume --tenant "$(printf 'x%.0s' {1..64})"
+rm -rf limits.jsonl limits.jsonl.state endless.comp
+
 # -- what fails ------------------------------------------------------------------------------------
 case_name="each for its own reason, and what depends on it with the origin"
 echo "nonsense" > bad.comp

@@ -224,7 +224,7 @@ refuses "no tensor: write m.safetensors:NAME" eval 'z = x' --in x=m.safetensors 
 refuses "--out z=gone/z.npy" eval 'z = x' --in x=x.npy --out z=gone/z.npy
 refuses "writes the same file" eval 'z = x; w = x' "${in[@]}" --out w=./z.npy
 refuses "EXPRESSION is missing" eval --in x=x.npy
-refuses "--print and --json" eval 'z = x' "${in[@]}" --print --json
+refuses_json INVALID_ARGUMENT "--print and --json" eval 'z = x' "${in[@]}" --print
 refuses "no device fits" eval 'z = x' "${in[@]}" --device "no such thing"
 head='{"w":{"dtype":"BF16","shape":[2,3],"data_offsets":[0,12]}}'
 head=$(printf '%-64s' "$head")

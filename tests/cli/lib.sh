@@ -95,6 +95,24 @@ refuses() {
     expect_untouched
 }
 
+# The same with --json: the object says REFUSED, $1 as its code, and has all keys.
+refuses_json() {
+    local code=$1 reason=$2
+    shift 2
+    case_name="refuses with an object: $*"
+    cli "$@" --json
+    expect_stderr "$reason"
+    expect_object ".status == \"REFUSED\" and .code == \"$code\" and .message != \"\""
+    expect_untouched
+}
+
+# All keys are there, and a jq expression is true of the object.
+keys='["blame","code","elapsed_ms","event","executed","file","kernel","kernel_hash","line","log",
+    "median_ms","message","min_ms","origin","signal","status","submissions","worker_pid"]'
+expect_object() {
+    expect_json "keys == $keys and ($1)"
+}
+
 finish() {
     echo "$passed checks passed, $failed failed"
     [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

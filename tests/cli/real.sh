@@ -204,8 +204,10 @@ expect_untouched
 case_name="a memory bomb"
 refuses "the guard allows" \
     run "$SHADERS/memory_bomb.spv" --groups 1 --inout 0=d.npy --memory-limit 256M
-refuses "its memory limit of 256 MiB (COMPILE_FAILED)" \
-    run "$SHADERS/memory_bomb.spv" --groups 1 --inout 0=d.npy --memory-limit 256M --trusted
+cli run "$SHADERS/memory_bomb.spv" --groups 1 --inout 0=d.npy --memory-limit 256M --trusted --json
+expect_status 1
+expect_stderr "its memory limit of 256 MiB"
+expect_object '.status == "POISONED" and .code == "COMPILE_FAILED" and .executed == "no"'
 expect_untouched
 case_name="the next run is fine"
 cli run "$SHADERS/square.spv" --groups 1563 --in 0=x.npy --out '1=out.npy:f32[100000]'
@@ -259,6 +261,11 @@ refuses "--push is missing: the kernel has 8 bytes" \
 refuses "the kernel does not write 0.0" \
     run "$SHADERS/square.spv" --groups 1 --inout 0=x.npy --out '1=new.npy:f32[100000]'
 refuses "bulkhead run: --groups: " run "$SHADERS/square.spv" --groups 1,4000000000 "${spv[@]:2}"
+refuses_json NO_DEVICE "no device fits 'no such thing'" \
+    run "$SHADERS/square.spv" "${spv[@]}" --device "no such thing"
+refuses_json BINDING_MISMATCH "the kernel has no binding 0.2" run "$SHADERS/square.spv" "${spv[@]}" --in 2=x.npy
+refuses_json LOAD_FAILED "No such file" run "$SHADERS/square.spv" "${spv[@]:0:2}" --in 0=none.npy
+refuses_json INVALID_KERNEL "odd.spv" run odd.spv "${spv[@]}"
 refuses "no device fits 'no such thing'" run "$SHADERS/square.spv" "${spv[@]}" --device "no such thing"
 case_name="a device by selector and by a part of its name"
 cli devices --json

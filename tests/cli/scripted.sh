@@ -23,7 +23,7 @@ expect_status 0
 expect_json '.status == "READY" and .code == "OK" and .signal == null and .kernel == "k"
     and .kernel_hash == ("ab" * 32) and .executed == "yes" and .origin == 41 and .event == 41
     and .worker_pid == 4321 and .elapsed_ms == 1.5 and .message == "" and .submissions == 1
-    and (.min_ms | type) == "number" and (.median_ms | type) == "number" and (keys | length) == 15'
+    and (.min_ms | type) == "number" and (.median_ms | type) == "number" and (keys | length) == 18'
 rm -f out.npy
 
 case_name="repeat"
@@ -56,13 +56,14 @@ while read -r name number class; do
         expect_stderr "$name"
         if [ $want -eq 1 ]; then
             expect_json ".status == \"POISONED\" and .code == \"$name\" and .executed == \"unknown\"
-                and .message == \"as scripted\" and (keys | length) == 15"
+                and .message == \"as scripted\""
             expect_stderr "is poisoned"
             expect_stderr "executed    unknown"
             expect_stderr "what to do"
         else
-            expect_empty .stdout
+            expect_json ".status == \"REFUSED\" and .code == \"$name\" and .message != \"\""
         fi
+        expect_object ".kernel == \"k\" and .origin == 41 and .submissions == 1"
     fi
     for call in CONTEXT STREAM READY FILE LOAD BUFFER KERNEL PREPARE REFLECT SUBMIT MAP; do
         # Waiting for a worker that is slow to come is another test's business.
@@ -75,8 +76,10 @@ while read -r name number class; do
         unset "SCRIPT_$call"
         expect_status "$want"
         expect_stderr "$name"
+        expect_object ".status == \"$([ $want -eq 1 ] && echo POISONED || echo REFUSED)\"
+            and .code == \"$name\" and .kernel == \"k\" and (.message | test(\"as scripted\"))"
         if [ $want -eq 1 ] && [ $call = PREPARE ]; then
-            expect_json ".status == \"POISONED\" and .code == \"$name\" and .executed == \"no\"
+            expect_json ".executed == \"no\"
                 and .kernel == \"k\" and .origin == 40 and .worker_pid == 4321"
         fi
     done
@@ -98,7 +101,7 @@ expect_status 0
 expect_stdout "as scripted"
 [ ! -e z.npy ] || fail "it ran"
 cli "${eval_[@]}" --json
-expect_json '.status == "READY" and .kernel == "eval" and (keys | length) == 15'
+expect_json '.status == "READY" and .kernel == "eval" and (keys | length) == 18'
 rm -f z.npy
 fingerprint > .before
 for call in TEMPLATE OUTPUT SOURCE FILE KERNEL STREAM PREPARE EVENT LOAD MAP; do
@@ -114,6 +117,23 @@ for call in TEMPLATE OUTPUT SOURCE FILE KERNEL STREAM PREPARE EVENT LOAD MAP; do
 done
 case_name="no eval that failed left a file"
 expect_untouched
+
+case_name="limits reach the library"
+export SCRIPT_OPTIONS=1
+limits=(--compile-deadline 5s --grace 10ms --tenant kim)
+cp k.spv k.comp
+cli "${good[@]/k.spv/k.comp}" "${limits[@]}"
+expect_stderr "stream: compile 5000000000, grace 10000000, tenant 'kim'"
+expect_stderr "source: compile 5000000000"
+cli "${eval_[@]}" "${limits[@]}"
+expect_stderr "stream: compile 5000000000, grace 10000000, tenant 'kim'"
+expect_stderr "template: compile 5000000000"
+cli "${good[@]}" --compile-deadline none --grace 0s
+expect_stderr "stream: compile 18446744073709551615, grace 0, tenant ''"
+cli "${good[@]}"
+expect_stderr "stream: compile 0, grace 250, tenant ''"
+unset SCRIPT_OPTIONS
+rm -f out.npy z.npy
 
 case_name="the signal is in the verdict"
 SCRIPT_EVENT=WORKER_SIGNAL cli "${good[@]}" --json

@@ -18,8 +18,9 @@
  *   SCRIPT_PREPARE_HANG=1    the compile's event stays pending until it is cancelled
  *   SCRIPT_BINDINGS=0.0:r:x,0.1:w:y   what the kernel binds (r, w, rw; u: uniform)
  *   SCRIPT_PUSH=8            its bytes of push constants
- *   SCRIPT_MESSAGE=TEXT      of verdicts and details
- * The kernel copies its first readable binding to each writable one, byte by byte, over and over.
+ *   SCRIPT_OPTIONS=1         what bh_stream_create and the compiler are given goes to standard
+ * error SCRIPT_MESSAGE=TEXT      of verdicts and details The kernel copies its first readable
+ * binding to each writable one, byte by byte, over and over.
  */
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>
@@ -139,7 +140,8 @@ bh_status bh_context_destroy(bh_context *context) {
 }
 
 void bh_stream_options_init_sized(bh_stream_options *options, size_t size) {
-    *options = (bh_stream_options){.struct_size = size, .deadline_ns = 10000000000u};
+    *options =
+        (bh_stream_options){.struct_size = size, .deadline_ns = 10000000000u, .grace_ns = 250};
 }
 
 bh_status bh_stream_create(bh_context *context, const bh_stream_options *options,
@@ -149,6 +151,10 @@ bh_status bh_stream_create(bh_context *context, const bh_stream_options *options
         snprintf(detail->message, sizeof detail->message, "no such selector");
         return BH_INVALID_ARGUMENT;
     }
+    if (getenv("SCRIPT_OPTIONS"))
+        fprintf(stderr, "stream: compile %llu, grace %llu, tenant '%s'\n",
+                (unsigned long long)options->compile_deadline_ns,
+                (unsigned long long)options->grace_ns, options->tenant ? options->tenant : "");
     bh_status status = answer("SCRIPT_STREAM", detail);
     if (status == BH_OK)
         *out_stream = calloc(1, sizeof **out_stream);
@@ -288,6 +294,8 @@ void bh_glsl_source_init_sized(bh_glsl_source *source, size_t size) {
 bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source *source,
                                 const bh_kernel_options *options, bh_kernel **out_kernel,
                                 bh_detail *detail) {
+    if (getenv("SCRIPT_OPTIONS"))
+        fprintf(stderr, "source: compile %llu\n", (unsigned long long)source->deadline_ns);
     if (getenv("SCRIPT_GLSL_LOG"))
         snprintf(source->log, source->log_size, "%s", getenv("SCRIPT_GLSL_LOG"));
     if (getenv("SCRIPT_GLSL_HANG")) {
@@ -380,7 +388,9 @@ void bh_template_options_init_sized(bh_template_options *options, size_t size) {
 bh_status bh_template_create(bh_context *context, const bh_template_options *options,
                              bh_template **out_template, bh_detail *detail) {
     (void)context;
-    (void)options;
+    if (getenv("SCRIPT_OPTIONS"))
+        fprintf(stderr, "template: compile %llu\n",
+                (unsigned long long)options->compile_deadline_ns);
     bh_status status = answer("SCRIPT_TEMPLATE", detail);
     if (status == BH_OK)
         *out_template = calloc(1, sizeof **out_template);

@@ -103,6 +103,41 @@ void main() {
 }
 END
 does_not_compile "bad.comp:4: error: 'nothing' : undeclared identifier" run bad.comp --groups 1
+sed 's/#version 450/&\n#extension GL_NO_such : enable/' square.comp > warned.comp
+case_name="what does not compile, as an object"
+cli run bad.comp --groups 1 --json
+expect_status 2
+expect_object '.status == "REFUSED" and .code == "COMPILE_FAILED" and .file == "bad.comp" and .line == 4
+    and .kernel == "bad" and .kernel_hash == null and .event == null and .executed == "no"
+    and (.log | test("^bad.comp:4: error: .*\n")) and (.message | test("does not compile"))'
+case_name="a warning is in the object, and names no place"
+cli run warned.comp "${square[@]}" --json
+expect_status 0
+expect_object '.status == "READY" and (.log | test("warned.comp:2: warning: ")) and .file == null'
+rm -f y.npy
+# An expression that the compiler's stack does not take, and macros that double for ever.
+{
+    printf '#version 450\nvoid main() { int x = 1; x = x'
+    head -c 1000000 /dev/zero | sed 's/\x00/+x/g'
+    printf '; }\n'
+} > crash.comp
+{
+    printf '#version 450\n#define M0\n'
+    for i in $(seq 60); do printf "#define M$i M$((i - 1)) M$((i - 1))\n"; done
+    printf 'M60\nvoid main() {}\n'
+} > endless.comp
+case_name="a source that crashes its compiler"
+cli run crash.comp --groups 1 --json
+expect_status 1
+expect_stderr "the compiler crashed (SIGSEGV)"
+expect_object '.status == "POISONED" and .code == "COMPILE_FAILED" and .executed == "no" and .line == null'
+case_name="a source that takes its compiler too long"
+cli run endless.comp --groups 1 --json --compile-deadline 300ms
+expect_status 1
+expect_stderr "the compiler did not end within 0.300 s"
+expect_object '.status == "POISONED" and .code == "COMPILE_FAILED" and .executed == "no" and .file == null'
+cli inspect endless.comp --compile-deadline 300ms
+expect_status 1
 # Escapes do not reach the terminal.
 printf '#version 450\n#error \033[31mred\nvoid main() {}\n' > escape.comp
 does_not_compile "escape.comp:2: error:" run escape.comp --groups 1
@@ -120,7 +155,6 @@ refuses "options.entry is 'other'; GLSL's entry point is main" run square.comp "
 head -c 5000000 /dev/zero | tr '\0' ' ' > big.comp
 refuses "over 4194304 (TOO_LARGE)" run big.comp --groups 1
 case_name="a warning does not stop it"
-sed 's/#version 450/&\n#extension GL_NO_such : enable/' square.comp > warned.comp
 cli run warned.comp "${square[@]}"
 expect_status 0
 expect_stderr "warned.comp:2: warning: "

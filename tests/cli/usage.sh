@@ -51,6 +51,10 @@ refuses "--groups 99999999999" run k.spv --groups 99999999999
 refuses "--groups many" run k.spv --groups many
 refuses "--deadline 500: '500' has no unit: write 500ms or 500s" "${run[@]}" --deadline 500
 refuses "--deadline 0s" "${run[@]}" --deadline 0s
+refuses "--compile-deadline 5: '5' has no unit" "${run[@]}" --compile-deadline 5
+refuses "--grace none: it has to end some time" "${run[@]}" --grace none
+refuses "--tenant : the name is empty" "${run[@]}" --tenant ''
+refuses "longer than 63 bytes" "${run[@]}" --tenant "$(printf 'x%.0s' {1..64})"
 refuses "--repeat 0" "${run[@]}" --repeat 0
 refuses "--memory-limit lots" "${run[@]}" --memory-limit lots
 refuses "--entry : the name is empty" "${run[@]}" --entry ''
@@ -74,10 +78,17 @@ refuses "is not DTYPE:N,... or DTYPE[N,...]" "${run[@]}" --out '1=o.npy:f32[-4]'
 refuses "more elements than 64 bits" "${run[@]}" --out '1=o.npy:f32[9999999999,9999999999]'
 refuses "standard input is taken by KERNEL already" run - --groups 1 --in 0=-
 refuses "standard input is taken by 0=- already" "${run[@]}" --in 0=- --in 1=-
-refuses "standard output is taken by --json already" "${run[@]}" --out '1=-:f32[4]' --json
+refuses_json INVALID_ARGUMENT "standard output is taken by --json already" "${run[@]}" --out '1=-:f32[4]'
+expect_status 2
+refuses_json INVALID_ARGUMENT "--groups 0: '0': there must be at least one group" run k.spv --groups 0
+expect_status 2
+expect_object '.kernel == "k" and .kernel_hash == null and .executed == "no"'
+
 
 # -- files -----------------------------------------------------------------------------------------
 refuses "KERNEL missing.spv: No such file" run missing.spv --groups 1
+refuses_json LOAD_FAILED "KERNEL missing.spv: No such file" run missing.spv --groups 1
+expect_status 2
 refuses "KERNEL .: not a regular file" run . --groups 1
 refuses "KERNEL /dev/zero: not a regular file" run /dev/zero --groups 1
 refuses "--in 0=missing.npy: No such file" "${run[@]}" --in 0=missing.npy "${out[@]}"

@@ -255,6 +255,7 @@ static void a_compile_that_does_not_end(void) {
     source.deadline_ns = 300 * FX_MS;
     refused(context, &source, BH_COMPILE_FAILED, &detail);
     BHT_STR_HAS(detail.message, "test.comp: the compiler did not end within 0.300 s");
+    BHT_EQ(detail.cause, BH_DEADLINE);
     still_compiles(context);
     bh_context_destroy(context);
 }
@@ -267,6 +268,7 @@ static void a_memory_bomb(void) {
     bh_glsl_source source = source_of(macro_bomb("x=x+x;", 40, "void main() { int x = 1;", "}"));
     refused(context, &source, BH_COMPILE_FAILED, &detail);
     BHT_STR_HAS(detail.message, "test.comp: the compiler ran out of its memory of 1024 MiB");
+    BHT_EQ(detail.cause, BH_OUT_OF_HOST_MEMORY);
     still_compiles(context);
     bh_context_destroy(context);
 }
@@ -284,6 +286,8 @@ static void a_compiler_that_crashes(void) {
     bh_glsl_source source = source_of(text);
     refused(context, &source, BH_COMPILE_FAILED, &detail);
     BHT_STR_HAS(detail.message, "test.comp: the compiler crashed (SIGSEGV)");
+    BHT_EQ(detail.cause, BH_WORKER_SIGNAL);
+    BHT_EQ(detail.signal, 11);
     free(text);
     still_compiles(context);
     bh_context_destroy(context);
@@ -298,6 +302,7 @@ static void includes_without_end(void) {
     source.include_count = 1;
     refused(context, &source, BH_COMPILE_FAILED, &detail);
     BHT_STR_HAS(detail.message, "'self': includes are nested deeper than 64");
+    BHT_EQ(detail.cause, BH_OK); /* it answered */
     /* Each includes the next one twice: 2^40 inclusions, none of them deep. */
     static char names[41][8], texts[41][64];
     bh_glsl_include doubling[41];

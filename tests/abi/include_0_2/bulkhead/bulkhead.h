@@ -73,7 +73,10 @@ typedef struct bh_detail {
     bh_status status;
     int32_t sys_errno; /* 0: none */
     char message[512]; /* one line, names the argument or the call; NUL-terminated */
-    uint64_t reserved[6];
+    bh_status cause;   /* of COMPILE_FAILED, where the compiler ended without an answer: what ended
+                          it (DEADLINE, OUT_OF_HOST_MEMORY, WORKER_SIGNAL, ...); else BH_OK */
+    int32_t signal;    /* that killed it; 0: none */
+    uint64_t reserved[5];
 } bh_detail;
 
 /* The version of the library that the program runs with: BH_VERSION of its headers, and

@@ -47,7 +47,7 @@ typedef struct bh_trace {
  * layers of a worker but the filters: a call that these would not allow is let through and noted.
  * Returns BH_OK when there is a trace, also of a driver that failed or died (out_trace->failure);
  * BH_INVALID_ARGUMENT, BH_NO_DEVICE, BH_UNAVAILABLE, BH_TIMEOUT, BH_CLOSED, BH_FORKED.
- * Thread: any. Blocks, 60 s at most. Not from a completion callback. */
+ * Thread: any. Blocks, 100 s at most. Not from a completion callback. */
 BH_INLINE BH_MUST_USE bh_status bh_trace_driver(bh_context *context, const char *device,
                                                 bh_trace *out_trace, bh_traced_call *out_calls,
                                                 size_t capacity, size_t *out_count,

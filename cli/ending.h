@@ -1,0 +1,31 @@
+/* How a command ended, where it did not end well: its last complaint and what belongs to it. This
+ * is what --json says of an end that has no verdict. Complaints come from everywhere, so they are
+ * taken where they are printed (text.c): none can be forgotten. */
+#ifndef BHI_CLI_ENDING_H
+#define BHI_CLI_ENDING_H
+
+#include <bulkhead/status.h>
+#include <stdint.h>
+
+struct bhi_ending {
+    bh_status status; /* BH_OK: the complaint has none; the exit status tells the kind */
+    char message[1024];
+    /* Of a source that has been compiled. */
+    char *log;      /* owned: what the compiler said; NULL: nothing */
+    char file[512]; /* of the log's first error; empty: it names none */
+    uint32_t line;  /* 0: it names none */
+};
+
+/* From now on complaints are kept in |ending|, which the caller frees with bhi_ending_fini; NULL:
+ * they are not kept. For commands that complain on one thread. */
+void bhi_ending_watch(struct bhi_ending *ending);
+void bhi_ending_fini(struct bhi_ending *ending);
+
+/* Takes a complaint in; the last one counts. */
+void bhi_ending_note(bh_status status, const char *message);
+/* The status of the complaint before. */
+void bhi_ending_blame(bh_status status);
+/* What the compiler said, with its first error's place. */
+void bhi_ending_log(const char *log);
+
+#endif
