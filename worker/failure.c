@@ -19,7 +19,8 @@ int bhi_fail(struct bhi_failure *failure, bh_status status, int error, const cha
     return error != 0 ? -error : -EPROTO;
 }
 
-int bhi_refuse(struct bhi_failure *failure, enum bhi_refused refused, int error, const char *what) {
+int bhi_failure_refuse(struct bhi_failure *failure, enum bhi_refused refused, int error,
+                       const char *what) {
     struct bhi_refusal why;
     if (refused != BHI_REFUSED_NAMESPACES && error != EPERM && error != EACCES && error != ENOSYS) {
         return bhi_fail(failure, BH_UNSUPPORTED, error, "%s", what);

@@ -24,6 +24,7 @@ int bhi_fail(struct bhi_failure *failure, bh_status status, int error, const cha
 /* The same where the system refuses what the sandbox needs: BH_UNSUPPORTED, |what| that failed, why
  * the system refuses it, and what allows it (refusal.h). An errno that is no refusal is told as
  * bhi_fail() does. */
-int bhi_refuse(struct bhi_failure *failure, enum bhi_refused refused, int error, const char *what);
+int bhi_failure_refuse(struct bhi_failure *failure, enum bhi_refused refused, int error,
+                       const char *what);
 
 #endif

@@ -52,7 +52,8 @@ pid_t bhi_sandbox_clone(int *out_pidfd, uint64_t *out_layers, struct bhi_failure
         pid = (pid_t)syscall(SYS_clone, flags, 0, &pidfd, 0, 0);
     }
     if (pid < 0) {
-        return bhi_refuse(failure, BHI_REFUSED_NAMESPACES, errno, "cannot create namespaces");
+        return bhi_failure_refuse(failure, BHI_REFUSED_NAMESPACES, errno,
+                                  "cannot create namespaces");
     }
     *out_pidfd = pid == 0 ? -1 : pidfd;
     *out_layers = layers;
@@ -89,7 +90,7 @@ int bhi_sandbox_map_ids(pid_t pid, const struct bhi_sandbox_ids *ids, struct bhi
             char what[96];
             snprintf(what, sizeof what, "cannot write '%s' to %s of the zygote", text,
                      steps[i].file);
-            return bhi_refuse(failure, BHI_REFUSED_IDS, -r, what);
+            return bhi_failure_refuse(failure, BHI_REFUSED_IDS, -r, what);
         }
     }
     return 0;

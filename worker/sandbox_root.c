@@ -130,21 +130,22 @@ int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_fa
     char options[96];
     /* Nothing that is mounted here may show outside, nor the other way round. */
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
-        return bhi_refuse(failure, BHI_REFUSED_MOUNTS, errno, "cannot make the mounts private");
+        return bhi_failure_refuse(failure, BHI_REFUSED_MOUNTS, errno,
+                                  "cannot make the mounts private");
     }
     int tree = open_tree(AT_FDCWD, runtime_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     if (tree < 0) {
         const int error = errno;
         char what[160];
         snprintf(what, sizeof what, "cannot bind the runtime folder %s", runtime_dir);
-        return bhi_refuse(failure, BHI_REFUSED_MOUNTS, error, what);
+        return bhi_failure_refuse(failure, BHI_REFUSED_MOUNTS, error, what);
     }
     snprintf(options, sizeof options, "mode=0755,uid=%d,gid=%d,size=256k,nr_inodes=1024",
              BHI_SANDBOX_ID, BHI_SANDBOX_ID);
     int r = 0;
     if (mount("bulkhead", runtime_dir, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0) {
-        r = bhi_refuse(failure, BHI_REFUSED_MOUNTS, errno,
-                       "cannot mount a tmpfs for the worker's root");
+        r = bhi_failure_refuse(failure, BHI_REFUSED_MOUNTS, errno,
+                               "cannot mount a tmpfs for the worker's root");
     } else if (chdir(runtime_dir) != 0) {
         r = bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot enter the worker's root");
     }
@@ -161,12 +162,12 @@ static int build(const struct bhi_driver *driver, int tree, struct bhi_failure *
     int r;
     if (mkdir(run, 0755) != 0 ||
         move_mount(tree, "", AT_FDCWD, run, MOVE_MOUNT_F_EMPTY_PATH) != 0) {
-        return bhi_refuse(failure, BHI_REFUSED_MOUNTS, errno,
-                          "cannot put the runtime folder into the worker's root");
+        return bhi_failure_refuse(failure, BHI_REFUSED_MOUNTS, errno,
+                                  "cannot put the runtime folder into the worker's root");
     }
     if ((r = restrict_mount(run, false, attributes_of(BHI_PATH_READ))) != 0) {
-        return bhi_refuse(failure, BHI_REFUSED_MOUNTS, -r,
-                          "cannot make the runtime folder read-only");
+        return bhi_failure_refuse(failure, BHI_REFUSED_MOUNTS, -r,
+                                  "cannot make the runtime folder read-only");
     }
     return add_paths(driver, failure);
 }
@@ -182,11 +183,12 @@ int bhi_sandbox_root(const struct bhi_driver *driver, int tree, struct bhi_failu
     /* pivot_root(".", "."): the old root ends up on top of the new one, and is taken off there. */
     if (syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0 ||
         chdir("/") != 0) {
-        return bhi_refuse(failure, BHI_REFUSED_MOUNTS, errno, "cannot change the root");
+        return bhi_failure_refuse(failure, BHI_REFUSED_MOUNTS, errno, "cannot change the root");
     }
     r = restrict_mount("/", false, attributes_of(BHI_PATH_READ));
     if (r != 0) {
-        return bhi_refuse(failure, BHI_REFUSED_MOUNTS, -r, "cannot make the root read-only");
+        return bhi_failure_refuse(failure, BHI_REFUSED_MOUNTS, -r,
+                                  "cannot make the root read-only");
     }
     return 0;
 }
