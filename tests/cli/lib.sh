@@ -52,7 +52,7 @@ of_behind() {
 }
 
 fingerprint() {
-    find . -type f ! -name '.before' ! -name '.stdout' ! -name '.stderr' -exec cksum {} + | sort
+    find . -type f ! -name '.before' ! -name '.stdout' ! -name '.stderr' ! -name .objects -exec cksum {} + | sort
 }
 
 expect_status() {
@@ -71,9 +71,9 @@ expect_empty() {
     if [ ! -s "$1" ]; then passed=$((passed + 1)); else fail "$1 is not empty"; fi
 }
 
-# A jq expression that must be true of the JSON on stdout.
+# A jq expression that must be true of the JSON on stdout; jq's options may go before it.
 expect_json() {
-    if jq -e "$1" .stdout > .jq 2>&1; then passed=$((passed + 1)); else fail "not so: $1"; fi
+    if jq -e "$@" .stdout > .jq 2>&1; then passed=$((passed + 1)); else fail "not so: ${*: -1}"; fi
     rm -f .jq
 }
 

@@ -265,7 +265,7 @@ refuses_json NO_DEVICE "no device fits 'no such thing'" \
     run "$SHADERS/square.spv" "${spv[@]}" --device "no such thing"
 refuses_json BINDING_MISMATCH "the kernel has no binding 0.2" run "$SHADERS/square.spv" "${spv[@]}" --in 2=x.npy
 refuses_json LOAD_FAILED "No such file" run "$SHADERS/square.spv" "${spv[@]:0:2}" --in 0=none.npy
-refuses_json INVALID_KERNEL "odd.spv" run odd.spv "${spv[@]}"
+refuses_json INVALID_ARGUMENT "odd.spv" run odd.spv "${spv[@]}"
 refuses "no device fits 'no such thing'" run "$SHADERS/square.spv" "${spv[@]}" --device "no such thing"
 case_name="a device by selector and by a part of its name"
 cli devices --json

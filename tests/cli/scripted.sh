@@ -76,8 +76,12 @@ while read -r name number class; do
         unset "SCRIPT_$call"
         expect_status "$want"
         expect_stderr "$name"
-        expect_object ".status == \"$([ $want -eq 1 ] && echo POISONED || echo REFUSED)\"
-            and .code == \"$name\" and .kernel == \"k\" and (.message | test(\"as scripted\"))"
+        {
+            printf '{"status": "%s", "code": "%s", "object": ' \
+                "$([ $want -eq 1 ] && echo POISONED || echo REFUSED)" "$name"
+            cat .stdout
+            printf '}\n'
+        } >> .objects
         if [ $want -eq 1 ] && [ $call = PREPARE ]; then
             expect_json ".executed == \"no\"
                 and .kernel == \"k\" and .origin == 40 and .worker_pid == 4321"
@@ -86,6 +90,11 @@ while read -r name number class; do
     case_name="no call that ended with $name left a file"
     expect_untouched
 done <<< "$statuses"
+
+case_name="every end has its object"
+mv .objects .stdout
+expect_json -s "length > 200 and all(.[]; (.object | keys) == $keys and .object.status == .status
+    and .object.code == .code and .object.kernel == \"k\" and (.object.message | test(\"as scripted\")))"
 
 # -- eval: its own calls; the others are run's -----------------------------------------------------
 case_name="eval"
