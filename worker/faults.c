@@ -4,6 +4,7 @@
 #if BHI_FAULTS
 
 #include "channel.h"
+#include "fault_notes.h"
 #include "fault_plan.h"
 #include "faults_tamper.h"
 #include "progress.h"
@@ -22,8 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_RULES 16
-#define ANY       0u
+#define ANY 0u
 
 enum action {
     ACT_SEGV,
@@ -59,6 +59,83 @@ static const char *const action_names[ACT_TAMPER] = {
     "lost",  "pause",   "unblock", "ring",  "drain",      "unlisted", "hoard",
 };
 
+/* All that there are; a call has two (bhi_fault_call). */
+static const char *const points[] = {
+    "spawned",
+    "keeper",
+    "capabilities",
+    "sandbox",
+    "connect",
+    "token",
+    "hello",
+    "device",
+    "warm_up",
+    "lock_down",
+    "ready",
+    "fork_request",
+    "before_fork",
+    "after_fork",
+    "exit_report",
+    "say",
+    "farewell",
+    "compile",
+    "abort",
+    "lie_deadline",
+    "lie_load",
+    "lie_device",
+    "started",
+    "submitted",
+    "lie_compile",
+    "lie_pretend",
+    "lie_invalid",
+    "before_record",
+    "torn_record",
+    "after_record",
+    "attach",
+    "tamper_input",
+    "tamper_output",
+    "import_read_only",
+    "kernel_create",
+    "inspect",
+    "inspected",
+    "lie_offset",
+    "lie_wrap",
+    "lie_bytes",
+    "lie_dtype",
+    "lie_no_dtype",
+    "lie_dimensions",
+    "lie_empty",
+    "lie_shape",
+    "lie_text",
+    "load",
+    "load_read",
+    "short_read",
+    "load_write",
+    "loaded",
+    "compiled",
+    "reflect",
+    "lie_odd",
+    "lie_huge",
+    "lie_more",
+    "lie_magic",
+    "lie_log",
+    "lie_counts",
+    "lie_kind",
+    "lie_text_bytes",
+    "lie_status",
+    "lie_names",
+    "start_vk",
+    "vk",
+    "start_vk_poll",
+    "vk_poll",
+    "start_alloc",
+    "alloc",
+    "start_map",
+    "map",
+    "start_send",
+    "send",
+};
+
 struct rule {
     unsigned worker; /* ANY: each */
     unsigned nth;    /* ANY: each time */
@@ -68,13 +145,14 @@ struct rule {
 };
 
 static struct {
-    struct rule rules[MAX_RULES];
+    struct rule rules[BHI_FAULT_RULES];
     size_t count;
     unsigned worker;
     bool running; /* `ready` was passed */
     struct bhi_progress *progress;
     struct bhi_channel *channel;
-    struct bhi_fault_plan *plan; /* NULL: none */
+    struct bhi_fault_plan *plan;   /* NULL: none */
+    struct bhi_fault_notes *notes; /* NULL: nobody asks */
     struct bhi_tamper_target target;
 } faults;
 
@@ -100,14 +178,23 @@ static bool parse_action(const char *text, enum action *out) {
     return false;
 }
 
-/* WORKER:POINT:NTH=ACTION */
+static bool is_point(const char *name) {
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+        if (strcmp(name, points[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* WORKER:POINT:NTH=ACTION, or with a ? before it: whether it happens is open. */
 static bool parse_rule(char *text, struct rule *rule) {
     char *state = NULL;
-    const char *worker = strtok_r(text, ":", &state);
+    const char *worker = strtok_r(text + (text[0] == '?'), ":", &state);
     const char *point = strtok_r(NULL, ":", &state);
     const char *nth = strtok_r(NULL, "=", &state);
     const char *action = strtok_r(NULL, "", &state);
-    if (worker == NULL || point == NULL || nth == NULL || action == NULL ||
+    if (worker == NULL || point == NULL || nth == NULL || action == NULL || !is_point(point) ||
         !parse_number(worker, &rule->worker) || !parse_number(nth, &rule->nth) ||
         !parse_action(action, &rule->action)) {
         return false;
@@ -116,30 +203,40 @@ static bool parse_rule(char *text, struct rule *rule) {
     return length > 0 && (size_t)length < sizeof rule->point;
 }
 
-static void map_plan(const char *path) {
+static void *map_file(const char *path, size_t bytes) {
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    void *plan = fd < 0
-                     ? MAP_FAILED
-                     : mmap(NULL, sizeof *faults.plan, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (plan == MAP_FAILED) {
+    void *map = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED) {
         abort(); /* a test without its fault must not pass */
     }
     close(fd);
-    faults.plan = plan;
+    return map;
 }
 
 void bhi_faults_init(void) {
     const char *list = getenv("BULKHEAD_TEST_FAULTS");
     char *copy = list == NULL ? NULL : strdup(list);
     char *state = NULL;
+    const char *notes = list == NULL ? NULL : strstr(list, "notes=");
+    if (notes != NULL) { /* the last item */
+        faults.notes = map_file(notes + 6, sizeof *faults.notes);
+    }
     for (char *item = copy == NULL ? NULL : strtok_r(copy, ",", &state); item != NULL;
          item = strtok_r(NULL, ",", &state)) {
         if (strncmp(item, "plan=", 5) == 0) {
-            map_plan(item + 5);
+            faults.plan = map_file(item + 5, sizeof *faults.plan);
             continue;
         }
+        if (strncmp(item, "notes=", 6) == 0) {
+            continue;
+        }
+        char named[sizeof faults.notes->refused];
+        snprintf(named, sizeof named, "%s", item);
         /* A test with a typo in it must not pass. */
-        if (faults.count == MAX_RULES || !parse_rule(item, &faults.rules[faults.count])) {
+        if (faults.count == BHI_FAULT_RULES || !parse_rule(item, &faults.rules[faults.count])) {
+            if (faults.notes != NULL) {
+                memcpy(faults.notes->refused, named, sizeof named);
+            }
             abort();
         }
         faults.count++;
@@ -350,6 +447,9 @@ static enum action pass(const char *name) {
         rule->passed++;
         if (rule->nth != ANY && rule->nth != rule->passed) {
             continue;
+        }
+        if (faults.notes != NULL) {
+            atomic_store(&faults.notes->fired[i], 1);
         }
         if (is_fault(rule->action)) {
             fails = rule->action;

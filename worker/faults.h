@@ -14,7 +14,8 @@
  * (20 ms), ring (the doorbell, for ever), drain (rings it and takes that back, for ever), unblock
  * (clears O_NONBLOCK on what it shares with the supervisor: before filter A, which knows no ioctl);
  * where a buffer is attached, also those of faults_tamper.h An item plan=PATH names a fault_plan.h:
- * a fault that is told later.
+ * a fault that is told later; notes=PATH, the last, a fault_notes.h: what has happened. A point or
+ * an action that is none ends the zygote.
  */
 #ifndef BHI_FAULTS_H
 #define BHI_FAULTS_H

@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "faults.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -74,9 +75,11 @@ bh_context_options fx_options(void) {
 bh_context *fx_context_with(bh_context_options options, const char *faults) {
     if (!options.worker_path)
         options.worker_path = faults ? BHT_FAULTY_WORKER : BHT_WORKER;
-    if (faults)
-        setenv("BULKHEAD_TEST_FAULTS", faults, 1);
-    else
+    char noted[640];
+    if (faults) {
+        bht_faults_note(faults, noted, sizeof noted);
+        setenv("BULKHEAD_TEST_FAULTS", noted, 1);
+    } else
         unsetenv("BULKHEAD_TEST_FAULTS");
     bh_detail detail;
     bh_context *context = NULL;

@@ -1,4 +1,5 @@
 #include "harness.h"
+#include "faults.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -53,6 +54,7 @@ void bht_fail(const char *file, int line, const char *format, ...) {
     va_end(arguments);
     fprintf(stderr, "%s:%d: %s\n", file, line, text);
     describe_once();
+    bht_faults_forget();
     fflush(NULL);
     _exit(EXIT_FAILED);
 }
@@ -180,6 +182,7 @@ __attribute__((noreturn)) static void run_in_child(const struct bht_test *test) 
     if (describe != NULL) {
         start_watch(limit_seconds(test));
     }
+    bht_faults_begin();
     struct bht_counts before = bht_count_self();
     test->run();
     struct bht_counts after = bht_count_self();
@@ -197,6 +200,7 @@ __attribute__((noreturn)) static void run_in_child(const struct bht_test *test) 
     if ((test->flags & BHT_ALLOW_MAPPINGS) == 0) {
         check_left("mappings", before.mappings, after.mappings);
     }
+    bht_faults_check();
     if (describe != NULL) {
         stop_watch();
     }

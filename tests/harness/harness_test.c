@@ -1,5 +1,7 @@
 /* The harness itself: it must fail what is broken. Each test here runs this program again with one
  * of the broken tests and looks at what it says. */
+#include "fault_notes.h"
+#include "faults.h"
 #include "harness.h"
 
 #include <fcntl.h>
@@ -71,6 +73,27 @@ static void broken_wait(void) {
 
 static void broken_survivor(void) {}
 
+/* The processes that it is told to write to what they do. */
+static void write_notes(const char *list, bool second_fires, const char *refused) {
+    char noted[256];
+    bht_faults_note(list, noted, sizeof noted);
+    const char *path = strstr(noted, ",notes=");
+    BHT_TRUE(path != NULL);
+    struct bhi_fault_notes notes = {.fired = {0, second_fires}};
+    strcpy(notes.refused, refused);
+    int fd = open(path + strlen(",notes="), O_WRONLY | O_CLOEXEC);
+    BHT_EQ(write(fd, &notes, sizeof notes), sizeof notes);
+    close(fd);
+}
+
+static void broken_fault(void) {
+    write_notes("plan=/x,?1:started:1=kill,2:started:1=kill", false, "");
+}
+
+static void broken_fault_name(void) {
+    write_notes("1:stared:1=kill", false, "1:stared:1=kill");
+}
+
 static const struct {
     struct bht_test test;
     const char *says; /* must be in the output */
@@ -89,6 +112,8 @@ static const struct {
     {BHT_TEST_WITH(broken_hang, 1, 0), "killed after 1 s"},
     {BHT_TEST(broken_wait), "still not true after 20 ms: never"},
     {BHT_DEATH_TEST(broken_survivor, SIGKILL), "must die of signal 9"},
+    {BHT_TEST(broken_fault), "the fault 2:started:1=kill has never happened"},
+    {BHT_TEST(broken_fault_name), "this build knows no fault 1:stared:1=kill"},
 };
 
 static void fails_what_is_broken(void) {
@@ -107,6 +132,7 @@ static void passes_what_is_sound(void) {
     BHT_GE(fd, 0);
     BHT_EQ(bht_count_descriptors(getpid()), bht_count_self().descriptors);
     close(fd);
+    write_notes("plan=/x,?1:started:1=kill,2:started:1=kill", true, "");
 }
 
 static void dies_as_wanted(void) {
