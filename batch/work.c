@@ -44,8 +44,8 @@ void bhi_work_enter(struct bhi_work *work, enum bhi_work_stage stage) {
 
 void bhi_work_temporary(const struct bhi_work *work, uint32_t index, char *out, size_t capacity) {
     const struct bhi_slot slot = work->request->run.bindings[index].slot;
-    snprintf(out, capacity, ".bulkhead-%s-%llu-%u.%u.tmp", bhi_queue_batch_id(work->runner->queue),
-             (unsigned long long)work->job->number, slot.set, slot.binding);
+    snprintf(out, capacity, ".bulkhead-%s-%llu-%s.tmp", bhi_queue_batch_id(work->runner->queue),
+             (unsigned long long)work->job->number, bhi_slot_describe(slot, false).text);
 }
 
 /* The attempt's times by the calendar; those in the verdict count from the start of the machine. */

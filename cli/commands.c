@@ -14,7 +14,9 @@ static const unsigned char option_owner[BHI_OPTION_COUNT] = {
 static const struct bhi_section run_sections[] = {
     {"Bindings",
      "B is a binding of descriptor set 0, or SET.BINDING. Every binding that the kernel declares "
-     "must be given exactly once. DTYPE and TYPE are one of f16 f32 f64 i8 u8 i16 u16 i32 u32 i64 "
+     "must be given exactly once. Of an array of buffers each element is one: 1[0], 1[1], and so "
+     "on "
+     "(1 alone is 1[0]). DTYPE and TYPE are one of f16 f32 f64 i8 u8 i16 u16 i32 u32 i64 "
      "u64 bool (true or false: a byte in an array, a word among constants).\n\n"
      "An array has to be of the type that the kernel declares at its binding, which bulkhead "
      "inspect "

@@ -91,13 +91,26 @@ static void print_list(const char *title, const char names[][64], uint32_t count
     printf("\n");
 }
 
+/* "0.1", of an array of three buffers "0.1[3]". */
+static int binding_place(const bh_inspected_binding *binding, char *out, size_t size) {
+    return binding->count > 1
+               ? snprintf(out, size, "%u.%u[%u]", binding->set, binding->binding, binding->count)
+               : snprintf(out, size, "%u.%u", binding->set, binding->binding);
+}
+
 static void print_bindings(const bh_inspection *said) {
+    int width = 6;
     printf("  bindings%s\n", said->binding_count ? "" : "      none");
     for (uint32_t i = 0; i < said->binding_count; i++) {
+        char place[48];
+        const int length = binding_place(&said->bindings[i], place, sizeof place);
+        width = length > width ? length : width;
+    }
+    for (uint32_t i = 0; i < said->binding_count; i++) {
         const bh_inspected_binding *binding = &said->bindings[i];
-        char place[32];
-        snprintf(place, sizeof place, "%u.%u", binding->set, binding->binding);
-        printf("    %-6s %-7s %-10s %-12s", place,
+        char place[48];
+        binding_place(binding, place, sizeof place);
+        printf("    %-*s %-7s %-10s %-12s", width, place,
                binding->kind == BH_UNIFORM_BUFFER ? "uniform" : "storage",
                access_text(binding->access), binding->type);
         printf(" %s\n", clean(binding->name));
@@ -176,8 +189,8 @@ static json_t *bindings_json(const bh_inspection *said) {
     for (uint32_t i = 0; i < said->binding_count; i++) {
         const bh_inspected_binding *binding = &said->bindings[i];
         json_array_append_new(
-            array, json_pack("{s:i, s:i, s:s, s:s, s:o, s:o}", "set", (int)binding->set, "binding",
-                             (int)binding->binding, "kind",
+            array, json_pack("{s:i, s:i, s:i, s:s, s:s, s:o, s:o}", "set", (int)binding->set,
+                             "binding", (int)binding->binding, "count", (int)binding->count, "kind",
                              binding->kind == BH_UNIFORM_BUFFER ? "uniform" : "storage", "access",
                              access_text(binding->access), "type", bhi_json_text(binding->type),
                              "name", bhi_json_text(binding->name)));

@@ -7,7 +7,8 @@ void bhi_run_request_bindings(const struct bhi_run_request *request, bh_binding 
                                        .binding = given->slot.binding,
                                        .buffer = given->buffer,
                                        .size = BH_WHOLE_SIZE,
-                                       .access = given->access};
+                                       .access = given->access,
+                                       .element = given->slot.element};
     }
 }
 

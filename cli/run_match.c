@@ -2,13 +2,24 @@
 
 #include <string.h>
 
-/* "0.1 ('y', storage buffer, read and written)" */
-static void describe(const bh_kernel_binding *binding, char *out, size_t capacity) {
-    char name[80] = "";
+enum { WHOLE = -1 }; /* in place of an element: all of a binding */
+
+/* "0.1 ('y', storage buffer, read and written)"; of an array "0.1[2] (…", whole "0.1[] ('y', 3
+ * storage buffers, …". */
+static void describe(const bh_kernel_binding *binding, int64_t element, char *out,
+                     size_t capacity) {
+    char name[80] = "", number[32] = "", index[32] = "";
     if (binding->name[0])
         snprintf(name, sizeof name, "'%.63s', ", binding->name);
-    snprintf(out, capacity, "%u.%u (%s%s, %s)", binding->set, binding->binding, name,
-             binding->kind == BH_UNIFORM_BUFFER ? "uniform buffer" : "storage buffer",
+    if (binding->count > 1 && element == WHOLE) {
+        strcpy(index, "[]");
+        snprintf(number, sizeof number, "%u ", binding->count);
+    } else if (binding->count > 1) {
+        snprintf(index, sizeof index, "[%u]", (uint32_t)element);
+    }
+    snprintf(out, capacity, "%u.%u%s (%s%s%s buffer%s, %s)", binding->set, binding->binding, index,
+             name, number, binding->kind == BH_UNIFORM_BUFFER ? "uniform" : "storage",
+             *number ? "s" : "",
              binding->access == BH_READ    ? "read"
              : binding->access == BH_WRITE ? "written"
                                            : "read and written");
@@ -16,7 +27,8 @@ static void describe(const bh_kernel_binding *binding, char *out, size_t capacit
 
 static const bh_kernel_binding *find(const bh_kernel_info *info, struct bhi_slot slot) {
     for (uint32_t i = 0; i < info->binding_count; i++) {
-        if (info->bindings[i].set == slot.set && info->bindings[i].binding == slot.binding)
+        if (info->bindings[i].set == slot.set && info->bindings[i].binding == slot.binding &&
+            slot.element < info->bindings[i].count)
             return &info->bindings[i];
     }
     return NULL;
@@ -31,11 +43,11 @@ static bool refuse_unknown(const struct bhi_run_binding *given, const bh_kernel_
     for (uint32_t i = 0; i < info->binding_count; i++) {
         char one[160];
         size_t used = strlen(list);
-        describe(&info->bindings[i], one, sizeof one);
+        describe(&info->bindings[i], WHOLE, one, sizeof one);
         snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", one);
     }
-    return bhi_refuse(complaint, "--%s %.200s: the kernel has no binding %u.%u; it has %s",
-                      given->option, given->text, given->slot.set, given->slot.binding, list);
+    return bhi_refuse(complaint, "--%s %.200s: the kernel has no binding %s; it has %s",
+                      given->option, given->text, bhi_slot_describe(given->slot, false).text, list);
 }
 
 static bool match_push(const struct bhi_run_request *request, const bh_kernel_info *info,
@@ -57,10 +69,12 @@ bool bhi_run_match(const struct bhi_run_request *request, const bh_kernel_info *
                    struct bhi_complaint *complaint) {
     char described[160];
     for (uint32_t i = 0; i < info->binding_count; i++) {
-        struct bhi_slot slot = {info->bindings[i].set, info->bindings[i].binding};
-        if (bhi_run_request_find(request, slot))
+        struct bhi_slot slot = {info->bindings[i].set, info->bindings[i].binding, 0};
+        while (slot.element < info->bindings[i].count && bhi_run_request_find(request, slot))
+            slot.element++;
+        if (slot.element >= info->bindings[i].count)
             continue;
-        describe(&info->bindings[i], described, sizeof described);
+        describe(&info->bindings[i], slot.element, described, sizeof described);
         return bhi_refuse(complaint, "the kernel binds %s: give it with --in, --out or --inout",
                           described);
     }
@@ -69,7 +83,7 @@ bool bhi_run_match(const struct bhi_run_request *request, const bh_kernel_info *
         const bh_kernel_binding *wanted = find(info, given->slot);
         if (!wanted)
             return refuse_unknown(given, info, complaint);
-        describe(wanted, described, sizeof described);
+        describe(wanted, given->slot.element, described, sizeof described);
         if ((given->access & BH_WRITE) && wanted->access == BH_READ)
             return bhi_refuse(complaint, "--%s %s: the kernel does not write %s; use --in",
                               given->option, given->text, described);

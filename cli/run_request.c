@@ -113,8 +113,8 @@ static bool parse_binding(struct bhi_run_request *request, const struct bhi_arg 
     if (!bhi_parse_slot(item->value, length, &binding->slot, complaint))
         return false;
     if (bhi_run_request_find(request, binding->slot))
-        return bhi_refuse(complaint, "binding %u.%u is given twice", binding->slot.set,
-                          binding->slot.binding);
+        return bhi_refuse(complaint, "binding %s is given twice",
+                          bhi_slot_describe(binding->slot, false).text);
     if (request->binding_count == BHI_MAX_BINDINGS)
         return bhi_refuse(complaint, "more than %d bindings", BHI_MAX_BINDINGS);
     request->binding_count++; /* from here on it is freed with the request */
@@ -273,7 +273,7 @@ struct bhi_run_binding *bhi_run_request_find(const struct bhi_run_request *reque
                                              struct bhi_slot slot) {
     for (uint32_t i = 0; i < request->binding_count; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
-        if (binding->slot.set == slot.set && binding->slot.binding == slot.binding)
+        if (bhi_slot_is(binding->slot, slot))
             return binding;
     }
     return NULL;

@@ -10,7 +10,8 @@ struct bhi_kernel_types *bhi_kernel_types_take(const bh_inspection *inspection) 
     for (uint32_t i = 0; types && i < inspection->binding_count; i++) {
         const bh_inspected_binding *from = &inspection->bindings[i];
         struct bhi_kernel_type *to = &types->types[types->count++];
-        to->slot = (struct bhi_slot){from->set, from->binding};
+        to->slot = (struct bhi_slot){from->set, from->binding, 0};
+        to->count = from->count;
         memcpy(to->type, from->type, sizeof to->type);
         memcpy(to->name, from->name, sizeof to->name);
     }
@@ -119,23 +120,31 @@ static bh_dtype dtype_of(const struct bhi_run_binding *binding) {
                : (bh_dtype)(BH_DTYPE_F16 + (int)binding->array.dtype);
 }
 
+static void refuse_type(const struct bhi_run_binding *given, const struct bhi_kernel_type *wanted,
+                        struct bhi_slot slot, const char *option, struct bhi_complaint *complaint) {
+    bhi_refuse(complaint,
+               "%s is %s, the kernel declares %s at %s%s%s%s: %s, or bind the bytes as they are "
+               "with %s",
+               given->in_path ? "the array" : "the output", dtype_name(dtype_of(given)),
+               wanted->type, bhi_slot_describe(slot, wanted->count > 1).text,
+               *wanted->name ? " ('" : "", wanted->name, *wanted->name ? "')" : "",
+               given->in_path ? "convert it" : "name that type", option);
+}
+
 const struct bhi_run_binding *bhi_run_find_mismatch(const struct bhi_run_request *request,
                                                     const struct bhi_kernel_types *types,
                                                     const char *option,
                                                     struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < types->count; i++) {
         const struct bhi_kernel_type *wanted = &types->types[i];
-        const struct bhi_run_binding *given = bhi_run_request_find(request, wanted->slot);
-        if (!given || bhi_type_takes(wanted->type, dtype_of(given)))
-            continue;
-        bhi_refuse(complaint,
-                   "%s is %s, the kernel declares %s at %u.%u%s%s%s: %s, or bind the bytes as they "
-                   "are with %s",
-                   given->in_path ? "the array" : "the output", dtype_name(dtype_of(given)),
-                   wanted->type, wanted->slot.set, wanted->slot.binding, *wanted->name ? " ('" : "",
-                   wanted->name, *wanted->name ? "')" : "",
-                   given->in_path ? "convert it" : "name that type", option);
-        return given;
+        struct bhi_slot slot = wanted->slot;
+        for (; slot.element < wanted->count; slot.element++) {
+            const struct bhi_run_binding *given = bhi_run_request_find(request, slot);
+            if (!given || bhi_type_takes(wanted->type, dtype_of(given)))
+                continue;
+            refuse_type(given, wanted, slot, option, complaint);
+            return given;
+        }
     }
     return NULL;
 }

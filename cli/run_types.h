@@ -7,7 +7,8 @@
 /* What a kernel declares at one binding, as bh_kernel_inspect writes it: "f32[]", "{u32, f32x4[]}",
  * "u8[] | u32[]". */
 struct bhi_kernel_type {
-    struct bhi_slot slot;
+    struct bhi_slot slot; /* of the first */
+    uint32_t count;       /* buffers in it */
     char type[64];
     char name[64];
 };

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,29 +165,66 @@ bool bhi_parse_groups(const char *text, uint32_t out_groups[3], struct bhi_compl
     return bhi_refuse(complaint, "'%s' is not X[,Y[,Z]] with numbers from 1 to 4294967295", text);
 }
 
+bool bhi_parse_element(const char *text, size_t length, uint32_t *out_element) {
+    char copy[MAX_ITEM];
+    const char *cursor = copy + 1;
+    uint64_t value;
+    *out_element = 0;
+    if (length == 0)
+        return true;
+    if (length >= sizeof copy)
+        return false;
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    if (copy[0] != '[' || !take_decimal(&cursor, &value) || value >= UINT32_MAX ||
+        strcmp(cursor, "]") != 0)
+        return false;
+    *out_element = (uint32_t)value;
+    return true;
+}
+
 bool bhi_parse_slot(const char *text, size_t length, struct bhi_slot *out_slot,
                     struct bhi_complaint *complaint) {
     char copy[MAX_ITEM];
-    const char *cursor = copy;
+    const char *cursor = copy, *bracket = memchr(text, '[', length);
+    const size_t number = bracket ? (size_t)(bracket - text) : length;
     uint64_t first, second;
 
-    if (length < sizeof copy) {
-        memcpy(copy, text, length);
-        copy[length] = 0;
-        if (strlen(copy) == length && take_decimal(&cursor, &first) && first < UINT32_MAX) {
+    if (number < sizeof copy &&
+        bhi_parse_element(text + number, length - number, &out_slot->element)) {
+        memcpy(copy, text, number);
+        copy[number] = 0;
+        if (strlen(copy) == number && take_decimal(&cursor, &first) && first < UINT32_MAX) {
             if (!*cursor) {
-                *out_slot = (struct bhi_slot){0, (uint32_t)first};
+                out_slot->set = 0;
+                out_slot->binding = (uint32_t)first;
                 return true;
             }
             if (*cursor++ == '.' && take_decimal(&cursor, &second) && !*cursor &&
                 second < UINT32_MAX) {
-                *out_slot = (struct bhi_slot){(uint32_t)first, (uint32_t)second};
+                out_slot->set = (uint32_t)first;
+                out_slot->binding = (uint32_t)second;
                 return true;
             }
         }
     }
-    return bhi_refuse(complaint, "'%.*s' is not a binding: write N (of set 0) or SET.N",
+    return bhi_refuse(complaint,
+                      "'%.*s' is not a binding: write N (of set 0) or SET.N, and [ELEMENT] behind "
+                      "it of an array of buffers",
                       length > MAX_ITEM ? MAX_ITEM : (int)length, text);
+}
+
+bool bhi_slot_is(struct bhi_slot a, struct bhi_slot b) {
+    return a.set == b.set && a.binding == b.binding && a.element == b.element;
+}
+
+struct bhi_slot_text bhi_slot_describe(struct bhi_slot slot, bool indexed) {
+    struct bhi_slot_text out;
+    if (indexed || slot.element)
+        snprintf(out.text, sizeof out.text, "%u.%u[%u]", slot.set, slot.binding, slot.element);
+    else
+        snprintf(out.text, sizeof out.text, "%u.%u", slot.set, slot.binding);
+    return out;
 }
 
 bool bhi_parse_array(const char *text, struct bhi_array *out_array,

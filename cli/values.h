@@ -18,6 +18,12 @@ enum { BHI_MAX_PUSH = 4096 };
 
 struct bhi_slot {
     uint32_t set, binding;
+    uint32_t element; /* of an array of buffers */
+};
+
+/* "0.1", "0.1[2]". */
+struct bhi_slot_text {
+    char text[48];
 };
 
 struct bhi_push {
@@ -43,9 +49,15 @@ bool bhi_parse_size(const char *text, uint64_t *out_bytes, struct bhi_complaint 
 bool bhi_parse_memory_limit(const char *text, uint64_t *out_bytes, struct bhi_complaint *complaint);
 /* "X[,Y[,Z]]": each at least 1. */
 bool bhi_parse_groups(const char *text, uint32_t out_groups[3], struct bhi_complaint *complaint);
-/* "N" or "SET.N", |length| bytes of it. */
+/* "N" or "SET.N", either with "[ELEMENT]" behind it, |length| bytes of it. */
 bool bhi_parse_slot(const char *text, size_t length, struct bhi_slot *out_slot,
                     struct bhi_complaint *complaint);
+/* The "[ELEMENT]" alone, |length| bytes; none is element 0. Behind a binding's number or name.
+ */
+bool bhi_parse_element(const char *text, size_t length, uint32_t *out_element);
+bool bhi_slot_is(struct bhi_slot a, struct bhi_slot b);
+/* |indexed|: with the element also where it is 0, as of an array. */
+struct bhi_slot_text bhi_slot_describe(struct bhi_slot slot, bool indexed);
 /* "DTYPE[N,…]", "DTYPE[]" for one element without dimensions; "DTYPE:N,…" and "DTYPE:NxM" are the
  * same without what a shell takes for a pattern. */
 bool bhi_parse_array(const char *text, struct bhi_array *out_array,

@@ -50,8 +50,8 @@ static void step_ended(bh_event *event, void *user);
 static bh_status submit_step(struct chain *chain, bh_detail *why) {
     bh_buffer *from = chain->buffers[chain->steps % 2],
               *to = chain->buffers[(chain->steps + 1) % 2];
-    const bh_binding bound[] = {{0, 0, from, 0, BH_WHOLE_SIZE, BH_READ},
-                                {0, 1, to, 0, BH_WHOLE_SIZE, BH_WRITE}};
+    const bh_binding bound[] = {{0, 0, from, 0, BH_WHOLE_SIZE, BH_READ, 0},
+                                {0, 1, to, 0, BH_WHOLE_SIZE, BH_WRITE, 0}};
     const uint32_t groups[3] = {1, 1, 1};
     bh_event *event = NULL;
     bh_status status =
@@ -118,10 +118,10 @@ int main(int argc, char **argv) {
         must(bh_buffer_write(buffers[i], 0, numbers, sizeof numbers, BH_FOREVER, &why), &why);
     }
 
-    const bh_binding to_1[] = {{0, 0, buffers[0], 0, BH_WHOLE_SIZE, BH_READ},
-                               {0, 1, buffers[1], 0, BH_WHOLE_SIZE, BH_WRITE}};
+    const bh_binding to_1[] = {{0, 0, buffers[0], 0, BH_WHOLE_SIZE, BH_READ, 0},
+                               {0, 1, buffers[1], 0, BH_WHOLE_SIZE, BH_WRITE, 0}};
     must(bh_launch(host, square, groups, to_1, 2, NULL, 0, &events[0], &why), &why);
-    const bh_binding alone[] = {{0, 0, buffers[4], 0, BH_WHOLE_SIZE, BH_READ_WRITE}};
+    const bh_binding alone[] = {{0, 0, buffers[4], 0, BH_WHOLE_SIZE, BH_READ_WRITE, 0}};
     must(bh_launch(guest, hang, many, alone, 1, NULL, 0, &events[1], &why), &why);
     for (uint32_t i = 0; i < 2; i++) {
         must(bh_event_fd(events[i], &fds[i], &why), &why);

@@ -57,8 +57,8 @@ int main(int argc, char **argv) {
         return fprintf(stderr, "these are no floats\n"), 1;
     /* Bound at once: the kernel runs when they are there. */
     uint64_t count = bh_buffer_size(in) / 4;
-    bh_binding bound[] = {{0, 0, in, 0, BH_WHOLE_SIZE, BH_READ},
-                          {0, 1, out, 0, BH_WHOLE_SIZE, BH_WRITE}};
+    bh_binding bound[] = {{0, 0, in, 0, BH_WHOLE_SIZE, BH_READ, 0},
+                          {0, 1, out, 0, BH_WHOLE_SIZE, BH_WRITE, 0}};
     uint32_t groups[3] = {(uint32_t)((count + 63) / 64), 1, 1};
     if (bh_launch(stream, kernel, groups, bound, 2, NULL, 0, NULL, &why))
         return failed("submitting");

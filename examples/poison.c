@@ -63,11 +63,11 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 4; i++)
         must(bh_buffer_create(context, 256, buffers[i], &why));
 
-    const bh_binding on_a[] = {{0, 0, a, 0, BH_WHOLE_SIZE, BH_READ_WRITE}};
-    const bh_binding a_to_b[] = {{0, 0, a, 0, BH_WHOLE_SIZE, BH_READ},
-                                 {0, 1, b, 0, BH_WHOLE_SIZE, BH_WRITE}};
-    const bh_binding c_to_d[] = {{0, 0, c, 0, BH_WHOLE_SIZE, BH_READ},
-                                 {0, 1, d, 0, BH_WHOLE_SIZE, BH_WRITE}};
+    const bh_binding on_a[] = {{0, 0, a, 0, BH_WHOLE_SIZE, BH_READ_WRITE, 0}};
+    const bh_binding a_to_b[] = {{0, 0, a, 0, BH_WHOLE_SIZE, BH_READ, 0},
+                                 {0, 1, b, 0, BH_WHOLE_SIZE, BH_WRITE, 0}};
+    const bh_binding c_to_d[] = {{0, 0, c, 0, BH_WHOLE_SIZE, BH_READ, 0},
+                                 {0, 1, d, 0, BH_WHOLE_SIZE, BH_WRITE, 0}};
     must(bh_launch(guest, hang, many, on_a, 1, NULL, 0, &bad, &why));
     must(bh_launch(host, square, groups, a_to_b, 2, NULL, 0, &report, &why)); /* reads a: waits */
     must(bh_launch(guest, square, groups, c_to_d, 2, NULL, 0, &innocent, &why));

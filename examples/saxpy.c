@@ -25,8 +25,8 @@ int main(int argc, char **argv) {
         bh_buffer_write(bx, 0, x, sizeof x, BH_FOREVER, &why) ||
         bh_buffer_write(by, 0, y, sizeof y, BH_FOREVER, &why))
         return fprintf(stderr, "%s\n", why.message), 2;
-    bh_binding bound[] = {{0, 0, bx, 0, BH_WHOLE_SIZE, BH_READ},
-                          {0, 1, by, 0, BH_WHOLE_SIZE, BH_READ_WRITE}};
+    bh_binding bound[] = {{0, 0, bx, 0, BH_WHOLE_SIZE, BH_READ, 0},
+                          {0, 1, by, 0, BH_WHOLE_SIZE, BH_READ_WRITE, 0}};
     uint32_t groups[3] = {4, 1, 1};
     /* Reading y waits for the kernel; had it crashed or hung, |why| says what happened. */
     if (bh_launch(stream, kernel, groups, bound, 2, &push, sizeof push, NULL, &why) ||

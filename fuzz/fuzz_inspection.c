@@ -30,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             check_text(out->entries[i]);
         for (uint32_t i = 0; i < out->binding_count; i++) {
             FUZZ_CHECK(out->bindings[i].access >= BH_READ &&
-                       out->bindings[i].access <= BH_READ_WRITE);
+                       out->bindings[i].access <= BH_READ_WRITE && out->bindings[i].count >= 1 &&
+                       out->bindings[i].count <= 256);
             check_text(out->bindings[i].type);
             check_text(out->bindings[i].name);
         }

@@ -132,8 +132,12 @@ static void append_dispatch(struct record *r, uint32_t bindings, uint32_t push) 
     d->push_size = push;
     struct bhi_cmd_binding *b = (void *)(d + 1);
     for (uint32_t i = 0; i < bindings; i++)
-        b[i] = (struct bhi_cmd_binding){
-            .buffer = i + 1, .size = 64, .set = i % 4, .binding = i, .access = 1 + i % 3};
+        b[i] = (struct bhi_cmd_binding){.buffer = i + 1,
+                                        .size = 64,
+                                        .set = i % 4,
+                                        .binding = i / 2,
+                                        .access = 1 + i % 3,
+                                        .element = i % 2};
 }
 
 static void append_one(struct record *r, uint32_t type) {
@@ -424,7 +428,8 @@ static void inspection_seeds(void) {
     write_seed("inspection", "none", (const uint8_t *)&one, 2048);
     one.bindings = 2;
     for (uint32_t i = 0; i < 2; i++) {
-        one.binding[i] = (struct bhi_inspected_binding){.binding = i, .kind = 1 + i, .access = 1};
+        one.binding[i] = (struct bhi_inspected_binding){
+            .binding = i, .kind = 1 + i, .access = 1, .count = 1 + i};
         strcpy(one.binding[i].type, "f32[]");
         strcpy(one.binding[i].name, "x");
     }

@@ -8,6 +8,7 @@
 
 #define MAX_SET     31u
 #define MAX_BINDING 65535u
+#define MAX_ELEMENT 255u
 
 /* No padding anywhere: what is checked field by field is all there is. */
 #define SIZE_U64(name, min, max, doc) +8u
@@ -111,7 +112,7 @@ static void check_dispatch(struct check *c, const struct bhi_cmd_dispatch *m) {
         check_range(c, "binding.set", b[i].set, 0, MAX_SET);
         check_range(c, "binding.binding", b[i].binding, 0, MAX_BINDING);
         check_range(c, "binding.access", b[i].access, 1, 3);
-        check_range(c, "binding.reserved", b[i].reserved, 0, 0);
+        check_range(c, "binding.element", b[i].element, 0, MAX_ELEMENT);
         if (b[i].offset > UINT64_MAX - b[i].size)
             refuse(c, "binding.offset", "offset and size overflow");
     }

@@ -33,8 +33,8 @@ struct bhi_cmd_binding {
     uint64_t size; /* bytes, > 0 unless the buffer is empty */
     uint32_t set;
     uint32_t binding;
-    uint32_t access; /* bh_access bits: 1 read, 2 write */
-    uint32_t reserved;
+    uint32_t access;  /* bh_access bits: 1 read, 2 write */
+    uint32_t element; /* of an array of buffers */
 };
 
 const char *bhi_command_name(uint32_t type);

@@ -31,7 +31,7 @@ struct bhi_inspection_request {
 };
 
 struct bhi_inspected_binding {
-    uint32_t set, binding, kind, access; /* as in kernel_binding */
+    uint32_t set, binding, kind, access, count, reserved; /* as in kernel_binding */
     char type[BHI_INSPECT_NAME];
     char name[BHI_INSPECT_NAME];
 };

@@ -162,6 +162,7 @@ static void on_binding(struct bhi_worker *worker, const struct bhi_msg_kernel_bi
     out->binding = binding->binding;
     out->kind = (bh_binding_kind)binding->kind;
     out->access = (bh_access)binding->access;
+    out->count = binding->count;
     memcpy(out->name, binding->name, sizeof out->name);
 }
 
@@ -194,6 +195,14 @@ static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kerne
     if (reflection->kernel != info->kernel || reflection->info.binding_count != info->bindings) {
         free(reflection);
         violation(worker, "its kernel info does not fit its bindings");
+        return;
+    }
+    uint32_t buffers = 0; /* each count is 256 at most */
+    for (uint32_t i = 0; i < info->bindings; i++)
+        buffers += reflection->info.bindings[i].count;
+    if (buffers > MAX_BINDINGS) {
+        free(reflection);
+        violation(worker, "its kernel binds more buffers than a kernel can");
         return;
     }
     reflection->info.push_size = info->push_bytes;

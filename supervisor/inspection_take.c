@@ -17,12 +17,14 @@ static bool counts_fit(const struct bhi_inspection *from) {
 
 static bool take_binding(const struct bhi_inspected_binding *from, bh_inspected_binding *out) {
     if (from->set > 31 || from->binding > 65535 || from->kind < BH_STORAGE_BUFFER ||
-        from->kind > BH_UNIFORM_BUFFER || from->access < BH_READ || from->access > BH_READ_WRITE)
+        from->kind > BH_UNIFORM_BUFFER || from->access < BH_READ || from->access > BH_READ_WRITE ||
+        from->count < 1 || from->count > BHI_INSPECT_BINDINGS)
         return false;
     out->set = from->set;
     out->binding = from->binding;
     out->kind = (bh_binding_kind)from->kind;
     out->access = (bh_access)from->access;
+    out->count = from->count;
     take_text(out->type, from->type);
     take_text(out->name, from->name);
     return true;

@@ -29,6 +29,7 @@ struct builder {
     bool many;        /* the caller knows of commands, and hears which */
     uint32_t command; /* index */
     char place[32];   /* of refused arguments: "command 3: " or nothing */
+    char buffer_place[64];
 };
 
 #define REFUSE(builder, format, ...)                                                               \
@@ -101,26 +102,36 @@ static const bh_kernel_binding *find_declared(const bh_kernel_info *info, uint32
     return NULL;
 }
 
+/* "set 0 binding 1", "set 0 binding 1 element 2". */
+static const char *buffer_place(struct builder *builder, const bh_binding *binding) {
+    const size_t size = sizeof builder->buffer_place;
+    const int used =
+        snprintf(builder->buffer_place, size, "set %u binding %u", binding->set, binding->binding);
+    if (binding->element && used > 0 && (size_t)used < size)
+        snprintf(builder->buffer_place + used, size - (size_t)used, " element %u",
+                 binding->element);
+    return builder->buffer_place;
+}
+
 /* What |binding| may do: what the caller says, or what the module declares. Lock held. */
 static bh_status find_access(struct builder *builder, const struct bh_kernel *kernel,
                              const bh_binding *binding, bh_access *out) {
     *out = binding->access;
     if (binding->access > BH_READ_WRITE || binding->access < BH_ACCESS_DECLARED)
-        return REFUSE(builder, "set %u binding %u: access %d is not a bh_access", binding->set,
-                      binding->binding, binding->access);
+        return REFUSE(builder, "%s: access %d is not a bh_access", buffer_place(builder, binding),
+                      binding->access);
     if (binding->access != BH_ACCESS_DECLARED)
         return BH_OK;
     if (!kernel->declared)
-        return REFUSE(
-            builder,
-            "set %u binding %u: what kernel \"%s\" declares is not known: give an access, "
-            "or call bh_kernel_reflect first",
-            binding->set, binding->binding, kernel->name);
+        return REFUSE(builder,
+                      "%s: what kernel \"%s\" declares is not known: give an access, "
+                      "or call bh_kernel_reflect first",
+                      buffer_place(builder, binding), kernel->name);
     const bh_kernel_binding *declared =
         find_declared(kernel->declared, binding->set, binding->binding);
     if (!declared)
-        return REFUSE(builder, "set %u binding %u: kernel \"%s\" has no such binding", binding->set,
-                      binding->binding, kernel->name);
+        return REFUSE(builder, "%s: kernel \"%s\" has no such binding",
+                      buffer_place(builder, binding), kernel->name);
     *out = declared->access;
     return BH_OK;
 }
@@ -130,31 +141,32 @@ static bh_status add_binding(struct builder *builder, const struct bh_kernel *ke
                              bh_context *context) {
     struct bh_buffer *buffer = binding->buffer;
     if (!BHI_LIVE(buffer))
-        return REFUSE(builder, "set %u binding %u of kernel \"%s\": buffer is NULL or was released",
-                      binding->set, binding->binding, kernel->name);
+        return REFUSE(builder, "%s of kernel \"%s\": buffer is NULL or was released",
+                      buffer_place(builder, binding), kernel->name);
     if (buffer->context != context)
-        return REFUSE(builder, "set %u binding %u: the buffer belongs to another context",
-                      binding->set, binding->binding);
+        return REFUSE(builder, "%s: the buffer belongs to another context",
+                      buffer_place(builder, binding));
+    if (binding->element >= BHI_MAX_BINDINGS)
+        return REFUSE(builder, "%s: an array of buffers has %u elements at most",
+                      buffer_place(builder, binding), BHI_MAX_BINDINGS);
     bh_access access;
     bh_status status = find_access(builder, kernel, binding, &access);
     if (status != BH_OK)
         return status;
     if (binding->offset > buffer->size)
-        return REFUSE(builder, "set %u binding %u: offset %llu is outside the buffer of %llu bytes",
-                      binding->set, binding->binding, (unsigned long long)binding->offset,
+        return REFUSE(builder, "%s: offset %llu is outside the buffer of %llu bytes",
+                      buffer_place(builder, binding), (unsigned long long)binding->offset,
                       (unsigned long long)buffer->size);
     uint64_t rest = buffer->size - binding->offset;
     uint64_t size = binding->size == BH_WHOLE_SIZE ? rest : binding->size;
     if (!size && buffer->size)
-        return REFUSE(builder, "set %u binding %u: %s offset %llu", binding->set, binding->binding,
+        return REFUSE(builder, "%s: %s offset %llu", buffer_place(builder, binding),
                       binding->size ? "nothing is left behind" : "size is 0, from",
                       (unsigned long long)binding->offset);
     if (size > rest)
-        return REFUSE(
-            builder,
-            "set %u binding %u: offset %llu and size %llu do not fit the buffer of %llu bytes",
-            binding->set, binding->binding, (unsigned long long)binding->offset,
-            (unsigned long long)size, (unsigned long long)buffer->size);
+        return REFUSE(builder, "%s: offset %llu and size %llu do not fit the buffer of %llu bytes",
+                      buffer_place(builder, binding), (unsigned long long)binding->offset,
+                      (unsigned long long)size, (unsigned long long)buffer->size);
     *out = (struct bhi_cmd_binding){
         .buffer = buffer->id,
         .offset = binding->offset,
@@ -162,6 +174,7 @@ static bh_status add_binding(struct builder *builder, const struct bh_kernel *ke
         .set = binding->set,
         .binding = binding->binding,
         .access = access,
+        .element = binding->element,
     };
     return BH_OK;
 }
@@ -223,9 +236,10 @@ static bh_status add_dispatch(struct builder *builder, const bh_command *command
         if (status != BH_OK)
             return status;
         for (uint32_t j = 0; j < i; j++)
-            if (bindings[j].set == bindings[i].set && bindings[j].binding == bindings[i].binding)
-                return REFUSE(builder, "set %u binding %u is given twice", bindings[i].set,
-                              bindings[i].binding);
+            if (bindings[j].set == bindings[i].set && bindings[j].binding == bindings[i].binding &&
+                bindings[j].element == bindings[i].element)
+                return REFUSE(builder, "%s is given twice",
+                              buffer_place(builder, &command->bindings[i]));
     }
     if (!use_bindings(builder->request, command->bindings, bindings, command->binding_count))
         return no_memory(builder);

@@ -19,6 +19,7 @@ foreach(part MachineIndependent GenericCodeGen OSDependent SPIRV OGLCompiler HLS
 endforeach()
 
 set(backend_sources
+    array_indices.c
     closer.c
     compiler.c
     glsl.c

@@ -13,7 +13,7 @@ struct clamps {
     struct bhi_guard *g;
     struct bhi_block *block;
     struct bhi_ins *at; /* what is being made safe */
-    bool variable_pointers;
+    bool variable_pointers, non_uniform;
     /* Constants made lately: looking one up means walking through all globals. */
     struct {
         uint32_t type, id;
@@ -52,6 +52,20 @@ static uint32_t constant(struct clamps *c, const struct bhi_ins *type, uint64_t 
     return id;
 }
 
+static bool is_non_uniform(const struct clamps *c, uint32_t id) {
+    if (!c->non_uniform) {
+        return false;
+    }
+    for (const struct bhi_ins *ins = c->g->ir.sections[BHI_IR_DECORATIONS].first; ins != NULL;
+         ins = ins->next) {
+        if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[1] == id &&
+            ins->words[2] == SpvDecorationNonUniform) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Puts a value that is less than |length| in the place of operand |word|, unless it is one. */
 static void clamp(struct clamps *c, uint32_t word, uint64_t length) {
     struct bhi_ir *ir = &c->g->ir;
@@ -77,8 +91,13 @@ static void clamp(struct clamps *c, uint32_t word, uint64_t length) {
     const uint32_t limit = constant(c, type, last);
     const uint32_t inside = bhi_block_value_before(ir, c->block, c->at, SpvOpULessThanEqual,
                                                    c->g->type_bool, BHI_OPERANDS(index, limit));
+    const bool varies = is_non_uniform(c, c->at->words[word]);
     c->at->words[word] = bhi_block_value_before(ir, c->block, c->at, SpvOpSelect, type->result,
                                                 BHI_OPERANDS(inside, index, limit));
+    if (varies) { /* as the index that it stands for */
+        bhi_ir_decorate(ir, SpvOpDecorate,
+                        BHI_OPERANDS(c->at->words[word], SpvDecorationNonUniform));
+    }
     c->g->out->clamps++;
 }
 
@@ -267,6 +286,7 @@ void bhi_guard_clamp(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     struct clamps c = {
         .g = g,
+        .non_uniform = bhi_ir_has_capability(ir, SpvCapabilityShaderNonUniform),
         .variable_pointers = bhi_ir_has_capability(ir, SpvCapabilityVariablePointers) ||
                              bhi_ir_has_capability(ir, SpvCapabilityVariablePointersStorageBuffer),
     };

@@ -166,6 +166,7 @@ static void take_bindings(struct bhi_inspection *out, const struct bhi_reflectio
         to->binding = from->binding;
         to->kind = from->kind;
         to->access = from->access;
+        to->count = from->count;
         memcpy(to->name, from->name, sizeof to->name);
     }
 }
@@ -194,6 +195,12 @@ static void add_type(char out[BHI_INSPECT_NAME], const char type[BHI_INSPECT_NAM
     }
 }
 
+/* Of an array of buffers the type of one. */
+static uint32_t one_buffer(const struct bhi_module *module, uint32_t type) {
+    const uint32_t *at = bhi_inspect_definition(module, type);
+    return at != NULL && opcode(at) == SpvOpTypeArray ? at[2] : type;
+}
+
 static void take_buffer_type(struct bhi_inspection *out, const struct bhi_module *module,
                              const uint32_t *variable) {
     uint32_t set, binding;
@@ -206,7 +213,8 @@ static void take_buffer_type(struct bhi_inspection *out, const struct bhi_module
         if (one->set == set && one->binding == binding &&
             bhi_module_uses(module, variable[2]) != 0) {
             char type[BHI_INSPECT_NAME];
-            bhi_inspect_type(module, bhi_inspect_pointee(module, variable), type);
+            bhi_inspect_type(module, one_buffer(module, bhi_inspect_pointee(module, variable)),
+                             type);
             add_type(one->type, type);
         }
     }

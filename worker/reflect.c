@@ -62,6 +62,43 @@ static uint32_t decorated_access(struct reflector *r, spvc_variable_id id) {
     return access;
 }
 
+/* How many buffers the variable stands for: an array of blocks is one of buffers. */
+static bool count_buffers(struct reflector *r, const spvc_reflected_resource *resource,
+                          struct bhi_reflected_binding *one) {
+    spvc_type type = spvc_compiler_get_type_handle(r->compiler, resource->type_id);
+    const unsigned dimensions = type != NULL ? spvc_type_get_num_array_dimensions(type) : 0;
+    uint64_t count = 1;
+    const char *why = NULL;
+    if (type == NULL || dimensions > 1) {
+        why = "of more than one dimension";
+    } else if (dimensions == 1) {
+        count = spvc_type_get_array_dimension(type, 0);
+        if (!spvc_type_array_dimension_is_literal(type, 0) &&
+            !bhi_module_constant(r->module, (uint32_t)count, &count)) {
+            why = "whose length is no constant that can be computed here";
+        } else if (count == 0) {
+            why = "without a length";
+        }
+    }
+    if (why != NULL) {
+        bhi_fault_set(r->fault, BH_INVALID_KERNEL,
+                      "set %u binding %u (\"%s\") is an array of buffers %s: give it one length, a "
+                      "literal or a specialization constant",
+                      one->set, one->binding, one->name, why);
+        return false;
+    }
+    if (count > BHI_MAX_BINDINGS) {
+        bhi_fault_set(
+            r->fault, BH_LIMIT_EXCEEDED,
+            "set %u binding %u (\"%s\") is an array of %llu buffers, a kernel binds %u at "
+            "most",
+            one->set, one->binding, one->name, (unsigned long long)count, BHI_MAX_BINDINGS);
+        return false;
+    }
+    one->count = (uint32_t)count;
+    return true;
+}
+
 static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resource,
                        uint32_t kind) {
     const uint32_t set =
@@ -76,12 +113,7 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
                       binding, one.name);
         return false;
     }
-    spvc_type type = spvc_compiler_get_type_handle(r->compiler, resource->type_id);
-    if (type == NULL || spvc_type_get_num_array_dimensions(type) != 0) {
-        bhi_fault_set(r->fault, BH_INVALID_KERNEL,
-                      "set %u binding %u (\"%s\") is an array of buffers; only single buffers are "
-                      "supported",
-                      set, binding, one.name);
+    if (!count_buffers(r, resource, &one)) {
         return false;
     }
     const uint32_t uses = bhi_module_uses(r->module, resource->id) & BH_READ_WRITE;
@@ -108,6 +140,13 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
                           kind == BH_STORAGE_BUFFER ? other->name : one.name);
             return false;
         }
+        if (other->count != one.count) {
+            bhi_fault_set(r->fault, BH_INVALID_KERNEL,
+                          "set %u binding %u is declared with %u buffers (\"%s\") and with %u "
+                          "(\"%s\"): declare it alike",
+                          set, binding, other->count, other->name, one.count, one.name);
+            return false;
+        }
         other->access |= one.access;
         other->stores |= one.stores;
         other->min_bytes = other->min_bytes > one.min_bytes ? other->min_bytes : one.min_bytes;
@@ -116,7 +155,8 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
         }
         return true;
     }
-    if (r->out->binding_count == BHI_MAX_BINDINGS) {
+    r->out->buffer_count += one.count;
+    if (r->out->buffer_count > BHI_MAX_BINDINGS) {
         bhi_fault_set(r->fault, BH_LIMIT_EXCEEDED, "the kernel binds more than %u buffers",
                       BHI_MAX_BINDINGS);
         return false;
@@ -249,6 +289,10 @@ static bool reflect_resources(struct reflector *r, const uint32_t *code, size_t 
         return false;
     }
     qsort(r->out->bindings, r->out->binding_count, sizeof *r->out->bindings, by_place);
+    for (uint32_t i = 0, first = 0; i < r->out->binding_count; i++) {
+        r->out->bindings[i].first = first;
+        first += r->out->bindings[i].count;
+    }
     return true;
 }
 

@@ -13,12 +13,15 @@ struct bhi_reflected_binding {
     uint32_t access;    /* bh_access: what the decorations permit, less what the code never does */
     bool stores;        /* the code can store to it */
     uint32_t min_bytes; /* uniform buffers: size of the block */
+    uint32_t count;     /* buffers in it: 1, or the length of an array of them */
+    uint32_t first;     /* place of the first among all buffers of the kernel */
     char name[64];      /* variable's, else block's; may be empty */
 };
 
 struct bhi_reflection {
     uint32_t binding_count;
-    uint32_t set_count; /* highest set + 1 */
+    uint32_t buffer_count; /* the sum of their counts, at most BHI_MAX_BINDINGS */
+    uint32_t set_count;    /* highest set + 1 */
     uint32_t push_bytes;
     uint32_t local_size[3];
     uint64_t shared_bytes;                                   /* of workgroup memory, at least */
@@ -26,7 +29,7 @@ struct bhi_reflection {
 };
 
 /* Variables that share a binding are one (accesses joined). Refused: anything bound that is not a
- * storage or uniform buffer, arrays of them, more than 256 of them. */
+ * storage or uniform buffer, arrays of them without a length, more than 256 of them in all. */
 bool bhi_reflect(const uint32_t *code, size_t words, const char *entry,
                  const struct bhi_spec_constant *constants, uint32_t constant_count,
                  struct bhi_reflection *out, struct bhi_fault *fault);

@@ -27,7 +27,8 @@
     X(StorageBuffer8BitAccess) X(UniformAndStorageBuffer8BitAccess) X(StoragePushConstant8)        \
     X(DenormPreserve) X(DenormFlushToZero) X(SignedZeroInfNanPreserve) X(RoundingModeRTE)          \
     X(RoundingModeRTZ) X(RayQueryKHR) X(RayTracingKHR) X(ShaderClockKHR) X(ShaderNonUniform)       \
-    X(RuntimeDescriptorArray) X(StorageBufferArrayNonUniformIndexing) X(VulkanMemoryModel)         \
+    X(RuntimeDescriptorArray) X(StorageBufferArrayNonUniformIndexing)                              \
+    X(UniformBufferArrayNonUniformIndexing) X(VulkanMemoryModel)         \
     X(VulkanMemoryModelDeviceScope) X(PhysicalStorageBufferAddresses) X(CooperativeMatrixNV)       \
     X(ShaderSMBuiltinsNV) X(IntegerFunctions2INTEL) X(DotProduct) X(DotProductInputAll)            \
     X(DotProductInput4x8Bit) X(DotProductInput4x8BitPacked) X(AtomicFloat32AddEXT)                 \

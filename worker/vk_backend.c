@@ -184,6 +184,7 @@ bool bhi_backend_next_reflection(struct bhi_backend *b, struct bhi_msg_kernel_in
             .binding = r->bindings[i].binding,
             .kind = r->bindings[i].kind,
             .access = r->bindings[i].access,
+            .count = r->bindings[i].count,
         };
         memcpy(bindings[i].name, r->bindings[i].name, sizeof bindings[i].name);
     }

@@ -25,8 +25,25 @@ static int place_of(const struct bhi_reflection *reflection, uint32_t set, uint3
     return -1;
 }
 
-/* How messages name a binding: set 0 binding 1 ("weights") of kernel "matmul". */
-#define PLACE "set %u binding %u (\"%s\") of kernel \"%s\""
+/* How messages name a buffer: set 0 binding 1 element 2 ("weights") of kernel "matmul". */
+#define PLACE "set %u binding %u%s (\"%s\") of kernel \"%s\""
+#define PLACE_ARGUMENTS(place, element, kernel)                                                    \
+    (place)->set, (place)->binding, element_text((place), (element)).text, (place)->name,          \
+        BHI_KERNEL_LABEL(kernel)
+
+struct element_text {
+    char text[24];
+};
+
+/* Of a single buffer: nothing. */
+static struct element_text element_text(const struct bhi_reflected_binding *place,
+                                        uint32_t element) {
+    struct element_text out = {""};
+    if (place->count > 1) {
+        snprintf(out.text, sizeof out.text, " element %u", element);
+    }
+    return out;
+}
 
 static bool check_range(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                         const struct bhi_reflected_binding *place,
@@ -41,36 +58,99 @@ static bool check_range(struct bhi_recorder *r, const struct bhi_vk_kernel *kern
     if (given->offset > buffer->size || given->size > buffer->size - given->offset) {
         bhi_fault_set(
             r->fault, BH_BINDING_MISMATCH, PLACE ": bytes %llu to %llu of a buffer of %llu bytes",
-            place->set, place->binding, place->name, BHI_KERNEL_LABEL(kernel),
-            (unsigned long long)given->offset, (unsigned long long)(given->offset + given->size),
-            (unsigned long long)buffer->size);
+            PLACE_ARGUMENTS(place, given->element, kernel), (unsigned long long)given->offset,
+            (unsigned long long)(given->offset + given->size), (unsigned long long)buffer->size);
         return false;
     }
     if (given->size == 0 && buffer->size != 0) {
-        bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE ": the range is empty", place->set,
-                      place->binding, place->name, BHI_KERNEL_LABEL(kernel));
+        bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE ": the range is empty",
+                      PLACE_ARGUMENTS(place, given->element, kernel));
         return false;
     }
     if (given->offset % alignment != 0) {
         bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
                       PLACE ": offset %llu is not a multiple of %llu (min%sBufferOffsetAlignment)",
-                      place->set, place->binding, place->name, BHI_KERNEL_LABEL(kernel),
+                      PLACE_ARGUMENTS(place, given->element, kernel),
                       (unsigned long long)given->offset, (unsigned long long)alignment, kind);
         return false;
     }
     if (given->size > longest) {
         bhi_fault_set(r->fault, BH_LIMIT_EXCEEDED,
-                      PLACE ": %llu bytes, the device allows %llu (max%sBufferRange)", place->set,
-                      place->binding, place->name, BHI_KERNEL_LABEL(kernel),
+                      PLACE ": %llu bytes, the device allows %llu (max%sBufferRange)",
+                      PLACE_ARGUMENTS(place, given->element, kernel),
                       (unsigned long long)given->size, (unsigned long long)longest, kind);
         return false;
     }
     if (given->size < place->min_bytes) {
         bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
-                      PLACE ": the uniform block has %u bytes, %llu were given", place->set,
-                      place->binding, place->name, BHI_KERNEL_LABEL(kernel), place->min_bytes,
+                      PLACE ": the uniform block has %u bytes, %llu were given",
+                      PLACE_ARGUMENTS(place, given->element, kernel), place->min_bytes,
                       (unsigned long long)given->size);
         return false;
+    }
+    return true;
+}
+
+/* The buffer's place, with |guess| the binding that it probably is of: callers mostly give them in
+ * order. False: there is no such place. */
+static bool find_place(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
+                       const struct bhi_cmd_binding *given, uint32_t *guess) {
+    const struct bhi_reflection *reflection = kernel->reflection;
+    const struct bhi_reflected_binding *place = &reflection->bindings[*guess];
+    if (*guess >= reflection->binding_count || place->set != given->set ||
+        place->binding != given->binding) {
+        const int at = place_of(reflection, given->set, given->binding);
+        if (at < 0) {
+            bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+                          "set %u binding %u was given, but kernel \"%s\" does not use it",
+                          given->set, given->binding, BHI_KERNEL_LABEL(kernel));
+            return false;
+        }
+        *guess = (uint32_t)at;
+        place = &reflection->bindings[at];
+    }
+    if (given->element >= place->count) {
+        bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+                      "set %u binding %u element %u (\"%s\") was given, but kernel \"%s\" has %u "
+                      "buffer%s there",
+                      given->set, given->binding, given->element, place->name,
+                      BHI_KERNEL_LABEL(kernel), place->count, place->count > 1 ? "s" : "");
+        return false;
+    }
+    return true;
+}
+
+static bool check_access(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
+                         const struct bhi_reflected_binding *place,
+                         const struct bhi_cmd_binding *given) {
+    if (place->stores && !(given->access & BH_WRITE)) {
+        bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+                      PLACE " was given to read, but the kernel writes to it: give it to "
+                            "write, or mend the kernel and declare it readonly",
+                      PLACE_ARGUMENTS(place, given->element, kernel));
+        return false;
+    }
+    if (place->access == BH_READ && given->access == BH_WRITE) {
+        bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+                      PLACE " was given to be overwritten, but the kernel declares it readonly",
+                      PLACE_ARGUMENTS(place, given->element, kernel));
+        return false;
+    }
+    return true;
+}
+
+static bool check_complete(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
+                           struct bhi_vk_buffer *const buffers[BHI_MAX_BINDINGS]) {
+    const struct bhi_reflection *reflection = kernel->reflection;
+    for (uint32_t i = 0; i < reflection->binding_count; i++) {
+        const struct bhi_reflected_binding *place = &reflection->bindings[i];
+        for (uint32_t element = 0; element < place->count; element++) {
+            if (buffers[place->first + element] == NULL) {
+                bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE " was not given",
+                              PLACE_ARGUMENTS(place, element, kernel));
+                return false;
+            }
+        }
     }
     return true;
 }
@@ -81,60 +161,33 @@ static bool resolve_bindings(struct bhi_recorder *r, const struct bhi_vk_kernel 
                              struct bhi_group_range *ranges) {
     const struct bhi_reflection *reflection = kernel->reflection;
     const struct bhi_cmd_binding *given = bhi_cmd_bindings(dispatch);
-    memset(buffers, 0, reflection->binding_count * sizeof *buffers);
-    for (uint32_t i = 0; i < dispatch->binding_count; i++) {
-        /* Callers mostly give them in order. */
-        const struct bhi_reflected_binding *guess = &reflection->bindings[i];
-        int at = i < reflection->binding_count && guess->set == given[i].set &&
-                         guess->binding == given[i].binding
-                     ? (int)i
-                     : place_of(reflection, given[i].set, given[i].binding);
-        if (at < 0) {
-            bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
-                          "set %u binding %u was given, but kernel \"%s\" does not use it",
-                          given[i].set, given[i].binding, BHI_KERNEL_LABEL(kernel));
+    memset(buffers, 0, reflection->buffer_count * sizeof *buffers);
+    for (uint32_t i = 0, next = 0; i < dispatch->binding_count; i++) {
+        if (!find_place(r, kernel, &given[i], &next)) {
             return false;
         }
-        const struct bhi_reflected_binding *place = &reflection->bindings[at];
+        const struct bhi_reflected_binding *place = &reflection->bindings[next];
+        const uint32_t at = place->first + given[i].element;
         if (buffers[at] != NULL) {
-            bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE " was given twice", place->set,
-                          place->binding, place->name, BHI_KERNEL_LABEL(kernel));
+            bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE " was given twice",
+                          PLACE_ARGUMENTS(place, given[i].element, kernel));
             return false;
         }
         buffers[at] = bhi_recorder_buffer(r, given[i].buffer, given[i].access & BH_WRITE);
         if (buffers[at] == NULL && r->fault->status == BH_BINDING_MISMATCH) {
             char why[128];
             snprintf(why, sizeof why, "%.127s", r->fault->text);
-            bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE ": %s", place->set, place->binding,
-                          place->name, BHI_KERNEL_LABEL(kernel), why);
+            bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE ": %s",
+                          PLACE_ARGUMENTS(place, given[i].element, kernel), why);
         }
-        if (buffers[at] == NULL || !check_range(r, kernel, place, &given[i], buffers[at])) {
-            return false;
-        }
-        if (place->stores && !(given[i].access & BH_WRITE)) {
-            bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
-                          PLACE " was given to read, but the kernel writes to it: give it to "
-                                "write, or mend the kernel and declare it readonly",
-                          place->set, place->binding, place->name, BHI_KERNEL_LABEL(kernel));
-            return false;
-        }
-        if (place->access == BH_READ && given[i].access == BH_WRITE) {
-            bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
-                          PLACE " was given to be overwritten, but the kernel declares it readonly",
-                          place->set, place->binding, place->name, BHI_KERNEL_LABEL(kernel));
+        if (buffers[at] == NULL || !check_range(r, kernel, place, &given[i], buffers[at]) ||
+            !check_access(r, kernel, place, &given[i])) {
             return false;
         }
         ranges[at] = (struct bhi_group_range){buffers[at], given[i].offset, given[i].size};
+        next += given[i].element + 1 == place->count;
     }
-    for (uint32_t i = 0; i < reflection->binding_count; i++) {
-        if (buffers[i] == NULL) {
-            const struct bhi_reflected_binding *place = &reflection->bindings[i];
-            bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE " was not given", place->set,
-                          place->binding, place->name, BHI_KERNEL_LABEL(kernel));
-            return false;
-        }
-    }
-    return true;
+    return check_complete(r, kernel, buffers);
 }
 
 static bool check_grid(struct bhi_recorder *r, const struct bhi_cmd_dispatch *dispatch) {

@@ -88,6 +88,8 @@ void bhi_vk_features_narrow(struct bhi_vk_features *f) {
     KEEP(base.features.shaderFloat64);
     KEEP(base.features.shaderInt64);
     KEEP(base.features.shaderInt16);
+    KEEP(base.features.shaderStorageBufferArrayDynamicIndexing);
+    KEEP(base.features.shaderUniformBufferArrayDynamicIndexing);
     KEEP(v11.storageBuffer16BitAccess);
     KEEP(v11.uniformAndStorageBuffer16BitAccess);
     KEEP(v11.storagePushConstant16);
@@ -100,6 +102,8 @@ void bhi_vk_features_narrow(struct bhi_vk_features *f) {
     KEEP(v12.shaderSharedInt64Atomics);
     KEEP(v12.shaderFloat16);
     KEEP(v12.shaderInt8);
+    KEEP(v12.shaderStorageBufferArrayNonUniformIndexing);
+    KEEP(v12.shaderUniformBufferArrayNonUniformIndexing);
     KEEP(v12.uniformBufferStandardLayout);
     KEEP(v12.scalarBlockLayout);
     KEEP(v12.shaderSubgroupExtendedTypes);
@@ -188,6 +192,12 @@ uint64_t bhi_vk_features_bits(const struct bhi_vk_features *f, VkSubgroupFeature
     return bits;
 }
 
+/* Arrays of buffers, by indices that differ between invocations. */
+static bool indexes_non_uniformly(const struct bhi_vk_features *f) {
+    return f->v12.shaderStorageBufferArrayNonUniformIndexing ||
+           f->v12.shaderUniformBufferArrayNonUniformIndexing;
+}
+
 size_t bhi_vk_features_capabilities(const struct bhi_vk_features *f,
                                     VkSubgroupFeatureFlags subgroup, SpvCapability *out,
                                     size_t capacity) {
@@ -195,6 +205,7 @@ size_t bhi_vk_features_capabilities(const struct bhi_vk_features *f,
     const VkPhysicalDeviceShaderAtomicFloatFeaturesEXT *atomic = &f->atomic_float;
     const bool dot = f->v13.shaderIntegerDotProduct;
     const bool explicit_layout = f->explicit_layout.workgroupMemoryExplicitLayout;
+    const bool non_uniform = indexes_non_uniformly(f);
     const struct {
         bool has;
         SpvCapability capability;
@@ -218,6 +229,15 @@ size_t bhi_vk_features_capabilities(const struct bhi_vk_features *f,
         {f->v12.storagePushConstant8, SpvCapabilityStoragePushConstant8},
         {f->v11.variablePointersStorageBuffer, SpvCapabilityVariablePointersStorageBuffer},
         {f->v11.variablePointers, SpvCapabilityVariablePointers},
+        {base->shaderStorageBufferArrayDynamicIndexing,
+         SpvCapabilityStorageBufferArrayDynamicIndexing},
+        {base->shaderUniformBufferArrayDynamicIndexing,
+         SpvCapabilityUniformBufferArrayDynamicIndexing},
+        {non_uniform, SpvCapabilityShaderNonUniform},
+        {f->v12.shaderStorageBufferArrayNonUniformIndexing,
+         SpvCapabilityStorageBufferArrayNonUniformIndexing},
+        {f->v12.shaderUniformBufferArrayNonUniformIndexing,
+         SpvCapabilityUniformBufferArrayNonUniformIndexing},
         {f->v12.vulkanMemoryModel, SpvCapabilityVulkanMemoryModel},
         {f->v12.vulkanMemoryModelDeviceScope, SpvCapabilityVulkanMemoryModelDeviceScope},
         {subgroup & VK_SUBGROUP_FEATURE_BASIC_BIT, SpvCapabilityGroupNonUniform},
@@ -273,6 +293,7 @@ size_t bhi_vk_features_spirv_extensions(const struct bhi_vk_features *f, const c
         {f->v12.storageBuffer8BitAccess, "SPV_KHR_8bit_storage"},
         {f->v11.variablePointersStorageBuffer, "SPV_KHR_variable_pointers"},
         {f->v12.vulkanMemoryModel, "SPV_KHR_vulkan_memory_model"},
+        {indexes_non_uniformly(f), "SPV_EXT_descriptor_indexing"},
         {f->v13.shaderIntegerDotProduct, "SPV_KHR_integer_dot_product"},
         {atomic->shaderBufferFloat32AtomicAdd || atomic->shaderSharedFloat32AtomicAdd ||
              atomic->shaderBufferFloat64AtomicAdd || atomic->shaderSharedFloat64AtomicAdd,

@@ -21,7 +21,7 @@ static void count_descriptors(const struct bhi_reflection *r, uint32_t *storage,
                               uint32_t *uniform) {
     *storage = *uniform = 0;
     for (uint32_t i = 0; i < r->binding_count; i++) {
-        *(r->bindings[i].kind == BH_STORAGE_BUFFER ? storage : uniform) += 1;
+        *(r->bindings[i].kind == BH_STORAGE_BUFFER ? storage : uniform) += r->bindings[i].count;
     }
 }
 
@@ -67,7 +67,7 @@ static void write_descriptors(struct bhi_vk_device *device, const struct bhi_vk_
     const struct bhi_reflection *r = group->kernel->reflection;
     VkDescriptorBufferInfo buffers[BHI_MAX_BINDINGS];
     VkWriteDescriptorSet writes[BHI_MAX_BINDINGS];
-    for (uint32_t i = 0; i < r->binding_count; i++) {
+    for (uint32_t i = 0; i < r->buffer_count; i++) {
         const struct bhi_group_range *range = &group->ranges[i];
         const bool null = range->buffer->buffer == VK_NULL_HANDLE;
         buffers[i] = (VkDescriptorBufferInfo){
@@ -75,15 +75,17 @@ static void write_descriptors(struct bhi_vk_device *device, const struct bhi_vk_
             .offset = null ? 0 : range->offset,
             .range = null || range->size == 0 ? VK_WHOLE_SIZE : range->size,
         };
+    }
+    for (uint32_t i = 0; i < r->binding_count; i++) {
         writes[i] = (VkWriteDescriptorSet){
             .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
             .dstSet = group->sets[r->bindings[i].set],
             .dstBinding = r->bindings[i].binding,
-            .descriptorCount = 1,
+            .descriptorCount = r->bindings[i].count,
             .descriptorType = r->bindings[i].kind == BH_UNIFORM_BUFFER
                                   ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER
                                   : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-            .pBufferInfo = &buffers[i],
+            .pBufferInfo = &buffers[r->bindings[i].first],
         };
     }
     device->api.UpdateDescriptorSets(device->device, r->binding_count, writes, 0, NULL);
@@ -155,7 +157,7 @@ bool bhi_vk_groups_make_room(struct bhi_vk_device *device, struct bhi_vk_groups 
 
 /* A set takes whole pages; no driver's descriptor is larger. */
 static uint64_t bytes_of(const struct bhi_reflection *r) {
-    return (uint64_t)r->set_count * 4096 + (uint64_t)r->binding_count * 512;
+    return (uint64_t)r->set_count * 4096 + (uint64_t)r->buffer_count * 512;
 }
 
 static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
@@ -176,7 +178,7 @@ static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bh
     }
     struct bhi_vk_pool *pool = find_pool(device, groups, r->set_count, storage, uniform, fault);
     struct bhi_vk_group *group =
-        pool != NULL ? calloc(1, sizeof *group + r->binding_count * sizeof *ranges) : NULL;
+        pool != NULL ? calloc(1, sizeof *group + r->buffer_count * sizeof *ranges) : NULL;
     if (group == NULL) {
         if (pool != NULL) {
             bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory for descriptor sets");
@@ -202,8 +204,8 @@ static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bh
     group->pool = pool;
     group->bytes = bytes_of(r);
     groups->bytes += group->bytes;
-    group->range_count = r->binding_count;
-    memcpy(group->ranges, ranges, r->binding_count * sizeof *ranges);
+    group->range_count = r->buffer_count;
+    memcpy(group->ranges, ranges, r->buffer_count * sizeof *ranges);
     write_descriptors(device, group);
     return group;
 }
@@ -212,7 +214,7 @@ struct bhi_vk_group *bhi_vk_group_get(struct bhi_vk_device *device, struct bhi_v
                                       const struct bhi_vk_kernel *kernel,
                                       const struct bhi_group_range *ranges,
                                       struct bhi_fault *fault) {
-    const uint32_t count = kernel->reflection->binding_count;
+    const uint32_t count = kernel->reflection->buffer_count;
     const uint64_t hash = hash_ranges(kernel, ranges, count);
     struct bhi_vk_group **bucket = &groups->buckets[hash % BHI_GROUP_BUCKETS];
     for (struct bhi_vk_group *group = *bucket; group != NULL; group = group->next) {

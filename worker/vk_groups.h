@@ -23,7 +23,7 @@ struct bhi_vk_group {
     VkDescriptorSet sets[BHI_MAX_SETS];
     uint64_t bytes; /* of the driver's memory, at most */
     uint32_t range_count;
-    struct bhi_group_range ranges[]; /* in the order of the kernel's reflection */
+    struct bhi_group_range ranges[]; /* bhi_reflected_binding.first and on */
 };
 
 #define BHI_GROUP_BUCKETS 1024u

@@ -1,5 +1,6 @@
 #include "vk_kernel.h"
 
+#include "array_indices.h"
 #include "faults.h"
 #include "guard_limits.h"
 #include "vk_dispatch.h"
@@ -134,7 +135,7 @@ static bool fits_device(const struct bhi_vk_device *device, const struct bhi_ref
     const VkPhysicalDeviceLimits *limits = &device->limits;
     uint32_t storage = 0, uniform = 0;
     for (uint32_t i = 0; i < r->binding_count; i++) {
-        *(r->bindings[i].kind == BH_STORAGE_BUFFER ? &storage : &uniform) += 1;
+        *(r->bindings[i].kind == BH_STORAGE_BUFFER ? &storage : &uniform) += r->bindings[i].count;
     }
     for (int axis = 0; axis < 3; axis++) {
         if (over_limit(fault, r->local_size[axis], limits->maxComputeWorkGroupSize[axis],
@@ -201,7 +202,7 @@ static VkResult create_layouts(struct bhi_vk_device *device, const struct bhi_vk
                 .descriptorType = r->bindings[next].kind == BH_UNIFORM_BUFFER
                                       ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER
                                       : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                .descriptorCount = 1,
+                .descriptorCount = r->bindings[next].count,
                 .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
             };
         }
@@ -242,6 +243,25 @@ static bool guard(const struct bhi_vk_device *device, const struct bhi_vk_kernel
     return false;
 }
 
+static bool check_indices(const struct bhi_vk_device *device, const struct bhi_vk_kernel *k,
+                          struct bhi_fault *fault) {
+    const VkPhysicalDeviceFeatures *base = &device->enabled.base.features;
+    const VkPhysicalDeviceVulkan12Features *v12 = &device->enabled.v12;
+    const struct bhi_array_rules rules = {
+        .storage = base->shaderStorageBufferArrayDynamicIndexing,
+        .uniform = base->shaderUniformBufferArrayDynamicIndexing,
+        .storage_varies = v12->shaderStorageBufferArrayNonUniformIndexing,
+        .uniform_varies = v12->shaderUniformBufferArrayNonUniformIndexing,
+        .first_lane = device->is_cpu,
+    };
+    struct bhi_module module;
+    const bool good = bhi_module_init(&module, k->code, k->words, k->entry, k->constants,
+                                      k->constant_count, fault) &&
+                      bhi_array_indices_check(&module, &rules, fault);
+    bhi_module_fini(&module);
+    return good;
+}
+
 static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
                     struct bhi_vk_kernel *k, struct bhi_fault *fault) {
     /* The validator and the reflection are recursive, too: the limits come first. */
@@ -259,6 +279,7 @@ static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels
     struct bhi_guarded guarded = {.set = BHI_NO_SET};
     if (!bhi_reflect(k->code, k->words, k->entry, k->constants, k->constant_count, r, fault) ||
         !fits_device(device, r, !k->trusted, fault) ||
+        (r->buffer_count > r->binding_count && !check_indices(device, k, fault)) ||
         (!k->trusted && !guard(device, k, &guarded, fault))) {
         free(r);
         return false;

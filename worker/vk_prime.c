@@ -9,7 +9,7 @@ static bool find_group(struct bhi_backend *b, const struct bhi_vk_kernel *kernel
     const struct bhi_reflection *r = kernel->reflection;
     struct bhi_group_range ranges[BHI_MAX_BINDINGS];
     *out = NULL;
-    for (uint32_t i = 0; i < r->binding_count; i++) {
+    for (uint32_t i = 0; i < r->buffer_count; i++) {
         ranges[i] =
             (struct bhi_group_range){.buffer = &b->page_buffer, .size = b->page_buffer.size};
     }

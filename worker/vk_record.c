@@ -202,12 +202,13 @@ static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatc
         return true;
     }
     const struct bhi_reflection *reflection = kernel->reflection;
-    for (uint32_t i = 0; i < reflection->binding_count; i++) {
+    for (uint32_t i = 0, b = 0; i < reflection->buffer_count; i++) {
+        b += i == reflection->bindings[b].first + reflection->bindings[b].count;
         uses[i] = (struct use){buffers[i], ranges[i].offset, ranges[i].offset + ranges[i].size,
-                               reflection->bindings[i].stores};
+                               reflection->bindings[b].stores};
     }
     if (!find_group(r, kernel, ranges, &group) ||
-        !order(r, uses, reflection->binding_count, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT)) {
+        !order(r, uses, reflection->buffer_count, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT)) {
         return false;
     }
     if (r->bound_kernel != kernel) {

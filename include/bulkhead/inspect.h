@@ -19,6 +19,7 @@ typedef struct bh_inspected_binding {
     bh_access access; /* what the decorations permit and the code can do */
     char type[64];
     char name[64];
+    uint32_t count; /* buffers in it, each of |type|: 1, or the length of an array of buffers */
 } bh_inspected_binding;
 
 typedef struct bh_inspected_member {

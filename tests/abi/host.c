@@ -146,8 +146,8 @@ static void submit(struct scene *s) {
         float a;
         uint32_t n;
     } push = {2, COUNT};
-    bh_binding bindings[] = {{0, 0, s->x, 0, BH_WHOLE_SIZE, BH_READ},
-                             {0, 1, s->y, 0, BH_WHOLE_SIZE, BH_READ_WRITE}};
+    bh_binding bindings[] = {{0, 0, s->x, 0, BH_WHOLE_SIZE, BH_READ, 0},
+                             {0, 1, s->y, 0, BH_WHOLE_SIZE, BH_READ_WRITE, 0}};
     bh_command commands[3] = {
         {.type = BH_COMMAND_DISPATCH,
          .kernel = s->kernel,
@@ -290,7 +290,7 @@ static void quarantine(struct scene *s) {
     OK(bh_kernel_create_glsl(s->context, &source, &options, &kernel, &why));
     bh_stream *stream;
     OK(bh_stream_create(s->context, NULL, &stream, &why));
-    const bh_binding binding = {0, 0, s->x, 0, BH_WHOLE_SIZE, BH_READ_WRITE};
+    const bh_binding binding = {0, 0, s->x, 0, BH_WHOLE_SIZE, BH_READ_WRITE, 0};
     const uint32_t groups[3] = {16, 1, 1};
     OK(bh_launch(stream, kernel, groups, &binding, 1, NULL, 0, NULL, &why));
     const bool crashed = bh_stream_synchronize(stream, BH_FOREVER, &why) != BH_OK;

@@ -164,7 +164,8 @@ void rig_dispatch(struct rig *rig, uint64_t kernel, uint32_t x, uint32_t y, uint
                                           .size = size,
                                           .set = bindings[i].set,
                                           .binding = bindings[i].binding,
-                                          .access = bindings[i].access};
+                                          .access = bindings[i].access,
+                                          .element = bindings[i].element};
     }
     if (push_size > 0) {
         memcpy(out + count, push, push_size);

@@ -78,7 +78,7 @@ struct rig_binding {
     uint64_t buffer;
     uint32_t access;
     uint64_t offset, size; /* size 0: the rest of the buffer */
-    uint32_t set;
+    uint32_t set, element;
 };
 void rig_dispatch(struct rig *rig, uint64_t kernel, uint32_t x, uint32_t y, uint32_t z,
                   const struct rig_binding *bindings, size_t count, const void *push,

@@ -31,7 +31,7 @@ expect_json '.name == "saxpy" and .entry == "main" and .entry_points == ["main"]
     and .push.members == [{"offset": 0, "type": "f32", "name": "a"},
                           {"offset": 4, "type": "u32", "name": "n"}]
     and (.bindings | map(.access)) == ["read", "read_write"]
-    and .bindings[0] == {"set": 0, "binding": 0, "kind": "storage", "access": "read",
+    and .bindings[0] == {"set": 0, "binding": 0, "count": 1, "kind": "storage", "access": "read",
                          "type": "f32[]", "name": "X"}'
 hash=$(jq -r .hash .stdout)
 "$NPY" make x.npy 'f32[256]' ramp 0 1
@@ -44,6 +44,22 @@ ready
 expect_json ".name == \"stdin\" and .hash == \"$hash\""
 
 # -- GLSL ------------------------------------------------------------------------------------------
+cat > arrays.comp << 'END'
+#version 450
+layout(local_size_x = 1) in;
+layout(constant_id = 0) const uint N = 2;
+layout(set = 0, binding = 1) buffer D { uint n; float v[]; } data[N];
+layout(set = 0, binding = 12) buffer E { float v[]; } many[16];
+void main() { data[1].v[0] = many[3].v[0]; }
+END
+case_name="arrays of buffers"
+cli inspect arrays.comp
+ready
+expect_stdout "0.1[2]   storage write      {u32, f32[]} data"
+expect_stdout "0.12[16] storage read       f32[]        many"
+cli inspect arrays.comp --spec 0=u32:7 --json
+ready
+expect_json '[.bindings[] | [.binding, .count, .type]] == [[1, 7, "{u32, f32[]}"], [12, 16, "f32[]"]]'
 cat > k.comp << 'END'
 #version 450
 #include "common.h"
@@ -62,7 +78,7 @@ expect_json '.constants == [{"id": 1, "type": "bool", "default": true, "name": "
     {"id": 2, "type": "f32", "default": -0.25, "name": "f"},
     {"id": 3, "type": "i32", "default": -3, "name": "i"},
     {"id": 7, "type": "u32", "default": 1, "name": "local_size_x"}]'
-expect_json '.bindings == [{"set": 2, "binding": 5, "kind": "storage", "access": "read_write",
+expect_json '.bindings == [{"set": 2, "binding": 5, "count": 1, "kind": "storage", "access": "read_write",
     "type": "{u32, f32x4[]}", "name": "b"}]'
 case_name="a binding that variables of several types share"
 cat > shared.comp << 'END'

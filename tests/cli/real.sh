@@ -67,6 +67,36 @@ cli run "$SHADERS/matmul.spv" --groups 6,4 --in 0=a.npy --in 1=b.npy --out '2=ou
 ready
 check matmul a.npy b.npy out.npy
 
+# -- arrays of buffers -----------------------------------------------------------------------------
+case_name="an array of buffers"
+cat > rows.comp << 'END'
+#version 450
+layout(local_size_x = 64) in;
+layout(set = 0, binding = 0) readonly buffer X { float x[]; } rows[2];
+layout(set = 0, binding = 1) buffer Y { float y[]; } squares[2];
+void main() {
+    uint i = gl_GlobalInvocationID.x, which = gl_WorkGroupID.x % 2;
+    if (i < 100000) {
+        squares[which].y[i] = rows[which].x[i] * rows[which].x[i];
+        squares[1 - which].y[i] = rows[1 - which].x[i] * rows[1 - which].x[i];
+    }
+}
+END
+rows=(run rows.comp --groups 1563 --in '0[1]=y.npy' --out '1[1]=y2.npy:f32[100000]')
+cli "${rows[@]}" --in '0[0]=x.npy' --out '1=x2.npy:f32[100000]'
+ready
+check square x.npy x2.npy
+check square y.npy y2.npy
+rm x2.npy y2.npy
+refuses "the kernel binds 0.0[0] ('rows', storage buffer, read): give it with --in, --out or --inout" \
+    "${rows[@]}" --out '1[0]=x2.npy:f32[100000]'
+refuses "--in 0[2]=x.npy: the kernel has no binding 0.0[2]; it has 0.0[] ('rows', 2 storage buffers, read)" \
+    "${rows[@]}" --in '0[0]=x.npy' --in '0[2]=x.npy' --out '1[0]=x2.npy:f32[100000]'
+refuses "binding 0.0[1] is given twice" "${rows[@]}" --in '0[1]=x.npy'
+refuses "--out 1[0]=x2.npy:i32[100000]: the output is i32, the kernel declares f32[] at 0.1[0] ('squares')" \
+    "${rows[@]}" --in '0[0]=x.npy' --out '1[0]=x2.npy:i32[100000]'
+refuses "--in 0[=x.npy: '0[' is not a binding" "${rows[@]}" --in '0[=x.npy'
+
 # -- types -----------------------------------------------------------------------------------------
 "$NPY" make wide.npy 'f64[100000]' ramp 0 1
 "$NPY" make bytes.npy 'u8[400000]' ramp 0 0

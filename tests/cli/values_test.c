@@ -212,7 +212,10 @@ static void test_groups(void **state) {
 }
 
 static void test_slots(void **state) {
-    static const char *const bad[] = {"", "x", "1.", ".1", "1.2.3", "-1", "4294967295", "0x1"};
+    static const char *const bad[] = {
+        "",    "x",     "1.",    ".1",  "1.2.3", "-1",      "0x1",        "1[",
+        "1[]", "1[-1]", "1[0]x", "[1]", "1[2]3", "1[2][3]", "4294967295", "1[4294967295]",
+        "1]",  "1[x]",  "1.[2]"};
     struct bhi_slot slot;
     (void)state;
     assert_true(bhi_parse_slot("3=a", 1, &slot, &complaint));
@@ -221,6 +224,17 @@ static void test_slots(void **state) {
     assert_true(bhi_parse_slot("2.17", 4, &slot, &complaint));
     assert_int_equal(slot.set, 2);
     assert_int_equal(slot.binding, 17);
+    assert_int_equal(slot.element, 0);
+    assert_string_equal(bhi_slot_describe(slot, false).text, "2.17");
+    assert_string_equal(bhi_slot_describe(slot, true).text, "2.17[0]");
+    assert_true(bhi_parse_slot("2.17[5]=a[6]", 7, &slot, &complaint));
+    assert_int_equal(slot.set, 2);
+    assert_int_equal(slot.binding, 17);
+    assert_int_equal(slot.element, 5);
+    assert_string_equal(bhi_slot_describe(slot, false).text, "2.17[5]");
+    assert_true(bhi_parse_slot("1[0]", 4, &slot, &complaint));
+    assert_int_equal(slot.set, 0);
+    assert_int_equal(slot.element, 0);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         if (bhi_parse_slot(bad[i], strlen(bad[i]), &slot, &complaint))
             fail_msg("'%s' was taken", bad[i]);

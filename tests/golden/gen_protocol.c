@@ -153,9 +153,10 @@ static void lane(void) {
 #include "commands.def"
     printf("\nAfter a dispatch: `binding_count` bindings, each `buffer`, `offset`, `size` (u64), "
            "`set` (u32, 0..31),\n"
-           "`binding` (u32, 0..65535), `access` (u32, 1 read, 2 write, 3 both), `reserved` (u32, "
-           "0); then the push\n"
-           "constants (a multiple of 4), padded with zeros to a multiple of 8.\n");
+           "`binding` (u32, 0..65535), `access` (u32, 1 read, 2 write, 3 both), `element` (u32, "
+           "0..255, of an\n"
+           "array of buffers); then the push constants (a multiple of 4), padded with zeros to a "
+           "multiple of 8.\n");
 }
 
 static void progress(void) {

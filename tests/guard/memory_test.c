@@ -229,6 +229,59 @@ static void descriptor_arrays(void **state) {
     stand_free(&module);
 }
 
+/* What stands for an index that differs between invocations says so, too; the pointer still does.
+ */
+static void non_uniform_indices(void **state) {
+    (void)state;
+    struct stand_module module =
+        stand_compute_with("OpDecorate %i NonUniform\nOpDecorate %q NonUniform\n",
+                           "%n = OpConstant %uint 4\n"
+                           "%many = OpTypeArray %block %n\n"
+                           "%p_many = OpTypePointer StorageBuffer %many\n"
+                           "%buffers = OpVariable %p_many StorageBuffer\n",
+                           "",
+                           "%p = OpAccessChain %p_uint %out %u_0 %u_0\n"
+                           "%i = OpLoad %uint %p\n"
+                           "%q = OpAccessChain %p_uint %buffers %i %u_0 %u_0\n"
+                           "OpStore %q %u_1\n"
+                           "%r = OpAccessChain %p_uint %buffers %u_5000 %u_0 %u_0\n"
+                           "OpStore %r %u_1\nOpReturn",
+                           "", 3);
+    struct stand_module varying = {malloc(module.words * 4 + 8), module.words + 2};
+    memcpy(varying.code, module.code, 20);
+    varying.code[5] = 2u << SpvWordCountShift | SpvOpCapability;
+    varying.code[6] = SpvCapabilityShaderNonUniform;
+    memcpy(&varying.code[7], &module.code[5], module.words * 4 - 20);
+    struct bhi_guarded guarded;
+    struct bhi_fault fault;
+    const struct bhi_guard_options options = {.entry = "main", .max_sets = 8};
+    assert_true(bhi_guard(varying.code, varying.words, &options, &guarded, &fault));
+    assert_int_equal(guarded.clamps, 2);
+    uint32_t decorated[8], count = 0, selected[2] = {0}, selects = 0, pointers = 0;
+    for (size_t i = 5; i < guarded.words; i += guarded.code[i] >> SpvWordCountShift) {
+        const uint32_t *at = &guarded.code[i];
+        const SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+        if (op == SpvOpDecorate && at[2] == SpvDecorationNonUniform) {
+            assert_true(count < 8);
+            decorated[count++] = at[1];
+        } else if (op == SpvOpSelect) {
+            assert_true(selects < 2);
+            selected[selects++] = at[2];
+        } else if (op == SpvOpAccessChain && selects > 0 && at[4] == selected[0]) {
+            for (uint32_t k = 0; k < count; k++) {
+                pointers += decorated[k] == at[2];
+            }
+        }
+    }
+    assert_int_equal(selects, 2);
+    assert_int_equal(count, 3); /* the load, the pointer, and the first of the two selections */
+    assert_true(decorated[2] == selected[0]);
+    assert_int_equal(pointers, 1);
+    bhi_guarded_fini(&guarded);
+    stand_free(&module);
+    stand_free(&varying);
+}
+
 static void vectors(void **state) {
     (void)state;
     struct stand_module module =
@@ -317,6 +370,7 @@ int main(void) {
         cmocka_unit_test(widths),
         cmocka_unit_test(buffers_are_the_drivers),
         cmocka_unit_test(descriptor_arrays),
+        cmocka_unit_test(non_uniform_indices),
         cmocka_unit_test(vectors),
         cmocka_unit_test(pointers_that_cannot_be_bounded),
         cmocka_unit_test(a_local_index_that_is_none),

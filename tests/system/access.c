@@ -184,11 +184,85 @@ static void whose_kernel_it_was(void) {
     tear_down(&s);
 }
 
+/* -- arrays of buffers ---------------------------------------------------------------------- */
+
+/* pick.comp: sums[1] = sums[0] + data[which], with three and two buffers. */
+static bh_status launch_pick(const struct scene *s, bh_kernel *pick, bh_buffer *const data[3],
+                             bh_access first, bh_access second, uint32_t last_element,
+                             bh_event **out_event, bh_detail *detail) {
+    const bh_binding bindings[] = {
+        {.binding = 2, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = second, .element = 1},
+        {.binding = 0, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.binding = 1, .buffer = data[0], .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.binding = 1, .buffer = data[1], .size = BH_WHOLE_SIZE, .element = 1},
+        {.binding = 1, .buffer = data[2], .size = BH_WHOLE_SIZE, .element = last_element},
+        {.binding = 2, .buffer = data[0], .size = BH_WHOLE_SIZE, .access = first, .element = 0},
+    };
+    const uint32_t groups[3] = {64, 1, 1};
+    return bh_launch(s->stream, pick, groups, bindings, 6, NULL, 0, out_event, detail);
+}
+
+static void elements_of_an_array(void) {
+    struct scene s = set_up();
+    static bh_kernel_info info;
+    bh_detail detail;
+    bh_event *event = NULL;
+    bh_kernel *pick = fx_kernel(s.context, "pick");
+    BHT_EQ(bh_kernel_reflect(pick, s.stream, FX_SECONDS, &info, &detail), BH_OK);
+    BHT_EQ(info.binding_count, 3);
+    BHT_EQ(info.bindings[0].count, 1);
+    BHT_EQ(info.bindings[1].count, 3);
+    BHT_EQ(info.bindings[1].access, BH_READ);
+    BHT_EQ(info.bindings[2].count, 2);
+    BHT_EQ(info.bindings[2].access, BH_READ_WRITE);
+
+    bh_buffer *data[3];
+    for (uint32_t i = 0; i < 3; i++)
+        data[i] = fx_words(s.context, 64, 100 * (i + 1));
+    uint32_t *which = fx_pointer(s.x);
+    for (uint32_t i = 0; i < 64; i++) /* the last: out of range, and -1 */
+        which[i] = i < 60 ? i % 3 : i < 62 ? 3 : UINT32_MAX;
+    BHT_EQ(launch_pick(&s, pick, data, BH_READ_WRITE, BH_ACCESS_DECLARED, 2, &event, &detail),
+           BH_OK);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    for (uint32_t i = 0; i < 64; i++)
+        BHT_EQ(fx_pointer(s.y)[i], 100 + 100 * ((i < 60 ? i % 3 : 2) + 1));
+
+    /* One of them is stored to: all of them have to be given to write. */
+    BHT_EQ(launch_pick(&s, pick, data, BH_READ, BH_READ_WRITE, 2, &event, &detail), BH_OK);
+    fx_expect(event, BH_BINDING_MISMATCH);
+    BHT_STR_HAS(fx_verdict(event).message,
+                "set 0 binding 2 element 0 (\"sums\") of kernel "
+                "\"pick\" was given to read, but the kernel writes to it");
+    bh_event_release(event);
+    BHT_EQ(launch_pick(&s, pick, data, BH_READ_WRITE, BH_WRITE, 7, &event, &detail), BH_OK);
+    fx_expect(event, BH_BINDING_MISMATCH);
+    BHT_STR_HAS(fx_verdict(event).message, "set 0 binding 1 element 7 (\"data\") was given, but "
+                                           "kernel \"pick\" has 3 buffers there");
+    bh_event_release(event);
+    event = NULL;
+    BHT_EQ(launch_pick(&s, pick, data, BH_READ_WRITE, BH_WRITE, 1, &event, &detail),
+           BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "set 0 binding 1 element 1 is given twice");
+    BHT_EQ(launch_pick(&s, pick, data, BH_READ_WRITE, BH_WRITE, 256, &event, &detail),
+           BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message,
+                "set 0 binding 1 element 256: an array of buffers has 256 elements");
+    BHT_TRUE(event == NULL);
+
+    for (uint32_t i = 0; i < 3; i++)
+        bh_buffer_release(data[i]);
+    bh_kernel_release(pick);
+    tear_down(&s);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(not_before_it_is_known),       BHT_TEST(what_is_only_read),
         BHT_TEST(what_is_only_written),         BHT_TEST(narrowed_by_the_caller),
         BHT_TEST(overwriting_what_is_readonly), BHT_TEST(whose_kernel_it_was),
+        BHT_TEST(elements_of_an_array),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

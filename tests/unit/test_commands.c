@@ -225,7 +225,7 @@ static void test_every_field_at_its_edges(void **state) {
     BINDING_EDGES(set, 4, 0, 31);
     BINDING_EDGES(binding, 4, 0, 65535);
     BINDING_EDGES(access, 4, 1, 3);
-    BINDING_EDGES(reserved, 4, 0, 0);
+    BINDING_EDGES(element, 4, 0, 255);
 }
 
 /* Cut or extended at every multiple of 8: each length but the right one is refused, and no byte

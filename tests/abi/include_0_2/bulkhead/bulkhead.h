@@ -563,6 +563,7 @@ typedef struct bh_kernel_binding {
     bh_binding_kind kind;
     bh_access access; /* from the module's decorations */
     char name[64];    /* may be empty */
+    uint32_t count;   /* buffers in it: 1, or the length of an array of buffers */
 } bh_kernel_binding;
 
 typedef struct bh_kernel_info {
@@ -615,6 +616,8 @@ typedef struct bh_binding {
     bh_buffer *buffer;
     uint64_t offset, size;
     bh_access access;
+    uint32_t element; /* of an array of buffers (bh_kernel_binding.count), each of which is bound by
+                         a bh_binding of its own; one that is missing is BINDING_MISMATCH. Else 0 */
 } bh_binding;
 
 typedef enum bh_command_type {
@@ -632,7 +635,7 @@ typedef struct bh_command {
     uint32_t groups[3]; /* workgroups, each at least 1; a product over 2^32 - 1 is LIMIT_EXCEEDED
                            where the device has not the feature wholeGrids */
     const bh_binding *bindings;
-    uint32_t binding_count; /* at most 256 */
+    uint32_t binding_count; /* at most 256, each element of an array is one */
     const void *push;       /* copied */
     uint32_t push_size;     /* a multiple of 4, at most 4096 (the device's limit is smaller) */
     /* copy, fill */

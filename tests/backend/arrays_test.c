@@ -1,0 +1,275 @@
+/* Arrays of buffers: a binding with more than one. */
+#include "rig.h"
+#include "vk_backend.h"
+
+static const uint32_t elements[] =
+#include "kernels/elements.inc"
+    ;
+static const uint32_t elements_vary[] =
+#include "kernels/elements_vary.inc"
+    ;
+static const uint32_t array_sized[] =
+#include "kernels/array_sized.inc"
+    ;
+static const uint32_t array_uniform[] =
+#include "kernels/array_uniform.inc"
+    ;
+static const uint32_t array_length[] =
+#include "kernels/array_length.inc"
+    ;
+
+#define ITEMS 64u
+#define DATA  3u
+
+/* What elements.comp does, one item after the other; no two touch the same word. */
+static void compute(const int32_t *which, uint32_t all, uint32_t data[DATA][1 + 2 * ITEMS],
+                    uint32_t result[ITEMS]) {
+    uint32_t old[DATA][1 + 2 * ITEMS];
+    memcpy(old, data, sizeof old);
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        const uint32_t mine = (uint32_t)which[i] < DATA ? (uint32_t)which[i] : DATA - 1;
+        uint32_t got = 0;
+        if (i % 2 == 1) {
+            got = old[mine][1 + i];
+            data[mine][1 + i] = got + 1000;
+            data[mine][0] += i;
+        } else if (i % 4 == 2) {
+            for (uint32_t n = 0; n < i; n++) {
+                got += old[((uint32_t)which[i] + n) % 3][1 + 2 * n];
+            }
+        }
+        result[i] = got + old[all < DATA ? all : DATA - 1][1 + 2 * i];
+    }
+}
+
+static void elements_run(bool trusted, const int32_t *wanted, uint32_t all) {
+    struct rig rig;
+    rig_open(&rig, NULL);
+    rig.trusted = trusted;
+    uint32_t *data[DATA], expected[DATA][1 + 2 * ITEMS], result[ITEMS];
+    for (uint32_t d = 0; d < DATA; d++) {
+        data[d] = rig_buffer(&rig, 10 + d, sizeof expected[d]);
+        for (uint32_t i = 0; i < 1 + 2 * ITEMS; i++) {
+            data[d][i] = (d + 1) * 10000 + i;
+        }
+        memcpy(expected[d], data[d], sizeof expected[d]);
+    }
+    int32_t *which = rig_buffer(&rig, 1, ITEMS * sizeof *which);
+    memcpy(which, wanted, ITEMS * sizeof *which);
+    uint32_t *out = rig_buffer(&rig, 2, sizeof result);
+    rig_kernel(&rig, 1, CODE(elements));
+    rig_begin(&rig);
+    rig_dispatch(&rig, 1, ITEMS / 16, 1, 1,
+                 BINDINGS({.binding = 1, .element = 2, .buffer = 12, .access = BH_READ_WRITE},
+                          {.binding = 0, .buffer = 1, .access = BH_READ},
+                          {.binding = 1, .element = 0, .buffer = 10, .access = BH_READ_WRITE},
+                          {.binding = 1, .element = 1, .buffer = 11, .access = BH_READ_WRITE},
+                          {.binding = 2, .buffer = 2, .access = BH_WRITE}),
+                 &all, sizeof all);
+    rig_run_ok(&rig);
+    compute(which, all, expected, result);
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        if (out[i] != result[i]) {
+            fail_msg("item %u: %u, not %u", i, out[i], result[i]);
+        }
+    }
+    for (uint32_t d = 0; d < DATA; d++) {
+        for (uint32_t i = 0; i < 1 + 2 * ITEMS; i++) {
+            if (data[d][i] != expected[d][i]) {
+                fail_msg("buffer %u word %u: %u, not %u", d, i, data[d][i], expected[d][i]);
+            }
+        }
+    }
+    struct bhi_msg_kernel_info info;
+    static struct bhi_msg_kernel_binding bindings[256];
+    assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    assert_int_equal(info.bindings, 3);
+    assert_int_equal(bindings[0].count, 1);
+    assert_int_equal(bindings[1].count, DATA);
+    assert_int_equal(bindings[1].access, BH_READ_WRITE);
+    assert_int_equal(bindings[2].count, 1);
+    rig_close(&rig);
+}
+
+/* Every invocation takes its own, also where those beside it are switched off. */
+static void elements_by_computed_indices(void **state) {
+    (void)state;
+    int32_t which[ITEMS];
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        which[i] = (int32_t)(i * 7 / 3 % DATA);
+    }
+    elements_run(false, which, 1);
+    elements_run(true, which, 0);
+}
+
+/* What is out of range is the last one. */
+static void elements_out_of_range(void **state) {
+    (void)state;
+    static const int32_t far[8] = {-1, 0, INT32_MIN, 1, 3, 2, INT32_MAX, 1 << 20};
+    int32_t which[ITEMS];
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        which[i] = far[i / 2 % 8];
+    }
+    elements_run(false, which, UINT32_MAX);
+    elements_run(false, which, 3);
+}
+
+/* Decorated NonUniform: only where the device says that it can. */
+static void elements_that_differ_by_decoration(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    uint32_t *which = rig_buffer(&rig, 1, 64);
+    uint32_t *out = rig_buffer(&rig, 2, 64);
+    for (uint32_t d = 0; d < DATA; d++) {
+        uint32_t *data = rig_buffer(&rig, 10 + d, 64);
+        for (uint32_t i = 0; i < 16; i++) {
+            data[i] = d * 100 + i;
+            which[i] = i % 4;
+        }
+    }
+    rig_kernel(&rig, 1, CODE(elements_vary));
+    rig_begin(&rig);
+    rig_dispatch(&rig, 1, 1, 1, 1,
+                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
+                          {.binding = 1, .element = 0, .buffer = 10, .access = BH_READ},
+                          {.binding = 1, .element = 1, .buffer = 11, .access = BH_READ},
+                          {.binding = 1, .element = 2, .buffer = 12, .access = BH_READ},
+                          {.binding = 2, .buffer = 2, .access = BH_WRITE}),
+                 NULL, 0);
+    if (!rig.backend->device.enabled.v12.shaderStorageBufferArrayNonUniformIndexing) {
+        rig_run_fails(&rig, BH_INVALID_KERNEL, 0, "NonUniform");
+    } else {
+        rig_run_ok(&rig);
+        for (uint32_t i = 0; i < 16; i++) {
+            assert_int_equal(out[i], (i % 4 < DATA ? i % 4 : DATA - 1) * 100 + i);
+        }
+    }
+    rig_close(&rig);
+}
+
+#define ELEMENT(e)                                                                                 \
+    { .binding = 0, .element = e, .buffer = 1 + (e), .access = BH_READ_WRITE }
+#define FACTOR(e)                                                                                  \
+    { .binding = 1, .element = e, .buffer = 5, .access = BH_READ, .offset = 256 * (e) }
+
+/* Its length is the pipeline's: constant indices, of uniform buffers, too. */
+static void arrays_of_a_specialized_length(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    uint32_t *data[3];
+    for (uint32_t d = 0; d < 3; d++) {
+        data[d] = rig_buffer(&rig, 1 + d, 4);
+        *data[d] = 10 + d;
+    }
+    uint32_t *factors = rig_buffer(&rig, 5, 4096);
+    factors[1] = 5;  /* factors[0].y */
+    factors[64] = 3; /* factors[1].x */
+    const struct bhi_spec_constant three = {0, 4, 3};
+    rig_kernel_entry(&rig, 1, CODE(array_sized), "main", &three, 1);
+    for (uint32_t d = 0; d < 2; d++) { /* the same and another: its sets are its own */
+        rig_begin(&rig);
+        rig_dispatch(
+            &rig, 1, 1, 1, 1,
+            BINDINGS({.binding = 0, .element = 0, .buffer = 1 + 2 * d, .access = BH_READ_WRITE},
+                     ELEMENT(1),
+                     {.binding = 0, .element = 2, .buffer = 3 - 2 * d, .access = BH_READ_WRITE},
+                     FACTOR(0), FACTOR(1)),
+            NULL, 0);
+        rig_run_ok(&rig);
+        assert_int_equal(*data[2 * d], 11 * 3 + 5);
+    }
+    rig_close(&rig);
+}
+
+static void each_element_once(void **state) {
+    (void)state;
+    static const struct {
+        struct rig_binding third;
+        const char *text;
+    } cases[] = {
+        {ELEMENT(0), "set 0 binding 0 element 0 (\"data\") of kernel \"k1\" was given twice"},
+        {ELEMENT(2), "set 0 binding 0 element 2 (\"data\") was given, but kernel \"k1\" has 2 "
+                     "buffers there"},
+        {{.binding = 2, .buffer = 3, .access = BH_READ}, "set 0 binding 2 was given, but kernel"},
+        {{.binding = 0, .element = 1, .buffer = 2, .access = BH_READ},
+         "set 0 binding 0 element 1 (\"data\") of kernel \"k1\" was given to read, but the kernel "
+         "writes to it"},
+        {{.binding = 0, .element = 1, .buffer = 9, .access = BH_READ_WRITE},
+         "set 0 binding 0 element 1 (\"data\") of kernel \"k1\": buffer 9 is not attached"},
+        {{.binding = 0, .element = 1, .buffer = 2, .access = BH_READ_WRITE, .size = 5},
+         "set 0 binding 0 element 1 (\"data\") of kernel \"k1\": bytes 0 to 5 of a buffer of 4"},
+        {{.binding = 1, .element = 1, .buffer = 5, .access = BH_READ},
+         "set 0 binding 1 element 1 (\"factors\") of kernel \"k1\" was given twice"},
+    };
+    struct rig rig;
+    rig_open(&rig, NULL);
+    for (uint32_t d = 0; d < 3; d++) {
+        rig_buffer(&rig, 1 + d, 4);
+    }
+    rig_buffer(&rig, 5, 4096);
+    rig_kernel(&rig, 1, CODE(array_sized));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rig_begin(&rig);
+        rig_dispatch(&rig, 1, 1, 1, 1, BINDINGS(ELEMENT(0), FACTOR(0), FACTOR(1), cases[i].third),
+                     NULL, 0);
+        rig_run_fails(&rig, BH_BINDING_MISMATCH, 0, cases[i].text);
+    }
+    rig_begin(&rig);
+    rig_dispatch(&rig, 1, 1, 1, 1, BINDINGS(ELEMENT(0), FACTOR(0), FACTOR(1)), NULL, 0);
+    rig_run_fails(&rig, BH_BINDING_MISMATCH, 0,
+                  "set 0 binding 0 element 1 (\"data\") of kernel \"k1\" was not given");
+    rig_close(&rig);
+}
+
+/* -- what is refused ------------------------------------------------------------------------ */
+
+static void refused(const uint32_t *code, size_t bytes, const struct bhi_spec_constant *constant,
+                    bh_status status, const char *text) {
+    struct rig rig;
+    rig_open(&rig, NULL);
+    rig_kernel_entry(&rig, 1, code, bytes, "main", constant, constant != NULL);
+    rig_begin(&rig);
+    rig_prepare(&rig, 1);
+    rig_run_fails(&rig, status, 0, text);
+    rig_close(&rig);
+}
+
+/* Wrong results without an error, on this driver. */
+static void indices_that_are_taken_from_one_invocation(void **state) {
+    (void)state;
+    refused(CODE(array_uniform), NULL, BH_INVALID_KERNEL,
+            "which uniform buffer of an array it takes is computed");
+    refused(CODE(array_length), NULL, BH_INVALID_KERNEL, "which buffer's length it is is computed");
+}
+
+static void arrays_over_limits(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t length;
+        const char *text;
+    } cases[] = {
+        {300, "set 0 binding 0 (\"data\") is an array of 300 buffers, a kernel binds 256 at most"},
+        {255, "the kernel binds more than 256 buffers"},
+        {40, "storage buffers: 40, the device allows 31 (maxPerStageDescriptorStorageBuffers, "
+             "less one for the guard)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct bhi_spec_constant length = {0, 4, cases[i].length};
+        refused(CODE(array_sized), &length, BH_LIMIT_EXCEEDED, cases[i].text);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(elements_by_computed_indices),
+        cmocka_unit_test(elements_out_of_range),
+        cmocka_unit_test(elements_that_differ_by_decoration),
+        cmocka_unit_test(arrays_of_a_specialized_length),
+        cmocka_unit_test(each_element_once),
+        cmocka_unit_test(indices_that_are_taken_from_one_invocation),
+        cmocka_unit_test(arrays_over_limits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
