@@ -38,6 +38,7 @@ static const struct key keys[] = {
     {"id", TEXT, -1},
     {"kernel", TEXT, -1},
     {"entry", TEXT, BHI_RUN_ENTRY},
+    {"language", TEXT, BHI_RUN_LANGUAGE},
     {"D", DEFINES, BHI_RUN_D},
     {"I", TEXTS, BHI_RUN_I},
     {"groups", GRID, BHI_RUN_GROUPS},
@@ -92,7 +93,7 @@ static bool refuse_key(const char *name, struct bhi_complaint *complaint) {
         return bhi_refuse(complaint, "unknown key \"%.*s\": is it \"%s\"?", SHOWN, name, nearest);
     return bhi_refuse(
         complaint,
-        "unknown key \"%.*s\"; the keys are id, kernel, entry, D, I, groups, in, "
+        "unknown key \"%.*s\"; the keys are id, kernel, entry, language, D, I, groups, in, "
         "out, inout, push, spec, deadline, compile_deadline, reinterpret, trusted, retries, "
         "priority, depends_on",
         SHOWN, name);

@@ -1,4 +1,4 @@
-/* Kernels: each is made once, however many jobs use it. GLSL takes long to compile: what waits for
+/* Kernels: each is made once, however many jobs use it. A source takes long to compile: what waits for
  * one stands aside, and others go on. */
 #include <sodium.h>
 #include <stdlib.h>
@@ -55,6 +55,7 @@ static void make_key(const struct bhi_run_request *request, uint8_t key[32]) {
     crypto_generichash_init(&state, NULL, 0, 32);
     add_text(&state, request->kernel_path);
     add_text(&state, request->entry);
+    add_bytes(&state, &request->language, sizeof request->language);
     add_bytes(&state, &request->compile_deadline_ns, sizeof request->compile_deadline_ns);
     add_bytes(&state, &request->trusted, sizeof request->trusted);
     add_bytes(&state, &request->reinterpret, sizeof request->reinterpret);
@@ -169,7 +170,7 @@ static void first_error(const char *log, const char *path, char *out, size_t cap
              line);
 }
 
-static bh_status make_glsl(bh_context *context, const struct bhi_kernel_file *file,
+static bh_status make_source(bh_context *context, const struct bhi_kernel_file *file,
                            const bh_kernel_options *options, struct bhi_kernel_entry *entry) {
     bh_glsl_source source;
     bh_detail detail = {0};
@@ -177,16 +178,7 @@ static bh_status make_glsl(bh_context *context, const struct bhi_kernel_file *fi
     char *log = calloc(1, LOG_SIZE);
     if (!log)
         return BH_NO_MEMORY;
-    bh_glsl_source_init(&source);
-    source.text = file->code;
-    source.length = file->size;
-    source.name = file->path;
-    source.defines = file->source.defines;
-    source.define_count = file->source.define_count;
-    source.includes = file->source.includes;
-    source.include_count = file->source.include_count;
-    if (file->deadline_ns)
-        source.deadline_ns = file->deadline_ns;
+    bhi_kernel_file_source(file, &source);
     source.log = log;
     source.log_size = LOG_SIZE;
     bh_status status = bh_kernel_create_glsl(context, &source, options, &entry->kernel, &detail);
@@ -224,6 +216,7 @@ static bh_status make(const struct bhi_runner_options *runner,
                       const struct bhi_run_request *request, struct bhi_kernel_entry *entry) {
     bh_context *context = runner->context;
     struct bhi_kernel_file file = {.path = request->kernel_path,
+                                   .language = request->language,
                                    .source = request->source,
                                    .deadline_ns = request->compile_deadline_ns
                                                       ? request->compile_deadline_ns
@@ -241,11 +234,15 @@ static bh_status make(const struct bhi_runner_options *runner,
     file.code = code;
     bhi_run_request_kernel_options(request, &options);
     bh_status status = BH_INVALID_ARGUMENT;
-    if (bhi_kernel_file_is_glsl(&file)) {
-        status = make_glsl(context, &file, &options, entry);
+    const enum bhi_language language = bhi_kernel_file_language(&file);
+    if (!bhi_language_compiles(language, &complaint)) {
+        snprintf(entry->message, sizeof entry->message, "%.500s", complaint.text);
+        status = BH_INVALID_KERNEL;
+    } else if (language == BHI_LANGUAGE_GLSL || language == BHI_LANGUAGE_HLSL) {
+        status = make_source(context, &file, &options, entry);
     } else if (file.source.define_count || file.source.include_count) {
         snprintf(entry->message, sizeof entry->message,
-                 "it is SPIR-V: D and I are for GLSL (.comp, .glsl)");
+                 "it is SPIR-V: D and I are for GLSL (.comp, .glsl) and HLSL");
     } else {
         status =
             bh_kernel_create_spirv(context, code, file.size, &options, &entry->kernel, &detail);
@@ -296,7 +293,9 @@ void bhi_stage_compile(struct bhi_work *work) {
 /* Finds the work's kernel or begins one. Returns whether |work| is still the caller's. */
 static bool look_up(struct bhi_work *work, const uint8_t key[32], bool *out_make) {
     struct bhi_runner *runner = work->runner;
-    const struct bhi_kernel_file file = {.path = work->request->run.kernel_path};
+    const struct bhi_kernel_file file = {.path = work->request->run.kernel_path,
+                                         .language = work->request->run.language};
+    const enum bhi_language language = bhi_kernel_file_language(&file);
     struct bhi_kernel_entry *entry = find(runner, key);
     const bool found = entry != NULL;
     *out_make = false;
@@ -310,7 +309,7 @@ static bool look_up(struct bhi_work *work, const uint8_t key[32], bool *out_make
         bhi_work_push(&entry->parked, work);
         return false;
     }
-    if (!found && bhi_kernel_file_is_glsl(&file)) {
+    if (!found && (language == BHI_LANGUAGE_GLSL || language == BHI_LANGUAGE_HLSL)) {
         bhi_work_enter(work, BHI_WORK_PARKED);
         bhi_work_push(&runner->to_compile, work);
         pthread_cond_signal(&runner->compile_wake);

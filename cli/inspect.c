@@ -50,6 +50,8 @@ static bool take_item(struct inspect *inspect, const struct bhi_arg *item,
         return bhi_source_include(&inspect->file.source, item->value, complaint);
     case BHI_INSPECT_SPEC:
         return take_spec(inspect, item->value, complaint);
+    case BHI_INSPECT_LANGUAGE:
+        return bhi_language_parse(item->value, &inspect->file.language, complaint);
     case BHI_INSPECT_COMPILE_DEADLINE:
         return bhi_parse_duration(item->value, &inspect->file.deadline_ns, complaint);
     case BHI_INSPECT_GUARDED:
@@ -81,6 +83,10 @@ static int take_arguments(struct inspect *inspect, const struct bhi_args *args) 
         return BHI_EXIT_USAGE;
     }
     inspect->file.code = inspect->code;
+    if (!bhi_language_compiles(bhi_kernel_file_language(&inspect->file), &complaint)) {
+        bhi_complain(command, "KERNEL %s: %s", inspect->file.path, complaint.text);
+        return BHI_EXIT_USAGE;
+    }
     return BHI_EXIT_READY;
 }
 

@@ -85,19 +85,10 @@ bool bhi_kernel_file_read(const char *path, void **out_code, size_t *out_size, i
     return good;
 }
 
-static bool ends_in(const char *text, size_t length, const char *ending) {
-    size_t tail = strlen(ending);
-    return length > tail && !strncmp(text + length - tail, ending, tail);
-}
-
 void bhi_kernel_file_name(const char *path, char out[64]) {
     const char *slash = strrchr(path, '/');
     const char *base = slash ? slash + 1 : path;
-    size_t length = strlen(base);
-    if (ends_in(base, length, ".spv"))
-        length -= 4;
-    else if (ends_in(base, length, ".comp") || ends_in(base, length, ".glsl"))
-        length -= 5;
+    size_t length = strlen(base) - bhi_language_ending(base);
     if (!strcmp(base, "-")) {
         base = "stdin";
         length = strlen(base);
@@ -107,10 +98,29 @@ void bhi_kernel_file_name(const char *path, char out[64]) {
     bhi_text_clean(out, 64, name);
 }
 
-bool bhi_kernel_file_is_glsl(const struct bhi_kernel_file *file) {
-    static const uint8_t magics[2][4] = {{3, 2, 0x23, 7}, {7, 0x23, 2, 3}};
-    size_t length = strlen(file->path);
-    if (strcmp(file->path, "-") != 0)
-        return ends_in(file->path, length, ".comp") || ends_in(file->path, length, ".glsl");
-    return file->size < 4 || (memcmp(file->code, magics[0], 4) && memcmp(file->code, magics[1], 4));
+enum bhi_language bhi_kernel_file_language(const struct bhi_kernel_file *file) {
+    const bool is_stdin = !strcmp(file->path, "-");
+    enum bhi_language language = file->language;
+    if (!language)
+        language = bhi_language_of_name(file->path);
+    if (!language && file->code)
+        language = bhi_language_of_code(file->code, file->size);
+    if (!language)
+        language = is_stdin ? BHI_LANGUAGE_GLSL : BHI_LANGUAGE_SPIRV;
+    return language;
+}
+
+void bhi_kernel_file_source(const struct bhi_kernel_file *file, bh_glsl_source *out_source) {
+    bh_glsl_source_init(out_source);
+    out_source->text = file->code;
+    out_source->length = file->size;
+    out_source->name = strcmp(file->path, "-") ? file->path : "stdin";
+    out_source->defines = file->source.defines;
+    out_source->define_count = file->source.define_count;
+    out_source->includes = file->source.includes;
+    out_source->include_count = file->source.include_count;
+    out_source->language = bhi_kernel_file_language(file) == BHI_LANGUAGE_HLSL ? BH_LANGUAGE_HLSL
+                                                                               : BH_LANGUAGE_GLSL;
+    if (file->deadline_ns)
+        out_source->deadline_ns = file->deadline_ns;
 }

@@ -1,7 +1,8 @@
-/* The file that a kernel is in: SPIR-V, or GLSL. */
+/* The file that a kernel is in: SPIR-V, GLSL or HLSL. */
 #ifndef BHI_CLI_KERNEL_FILE_H
 #define BHI_CLI_KERNEL_FILE_H
 
+#include "language.h"
 #include "source.h"
 
 /* What a kernel is made of. */
@@ -9,7 +10,8 @@ struct bhi_kernel_file {
     const char *path; /* - is standard input */
     const void *code;
     size_t size;
-    struct bhi_source source; /* counts for GLSL only, as what follows */
+    enum bhi_language language; /* as it was given; UNKNOWN: it was not */
+    struct bhi_source source;   /* counts for sources only, as what follows */
     uint64_t deadline_ns;     /* of its compile; 0: the default */
 };
 
@@ -19,9 +21,11 @@ bool bhi_kernel_file_read(const char *path, void **out_code, size_t *out_size, i
                           struct bhi_complaint *complaint);
 /* Its name without folder and ending: what verdicts call the kernel. */
 void bhi_kernel_file_name(const char *path, char out[64]);
-/* GLSL is what is called .comp or .glsl, or comes from standard input and does not begin as a
- * module does. */
-bool bhi_kernel_file_is_glsl(const struct bhi_kernel_file *file);
+/* As it was given, else by its name, else by what is in it (where |code| is there). What is still
+ * unknown then is GLSL on standard input and SPIR-V in a file. */
+enum bhi_language bhi_kernel_file_language(const struct bhi_kernel_file *file);
+/* The source that the library is given, but for its log. */
+void bhi_kernel_file_source(const struct bhi_kernel_file *file, bh_glsl_source *out_source);
 /* Makes the kernel. The compiler's words go to standard error. A signal ends the wait,
  * and the context with it: then it is NULL. Returns an exit status; what went wrong has been said.
  */

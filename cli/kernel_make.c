@@ -61,23 +61,14 @@ static int end_compile(const char *command, const char *path, struct compile *co
     return bhi_session_fail(command, path, compile->status, detail);
 }
 
-static int make_glsl(const char *command, const struct bhi_kernel_file *file, bh_context **context,
+static int make_source(const char *command, const struct bhi_kernel_file *file, bh_context **context,
                      const bh_kernel_options *options, bh_kernel **out_kernel) {
     struct compile *compile = calloc(1, sizeof *compile);
     int exit_status = BHI_EXIT_ENVIRON;
     if (compile) {
         compile->context = *context;
         compile->options = options;
-        bh_glsl_source_init(&compile->source);
-        compile->source.text = file->code;
-        compile->source.length = file->size;
-        compile->source.name = strcmp(file->path, "-") ? file->path : "stdin";
-        compile->source.defines = file->source.defines;
-        compile->source.define_count = file->source.define_count;
-        compile->source.includes = file->source.includes;
-        compile->source.include_count = file->source.include_count;
-        if (file->deadline_ns)
-            compile->source.deadline_ns = file->deadline_ns;
+        bhi_kernel_file_source(file, &compile->source);
         compile->source.log = compile->log;
         compile->source.log_size = sizeof compile->log;
     }
@@ -96,10 +87,12 @@ static int make_glsl(const char *command, const struct bhi_kernel_file *file, bh
 int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file,
                          bh_context **context, const bh_kernel_options *options,
                          bh_kernel **out_kernel) {
-    if (bhi_kernel_file_is_glsl(file))
-        return make_glsl(command, file, context, options, out_kernel);
+    const enum bhi_language language = bhi_kernel_file_language(file);
+    if (language == BHI_LANGUAGE_GLSL || language == BHI_LANGUAGE_HLSL)
+        return make_source(command, file, context, options, out_kernel);
     if (file->source.define_count || file->source.include_count) {
-        bhi_complain(command, "%s is SPIR-V: -D and -I are for GLSL (.comp, .glsl)", file->path);
+        bhi_complain(command, "%s is SPIR-V: -D and -I are for GLSL (.comp, .glsl) and HLSL",
+                     file->path);
         return BHI_EXIT_USAGE;
     }
     bh_detail detail = {0};
@@ -110,6 +103,6 @@ int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file
     const size_t used = strlen(detail.message);
     if (strstr(detail.message, "SPIR-V")) /* it is none, and perhaps was not meant to be */
         snprintf(detail.message + used, sizeof detail.message - used,
-                 "; GLSL needs a name that ends in .comp or .glsl");
+                 "; GLSL needs a name that ends in .comp or .glsl, or --language glsl");
     return bhi_session_fail(command, file->path, status, &detail);
 }

@@ -31,6 +31,7 @@ static int make_kernel(struct bhi_run *run) {
     const struct bhi_kernel_file file = {.path = request->kernel_path,
                                          .code = run->code,
                                          .size = run->code_size,
+                                         .language = request->language,
                                          .source = request->source,
                                          .deadline_ns = request->compile_deadline_ns};
 
@@ -124,6 +125,14 @@ static int check_files(struct bhi_run *run) {
                               &inner)) {
         bhi_refuse(&complaint, "KERNEL %.300s: %.600s", run->request.kernel_path, inner.text);
         return bhi_run_refused(run, BH_LOAD_FAILED, &complaint);
+    }
+    const struct bhi_kernel_file file = {.path = run->request.kernel_path,
+                                         .code = run->code,
+                                         .size = run->code_size,
+                                         .language = run->request.language};
+    if (!bhi_language_compiles(bhi_kernel_file_language(&file), &inner)) {
+        bhi_refuse(&complaint, "KERNEL %.300s: %.600s", run->request.kernel_path, inner.text);
+        return bhi_run_refused(run, BH_INVALID_KERNEL, &complaint);
     }
     if (!bhi_run_open_stdin(&run->request, &complaint))
         return bhi_run_refused(run, BH_LOAD_FAILED, &complaint);

@@ -189,6 +189,8 @@ bool bhi_run_parse_item(struct bhi_run_request *request, const struct bhi_arg *i
         return bhi_source_define(&request->source, value, complaint);
     case BHI_RUN_I:
         return bhi_source_include(&request->source, value, complaint);
+    case BHI_RUN_LANGUAGE:
+        return bhi_language_parse(value, &request->language, complaint);
     case BHI_RUN_SPEC:
         return parse_spec(request, value, complaint);
     case BHI_RUN_REINTERPRET:

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "args.h"
+#include "language.h"
 #include "npy.h"
 #include "npy_file.h"
 #include "outfile.h"
@@ -37,6 +38,7 @@ struct bhi_run_request {
     char kernel_name[64];
     const char *entry; /* NULL: the default */
     struct bhi_source source;
+    enum bhi_language language; /* UNKNOWN: by the file */
     uint32_t groups[3];
     struct bhi_run_binding *bindings; /* owned */
     uint32_t binding_count;

@@ -65,7 +65,7 @@ static bool add_file(struct bhi_source *source, const char *path, const char *na
 
 /* What is read of a folder: nobody means all of it. */
 static bool is_source(const char *name) {
-    static const char *const endings[] = {".glsl", ".comp", ".h", ".inc"};
+    static const char *const endings[] = {".glsl", ".comp", ".hlsl", ".hlsli", ".h", ".inc"};
     const char *ending = strrchr(name, '.');
     for (size_t i = 0; ending && i < sizeof endings / sizeof endings[0]; i++) {
         if (!strcmp(ending, endings[i]))

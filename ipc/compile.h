@@ -1,7 +1,7 @@
 /* What a compiler is given, and what it says; each in a buffer of its own.
  *
- * The request is a struct bhi_compile_request, then texts: the source's name, the source, of each
- * define its name and its value, of each include its name and its text. A text is its length (u64),
+ * The request is a struct bhi_compile_request, then texts: the source's name, the source, its
+ * entry point (empty: any), of each define its name and its value, of each include its name and its text. A text is its length (u64),
  * its bytes, a NUL, and zeroes up to the next multiple of 8.
  *
  * The answer is a struct bhi_compile_answer, then |code_bytes| of SPIR-V. The supervisor copies it
@@ -16,12 +16,14 @@
 #define BHI_COMPILE_MAX_INCLUDES 1024u
 #define BHI_COMPILE_MAX_CODE     (16u << 20)
 #define BHI_COMPILE_LOG          32768u
+#define BHI_COMPILE_GLSL         0u
+#define BHI_COMPILE_HLSL         1u
 
 struct bhi_compile_request {
     uint64_t bytes; /* of all of it */
     uint32_t defines, includes;
     uint32_t optimize; /* 0 or 1 */
-    uint32_t reserved;
+    uint32_t language; /* one of the next two */
 };
 
 struct bhi_compile_answer {

@@ -96,6 +96,9 @@ static bh_status take_source(const bh_glsl_source *given, bh_glsl_source *source
     if (!source->deadline_ns)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": source.deadline_ns is 0; BH_FOREVER is for none");
+    if ((uint32_t)source->language > BH_LANGUAGE_HLSL)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": source.language %u is no bh_language", (unsigned)source->language);
     if (source->log && !source->log_size)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": source.log_size is 0: not even an empty text fits");
@@ -103,10 +106,11 @@ static bh_status take_source(const bh_glsl_source *given, bh_glsl_source *source
     return status == BH_OK ? check_includes(source, detail) : status;
 }
 
-static bh_status take_options(const bh_kernel_options *given, bh_kernel_options *options,
-                              bh_detail *detail) {
+static bh_status take_options(const bh_glsl_source *source, const bh_kernel_options *given,
+                              bh_kernel_options *options, bh_detail *detail) {
     bh_status status = bhi_kernel_take_options(given, CALL, options, detail);
-    if (status == BH_OK && options->entry && strcmp(options->entry, "main") != 0)
+    if (status == BH_OK && source->language == BH_LANGUAGE_GLSL && options->entry &&
+        strcmp(options->entry, "main") != 0)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": options.entry is '%.64s'; GLSL's entry point is main",
                         options->entry);
@@ -134,10 +138,11 @@ static void put(struct writer *writer, const char *text, size_t length) {
     writer->bytes += bytes;
 }
 
-static uint64_t put_all(uint8_t *at, const bh_glsl_source *source) {
+static uint64_t put_all(uint8_t *at, const bh_glsl_source *source, const char *entry) {
     struct writer writer = {.at = at, .bytes = sizeof(struct bhi_compile_request)};
     put(&writer, name_of(source), strlen(name_of(source)));
     put(&writer, source->text, length_of(source->text, source->length));
+    put(&writer, entry, strlen(entry));
     for (uint32_t i = 0; i < source->define_count; i++) {
         const char *value = source->defines[i].value ? source->defines[i].value : "";
         put(&writer, source->defines[i].name, strlen(source->defines[i].name));
@@ -151,9 +156,9 @@ static uint64_t put_all(uint8_t *at, const bh_glsl_source *source) {
     return writer.bytes;
 }
 
-static bh_status make_request(bh_context *context, const bh_glsl_source *source,
+static bh_status make_request(bh_context *context, const bh_glsl_source *source, const char *entry,
                               struct bh_buffer **out, bh_detail *detail) {
-    uint64_t bytes = put_all(NULL, source);
+    uint64_t bytes = put_all(NULL, source, entry);
     if (bytes > BHI_COMPILE_MAX_SOURCE)
         return bhi_fail(detail, BH_TOO_LARGE, 0,
                         CALL ": %s with its defines and includes takes %llu bytes, over %u",
@@ -166,9 +171,10 @@ static bh_status make_request(bh_context *context, const bh_glsl_source *source,
         .defines = source->define_count,
         .includes = source->include_count,
         .optimize = source->optimize,
+        .language = source->language == BH_LANGUAGE_HLSL ? BHI_COMPILE_HLSL : BHI_COMPILE_GLSL,
     };
     memcpy((*out)->pointer, &request, sizeof request);
-    (void)put_all((*out)->pointer, source);
+    (void)put_all((*out)->pointer, source, entry);
     return BH_OK;
 }
 
@@ -274,6 +280,7 @@ static bh_status make_kernel(bh_context *context, const bh_glsl_source *source, 
                              uint64_t bytes, const bh_kernel_options *options,
                              bh_kernel **out_kernel, bh_detail *detail) {
     bh_kernel_options named = *options;
+    named.entry = NULL; /* the compiler has chosen: the module's is main */
     if (!named.name)
         named.name = name_of(source);
     if (!bhi_kernel_is_module(code, bytes))
@@ -317,7 +324,8 @@ static bh_status create(bh_context *context, const bh_glsl_source *source,
     if (source->log)
         source->log[0] = '\0';
     struct bh_buffer *request;
-    bh_status status = make_request(context, source, &request, detail);
+    bh_status status =
+        make_request(context, source, options->entry ? options->entry : "", &request, detail);
     if (status != BH_OK)
         return status;
     void *code = NULL;
@@ -354,7 +362,7 @@ BH_API bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source
     if (status == BH_OK)
         status = take_source(given, &source, detail);
     if (status == BH_OK)
-        status = take_options(given_options, &options, detail);
+        status = take_options(&source, given_options, &options, detail);
     if (status == BH_OK)
         status = bhi_callback_check(CALL, detail);
     if (status != BH_OK)

@@ -23,6 +23,7 @@ set(backend_sources
     closer.c
     compiler.c
     glsl.c
+    hlsl.c
     guard.c
     guard_cfg.c
     guard_clamp.c

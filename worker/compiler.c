@@ -142,10 +142,12 @@ static bool read_request(const struct buffer *buffer, struct bhi_glsl_pair *pair
                              .define_count = request.defines,
                              .includes = pairs + request.defines,
                              .include_count = request.includes,
-                             .optimize = request.optimize != 0};
+                             .optimize = request.optimize != 0,
+                             .hlsl = request.language == BHI_COMPILE_HLSL};
     struct cursor cursor = {(const uint8_t *)buffer->pointer + sizeof request,
                             request.bytes - sizeof request};
     return take_text(&cursor, &out->name) && take_text(&cursor, &out->text) &&
+           take_text(&cursor, &out->entry) &&
            take_pairs(&cursor, pairs, request.defines + request.includes);
 }
 

@@ -1,5 +1,6 @@
 #include "glsl.h"
 
+#include "hlsl.h"
 #include "optimize.h"
 #include "text.h"
 #include "vk_fault.h"
@@ -195,7 +196,10 @@ static shaderc_compile_options_t make_options(const struct bhi_glsl *glsl,
      * that are not used, and all names. */
     shaderc_compile_options_set_target_env(options, shaderc_target_env_vulkan,
                                            shaderc_env_version_vulkan_1_1);
-    shaderc_compile_options_set_source_language(options, shaderc_source_language_glsl);
+    shaderc_compile_options_set_source_language(options, glsl->hlsl ? shaderc_source_language_hlsl
+                                                                    : shaderc_source_language_glsl);
+    /* What has no register gets a binding that is free. */
+    shaderc_compile_options_set_auto_bind_uniforms(options, glsl->hlsl);
     shaderc_compile_options_set_include_callbacks(options, include, release_include, inclusions);
     for (size_t i = 0; i < glsl->define_count; i++) {
         const struct bhi_glsl_pair *define = &glsl->defines[i];
@@ -204,6 +208,37 @@ static shaderc_compile_options_t make_options(const struct bhi_glsl *glsl,
                                                      define->text.length);
     }
     return options;
+}
+
+static bool out_of_memory(struct bhi_fault *fault) {
+    bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "the compiler is out of memory");
+    return false;
+}
+
+/* The module, as it is to be: optimised where that is wanted and works. */
+static bool take_module(const uint32_t *module, size_t words, const struct bhi_glsl *glsl,
+                        struct bhi_compile_answer *answer, void *code, uint64_t room,
+                        struct bhi_fault *fault) {
+    uint32_t *renamed = NULL, *optimized = NULL;
+    if (glsl->hlsl) {
+        if (bhi_hlsl_find_clashes(glsl, module, words, answer->log, sizeof answer->log) > 0) {
+            answer->refused = 1;
+            answer->log_bytes = (uint32_t)strlen(answer->log);
+            return true;
+        }
+        renamed = bhi_hlsl_rename_entry(module, words, &words);
+        if (renamed == NULL) {
+            return out_of_memory(fault);
+        }
+        module = renamed;
+    }
+    if (glsl->optimize && bhi_optimize(module, words, &optimized, &words)) {
+        module = optimized;
+    }
+    keep_code(answer, module, words * sizeof *module, code, room);
+    free(optimized);
+    free(renamed);
+    return true;
 }
 
 /* False: it is out of memory, or broken. */
@@ -225,17 +260,38 @@ static bool take_result(shaderc_compilation_result_t result, const struct bhi_gl
     }
     keep_log(answer, shaderc_result_get_error_message(result)); /* warnings */
     const char *bytes = shaderc_result_get_bytes(result);
-    const size_t length = shaderc_result_get_length(result);
-    uint32_t *optimized;
-    size_t words;
-    if (glsl->optimize &&
-        bhi_optimize((const uint32_t *)(const void *)bytes, length / 4, &optimized, &words)) {
-        keep_code(answer, optimized, words * 4, code, room);
-        free(optimized);
-    } else {
-        keep_code(answer, bytes, length, code, room);
+    return take_module((const uint32_t *)(const void *)bytes, shaderc_result_get_length(result) / 4,
+                       glsl, answer, code, room, fault);
+}
+
+/* GLSL's is main. HLSL's is looked for in what the preprocessor makes of the source; where that is
+ * no source, the compile says so. False: it has none, and the answer says so. */
+static bool find_entry(struct bhi_glsl_compiler *compiler, const struct bhi_glsl *glsl,
+                       shaderc_compile_options_t options, char name[BHI_HLSL_NAME],
+                       struct bhi_compile_answer *answer) {
+    char why[700];
+    bool good = true;
+    snprintf(name, BHI_HLSL_NAME, "main");
+    if (!glsl->hlsl) {
+        return true;
     }
-    return true;
+    shaderc_compilation_result_t result = shaderc_compile_into_preprocessed_text(
+        compiler->shaderc, glsl->text.bytes, glsl->text.length, shaderc_glsl_compute_shader,
+        glsl->name.bytes, "main", options);
+    if (result != NULL &&
+        shaderc_result_get_compilation_status(result) == shaderc_compilation_status_success) {
+        good = bhi_hlsl_find_entry(shaderc_result_get_bytes(result), glsl->entry.bytes, name, why,
+                                   sizeof why);
+    }
+    if (result != NULL) {
+        shaderc_result_release(result);
+    }
+    if (!good) {
+        answer->refused = 1;
+        answer->log_bytes = (uint32_t)snprintf(answer->log, sizeof answer->log,
+                                               "%.1000s: error: %s\n", glsl->name.bytes, why);
+    }
+    return good;
 }
 
 bool bhi_glsl_compile(struct bhi_glsl_compiler *compiler, const struct bhi_glsl *glsl,
@@ -245,12 +301,18 @@ bool bhi_glsl_compile(struct bhi_glsl_compiler *compiler, const struct bhi_glsl 
     memset(answer, 0, sizeof *answer);
     shaderc_compile_options_t options = make_options(glsl, &inclusions);
     if (options == NULL) {
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "the compiler is out of memory");
-        return false;
+        return out_of_memory(fault);
     }
+    char entry[BHI_HLSL_NAME];
+    if (!find_entry(compiler, glsl, options, entry, answer)) {
+        shaderc_compile_options_release(options);
+        return true;
+    }
+    inclusions.count = 0; /* the preprocessor's */
+    inclusions.bytes = 0;
     shaderc_compilation_result_t result =
         shaderc_compile_into_spv(compiler->shaderc, glsl->text.bytes, glsl->text.length,
-                                 shaderc_glsl_compute_shader, glsl->name.bytes, "main", options);
+                                 shaderc_glsl_compute_shader, glsl->name.bytes, entry, options);
     const bool good = take_result(result, glsl, answer, code, room, fault);
     if (result != NULL) {
         shaderc_result_release(result);

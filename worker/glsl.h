@@ -1,4 +1,4 @@
-/* GLSL to SPIR-V, with shaderc and SPIRV-Tools' optimiser. Reads no file. */
+/* GLSL and HLSL to SPIR-V, with shaderc and SPIRV-Tools' optimiser. Reads no file. */
 #ifndef BHI_GLSL_H
 #define BHI_GLSL_H
 
@@ -25,6 +25,8 @@ struct bhi_glsl {
     const struct bhi_glsl_pair *includes; /* name, text: all that can be included */
     size_t include_count;
     bool optimize;
+    bool hlsl;
+    struct bhi_glsl_text entry; /* of HLSL: the function; empty: the one that there is */
 };
 
 struct bhi_glsl_compiler;

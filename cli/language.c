@@ -1,0 +1,107 @@
+#include "language.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static const struct {
+    const char *name;
+    const char *instead; /* of those that are refused: what to do */
+} languages[] = {
+    [BHI_LANGUAGE_SPIRV] = {"spirv", NULL},
+    [BHI_LANGUAGE_GLSL] = {"glsl", NULL},
+    [BHI_LANGUAGE_HLSL] = {"hlsl", NULL},
+    [BHI_LANGUAGE_WGSL] = {"WGSL", "make SPIR-V of it: naga k.wgsl k.spv, or tint --format spirv"},
+    [BHI_LANGUAGE_CUDA] = {"CUDA", "port it to GLSL or HLSL, or to OpenCL C for clspv; what "
+                                   "chipStar makes of it is SPIR-V for OpenCL, which Vulkan "
+                                   "does not take"},
+    [BHI_LANGUAGE_HIP] = {"HIP", "port it to GLSL or HLSL, or to OpenCL C for clspv; what chipStar "
+                                 "makes of it is SPIR-V for OpenCL, which Vulkan does not take"},
+    [BHI_LANGUAGE_OPENCL] = {"OpenCL C", "make SPIR-V for Vulkan of it: clspv k.cl -o k.spv"},
+    [BHI_LANGUAGE_METAL] = {"Metal", "port it to GLSL, HLSL or Slang: nothing makes SPIR-V of it"},
+    [BHI_LANGUAGE_SLANG] = {"Slang", "make SPIR-V of it: slangc k.slang -target spirv -stage "
+                                     "compute -entry main -o k.spv"},
+    [BHI_LANGUAGE_PTX] = {"PTX", "it is for NVIDIA's driver alone: compile its source for Vulkan"},
+};
+
+static const struct {
+    const char *text;
+    enum bhi_language language;
+} endings[] = {
+    {".spv", BHI_LANGUAGE_SPIRV},    {".comp", BHI_LANGUAGE_GLSL},
+    {".glsl", BHI_LANGUAGE_GLSL},    {".hlsl", BHI_LANGUAGE_HLSL},
+    {".wgsl", BHI_LANGUAGE_WGSL},    {".cu", BHI_LANGUAGE_CUDA},
+    {".cuh", BHI_LANGUAGE_CUDA},     {".hip", BHI_LANGUAGE_HIP},
+    {".cl", BHI_LANGUAGE_OPENCL},    {".clcpp", BHI_LANGUAGE_OPENCL},
+    {".metal", BHI_LANGUAGE_METAL},  {".slang", BHI_LANGUAGE_SLANG},
+    {".ptx", BHI_LANGUAGE_PTX},
+};
+
+/* What only one of them has, in an order in which the first that fits is right: HIP has CUDA's words,
+ * Slang HLSL's. */
+static const struct {
+    const char *word;
+    enum bhi_language language;
+} words[] = {
+    {"#version ", BHI_LANGUAGE_GLSL},
+    {"@workgroup_size", BHI_LANGUAGE_WGSL},
+    {"hip/hip_runtime.h", BHI_LANGUAGE_HIP},
+    {"__global__", BHI_LANGUAGE_CUDA},
+    {"metal_stdlib", BHI_LANGUAGE_METAL},
+    {"[[thread_position_in_grid]]", BHI_LANGUAGE_METAL},
+    {"__kernel", BHI_LANGUAGE_OPENCL},
+    {"get_global_id(", BHI_LANGUAGE_OPENCL},
+    {"[shader(\"compute\")]", BHI_LANGUAGE_SLANG},
+    {"[numthreads(", BHI_LANGUAGE_HLSL},
+    {".target sm_", BHI_LANGUAGE_PTX},
+};
+
+bool bhi_language_parse(const char *value, enum bhi_language *out,
+                        struct bhi_complaint *complaint) {
+    for (int i = BHI_LANGUAGE_SPIRV; i <= BHI_LANGUAGE_HLSL; i++) {
+        if (!strcmp(value, languages[i].name)) {
+            *out = (enum bhi_language)i;
+            return true;
+        }
+    }
+    return bhi_refuse(complaint, "it is spirv, glsl or hlsl");
+}
+
+static int find_ending(const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    const char *dot = strrchr(base, '.');
+    for (size_t i = 0; dot && dot > base && i < COUNT(endings); i++) {
+        if (!strcmp(dot, endings[i].text))
+            return (int)i;
+    }
+    return -1;
+}
+
+enum bhi_language bhi_language_of_name(const char *path) {
+    const int ending = find_ending(path);
+    return ending < 0 ? BHI_LANGUAGE_UNKNOWN : endings[ending].language;
+}
+
+size_t bhi_language_ending(const char *path) {
+    const int ending = find_ending(path);
+    return ending < 0 ? 0 : strlen(endings[ending].text);
+}
+
+enum bhi_language bhi_language_of_code(const void *code, size_t size) {
+    static const uint8_t magics[2][4] = {{3, 2, 0x23, 7}, {7, 0x23, 2, 3}};
+    if (size >= 4 && (!memcmp(code, magics[0], 4) || !memcmp(code, magics[1], 4)))
+        return BHI_LANGUAGE_SPIRV;
+    for (size_t i = 0; i < COUNT(words); i++) {
+        if (strstr(code, words[i].word))
+            return words[i].language;
+    }
+    return BHI_LANGUAGE_UNKNOWN;
+}
+
+bool bhi_language_compiles(enum bhi_language language, struct bhi_complaint *complaint) {
+    return !languages[language].instead ||
+           bhi_refuse(complaint, "it is %s, which is not compiled here; %s",
+                      languages[language].name, languages[language].instead);
+}

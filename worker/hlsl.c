@@ -1,0 +1,304 @@
+#include "hlsl.h"
+
+#include <ctype.h>
+#include <spirv/unified1/spirv.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ENTRIES   16
+#define HEADER_WORDS  5
+#define MAX_RESOURCES 256
+
+/* -- the entry point -------------------------------------------------------------------------- */
+
+static bool in_word(char c) {
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* What can't be code: blanks, comments, and the preprocessor's lines. */
+static const char *skip_blank(const char *at, bool line_begins) {
+    for (;;) {
+        if (*at == '\n') {
+            line_begins = true;
+            at++;
+        } else if (isspace((unsigned char)*at)) {
+            at++;
+        } else if (at[0] == '/' && at[1] == '/') {
+            at += strcspn(at, "\n");
+        } else if (at[0] == '/' && at[1] == '*') {
+            const char *end = strstr(at + 2, "*/");
+            at = end == NULL ? at + strlen(at) : end + 2;
+        } else if (*at == '#' && line_begins) {
+            at += strcspn(at, "\n");
+        } else {
+            return at;
+        }
+    }
+}
+
+static bool is_word(const char *at, const char *word) {
+    const size_t length = strlen(word);
+    return strncmp(at, word, length) == 0 && !in_word(at[length]);
+}
+
+/* The function that the attribute at |at| belongs to: the word before the parameters, behind
+ * further attributes and the type. Returns where to go on. */
+static const char *take_function(const char *at, char out_name[BHI_HLSL_NAME]) {
+    const char *name = NULL;
+    size_t length = 0;
+    int depth = 1; /* in the attribute's brackets */
+    for (at = skip_blank(at, false); *at != '\0'; at = skip_blank(at, false)) {
+        if (*at == '[') {
+            depth++;
+            at++;
+        } else if (*at == ']') {
+            depth--;
+            at++;
+        } else if (depth > 0) {
+            at++;
+        } else if (in_word(*at)) {
+            name = at;
+            while (in_word(*at)) {
+                at++;
+            }
+            length = (size_t)(at - name);
+        } else {
+            break;
+        }
+    }
+    out_name[0] = '\0';
+    if (*at == '(' && name != NULL && length < BHI_HLSL_NAME) {
+        memcpy(out_name, name, length);
+        out_name[length] = '\0';
+    }
+    return at;
+}
+
+static size_t find_functions(const char *text, char names[MAX_ENTRIES][BHI_HLSL_NAME]) {
+    size_t count = 0;
+    for (const char *at = skip_blank(text, true); *at != '\0' && count < MAX_ENTRIES;
+         at = skip_blank(at, false)) {
+        if (in_word(*at)) {
+            while (in_word(*at)) {
+                at++;
+            }
+        } else if (*at == '"') {
+            at++;
+            while (*at != '\0' && *at != '"' && *at != '\n') {
+                at += at[0] == '\\' && at[1] != '\0' ? 2 : 1;
+            }
+            at += *at == '"';
+        } else if (*at == '[') {
+            at = skip_blank(at + 1, false);
+            if (is_word(at, "numthreads")) {
+                at = take_function(at, names[count]);
+                count += names[count][0] != '\0';
+            }
+        } else {
+            at++;
+        }
+    }
+    return count;
+}
+
+bool bhi_hlsl_find_entry(const char *text, const char *wanted, char out_name[BHI_HLSL_NAME],
+                         char *why, size_t why_size) {
+    char names[MAX_ENTRIES][BHI_HLSL_NAME], list[512] = "";
+    const size_t count = find_functions(text, names);
+    const char *chosen = count == 1 && wanted[0] == '\0' ? names[0] : NULL;
+    for (size_t i = 0; i < count; i++) {
+        const size_t used = strlen(list);
+        if (strcmp(names[i], wanted[0] == '\0' ? "main" : wanted) == 0) {
+            chosen = names[i];
+        }
+        snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", names[i]);
+    }
+    if (chosen != NULL) {
+        snprintf(out_name, BHI_HLSL_NAME, "%s", chosen);
+    } else if (count == 0) {
+        snprintf(why, why_size, "no function has [numthreads(X, Y, Z)], which makes it a kernel");
+    } else if (wanted[0] != '\0') {
+        snprintf(why, why_size, "no function '%.100s' has [numthreads]; there are: %s", wanted,
+                 list);
+    } else {
+        snprintf(why, why_size, "several functions have [numthreads], choose the entry point: %s",
+                 list);
+    }
+    return chosen != NULL;
+}
+
+/* -- clashes ---------------------------------------------------------------------------------- */
+
+/* What is known of an id. |name| points into the module. */
+struct fact {
+    const char *name;
+    uint32_t type; /* of a pointer or an array: what it leads to */
+    uint32_t binding, set;
+    bool bound;
+};
+
+struct resource {
+    const char *name;
+    uint32_t binding, set;
+};
+
+/* The instruction at |code|: its words, at least 1; 0 where it does not fit. */
+static size_t length_of(const uint32_t *code, size_t left) {
+    const size_t length = code[0] >> 16;
+    return length <= left ? length : 0;
+}
+
+/* A variable without a name, as a cbuffer's, is called as its type is. */
+static const char *name_of(const struct fact *facts, uint32_t bound, uint32_t variable,
+                           uint32_t type) {
+    const char *name = facts[variable].name;
+    for (int i = 0; (name == NULL || *name == '\0') && type < bound && i < 3; i++) {
+        name = facts[type].name;
+        type = facts[type].type;
+    }
+    return name == NULL || *name == '\0' ? "a resource without a name" : name;
+}
+
+static size_t find_resources(const uint32_t *code, size_t words, struct resource *out) {
+    const uint32_t bound = words > HEADER_WORDS ? code[3] : 0;
+    struct fact *facts = bound < (1u << 22) ? calloc(bound + 1, sizeof *facts) : NULL;
+    size_t count = 0, length;
+    for (size_t i = HEADER_WORDS; facts != NULL && i < words; i += length) {
+        const uint32_t *at = code + i;
+        length = length_of(at, words - i);
+        if (length == 0) {
+            break;
+        }
+        const uint32_t op = at[0] & 0xffff;
+        const uint32_t id = length > 1 ? at[1] : bound;
+        if (op == SpvOpName && length > 2 && id < bound) {
+            facts[id].name = (const char *)(at + 2);
+        } else if (op == SpvOpDecorate && length > 3 && id < bound) {
+            if (at[2] == SpvDecorationBinding) {
+                facts[id].binding = at[3];
+                facts[id].bound = true;
+            } else if (at[2] == SpvDecorationDescriptorSet) {
+                facts[id].set = at[3];
+            }
+        } else if (op == SpvOpTypePointer && length > 3 && id < bound) {
+            facts[id].type = at[3];
+        } else if ((op == SpvOpTypeArray || op == SpvOpTypeRuntimeArray) && length > 2 &&
+                   id < bound) {
+            facts[id].type = at[2];
+        } else if (op == SpvOpVariable && length > 3 && at[2] < bound && facts[at[2]].bound &&
+                   count < MAX_RESOURCES) {
+            out[count++] = (struct resource){.name = name_of(facts, bound, at[2], at[1]),
+                                             .binding = facts[at[2]].binding,
+                                             .set = facts[at[2]].set};
+        }
+    }
+    free(facts);
+    return count;
+}
+
+/* Where |name| is given a register, else where it occurs first: its line, from 1, and the
+ * register's name where it is on that line. 0: nowhere. */
+static unsigned find_place(const struct bhi_glsl_text *text, const char *name,
+                           char out_register[16]) {
+    const size_t length = strlen(name);
+    unsigned line = 1, first = 0;
+    out_register[0] = '\0';
+    for (const char *at = text->bytes; *at != '\0'; at++) {
+        line += *at == '\n';
+        if (strncmp(at, name, length) != 0 || in_word(at[length]) ||
+            (at > text->bytes && in_word(at[-1]))) {
+            continue;
+        }
+        first = first == 0 ? line : first;
+        const char *end = at + strcspn(at, ";{\n");
+        const char *mark = strstr(at, "register");
+        if (mark != NULL && mark < end) {
+            mark += strlen("register");
+            mark += strspn(mark, " \t(");
+            const size_t digits = strspn(mark, "abcdefghijklmnopqrstuvwxyz0123456789");
+            snprintf(out_register, 16, "%.*s", (int)(digits < 15 ? digits : 15), mark);
+            return line;
+        }
+    }
+    return first;
+}
+
+static void say_clash(const struct bhi_glsl *source, const struct resource *a,
+                      const struct resource *b, char *log, size_t log_size) {
+    char registers[2][16], place[16] = "", shown[2][24] = {"", ""};
+    const char *file = source->name.bytes;
+    (void)find_place(&source->text, a->name, registers[0]);
+    unsigned line = find_place(&source->text, b->name, registers[1]);
+    for (size_t i = 0; line == 0 && i < source->include_count; i++) {
+        line = find_place(&source->includes[i].text, b->name, registers[1]);
+        file = line == 0 ? file : source->includes[i].name.bytes;
+    }
+    if (line != 0) {
+        snprintf(place, sizeof place, ":%u", line);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (registers[i][0] != '\0') {
+            snprintf(shown[i], sizeof shown[i], " (%s)", registers[i]);
+        }
+    }
+    snprintf(log, log_size,
+             "%s%s: error: '%.100s'%s and '%.100s'%s are both binding %u of set %u: a register's "
+             "number is its binding, whether it is t, u, b or s; give each a number of its own\n",
+             file, place, b->name, shown[1], a->name, shown[0], b->binding, b->set);
+}
+
+size_t bhi_hlsl_find_clashes(const struct bhi_glsl *source, const uint32_t *code, size_t words,
+                             char *log, size_t log_size) {
+    struct resource resources[MAX_RESOURCES];
+    const size_t count = find_resources(code, words, resources);
+    size_t clashes = 0;
+    log[0] = '\0';
+    for (size_t i = 1; i < count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (resources[i].binding == resources[k].binding &&
+                resources[i].set == resources[k].set) {
+                const size_t used = strlen(log);
+                say_clash(source, &resources[k], &resources[i], log + used, log_size - used);
+                clashes++;
+                break;
+            }
+        }
+    }
+    return clashes;
+}
+
+/* -- the name --------------------------------------------------------------------------------- */
+
+uint32_t *bhi_hlsl_rename_entry(const uint32_t *code, size_t words, size_t *out_words) {
+    static const char name[8] = "main"; /* two words, with its NUL */
+    uint32_t *out = malloc((words + 2) * sizeof *out);
+    if (out == NULL) {
+        return NULL;
+    }
+    memcpy(out, code, words * sizeof *out);
+    *out_words = words;
+    for (size_t i = HEADER_WORDS, length; i < words; i += length) {
+        length = length_of(code + i, words - i);
+        if (length == 0) {
+            return out;
+        }
+        if ((code[i] & 0xffff) != SpvOpEntryPoint || length < 4) {
+            continue;
+        }
+        /* Its word count, execution model, function; the name; the interface. */
+        const char *old = (const char *)(code + i + 3);
+        const size_t room = (length - 3) * sizeof *code;
+        const size_t old_words = strnlen(old, room) / sizeof *code + 1;
+        const size_t rest = i + 3 + old_words;
+        if (old_words > length - 3) {
+            return out;
+        }
+        out[i] = (uint32_t)((length - old_words + 2) << 16) | SpvOpEntryPoint;
+        memcpy(out + i + 3, name, sizeof name);
+        memcpy(out + i + 5, code + rest, (words - rest) * sizeof *out);
+        *out_words = words - old_words + 2;
+        return out;
+    }
+    return out;
+}
