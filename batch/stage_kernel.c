@@ -1,5 +1,5 @@
-/* Kernels: each is made once, however many jobs use it. A source takes long to compile: what waits for
- * one stands aside, and others go on. */
+/* Kernels: each is made once, however many jobs use it. A source takes long to compile: what waits
+ * for one stands aside, and others go on. */
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,7 +171,7 @@ static void first_error(const char *log, const char *path, char *out, size_t cap
 }
 
 static bh_status make_source(bh_context *context, const struct bhi_kernel_file *file,
-                           const bh_kernel_options *options, struct bhi_kernel_entry *entry) {
+                             const bh_kernel_options *options, struct bhi_kernel_entry *entry) {
     bh_glsl_source source;
     bh_detail detail = {0};
     char line[300];

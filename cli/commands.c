@@ -331,9 +331,10 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "Runs the compute kernel in the file KERNEL (- is standard input) in a sandboxed "
              "worker process. Whatever the kernel or the driver does, crash, hang or exhaust its "
              "memory, ends as a verdict: which kernel, what happened, whether it executed.\n\n"
-             "KERNEL is SPIR-V, or GLSL where its name ends in .comp or .glsl (on standard input: "
-             "where it does not begin as SPIR-V does). GLSL is compiled in a sandboxed worker of "
-             "its own; what the compiler says goes to standard error.",
+             "KERNEL is SPIR-V (.spv), GLSL (.comp, .glsl) or HLSL (.hlsl). Where its name says "
+             "nothing, what is in it does, or --language. A source is compiled in a sandboxed "
+             "worker of its own; what the compiler says goes to standard error. Other languages "
+             "are refused, with what makes SPIR-V of them (docs/glsl.md).",
          SECTIONS(run_sections),
          EXAMPLES(run_examples),
          .run = bhi_run_main},
@@ -346,7 +347,8 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
          .description =
              "Says what the kernel in the file KERNEL (- is standard input) declares: entry point, "
              "workgroup, bindings, push constants, specialization constants, capabilities. KERNEL "
-             "is SPIR-V or GLSL, as for bulkhead run. It is parsed in a sandboxed worker without a "
+             "is SPIR-V, GLSL or HLSL, as for bulkhead run. It is parsed in a sandboxed worker "
+             "without a "
              "device: no device is asked whether it takes it, and nothing runs.",
          SECTIONS(inspect_sections),
          EXAMPLES(inspect_examples),

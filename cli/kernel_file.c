@@ -109,18 +109,3 @@ enum bhi_language bhi_kernel_file_language(const struct bhi_kernel_file *file) {
         language = is_stdin ? BHI_LANGUAGE_GLSL : BHI_LANGUAGE_SPIRV;
     return language;
 }
-
-void bhi_kernel_file_source(const struct bhi_kernel_file *file, bh_glsl_source *out_source) {
-    bh_glsl_source_init(out_source);
-    out_source->text = file->code;
-    out_source->length = file->size;
-    out_source->name = strcmp(file->path, "-") ? file->path : "stdin";
-    out_source->defines = file->source.defines;
-    out_source->define_count = file->source.define_count;
-    out_source->includes = file->source.includes;
-    out_source->include_count = file->source.include_count;
-    out_source->language = bhi_kernel_file_language(file) == BHI_LANGUAGE_HLSL ? BH_LANGUAGE_HLSL
-                                                                               : BH_LANGUAGE_GLSL;
-    if (file->deadline_ns)
-        out_source->deadline_ns = file->deadline_ns;
-}

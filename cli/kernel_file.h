@@ -12,7 +12,7 @@ struct bhi_kernel_file {
     size_t size;
     enum bhi_language language; /* as it was given; UNKNOWN: it was not */
     struct bhi_source source;   /* counts for sources only, as what follows */
-    uint64_t deadline_ns;     /* of its compile; 0: the default */
+    uint64_t deadline_ns;       /* of its compile; 0: the default */
 };
 
 /* All of the file (or standard input) in memory, with a NUL behind it; *out_code is the caller's to
@@ -24,8 +24,6 @@ void bhi_kernel_file_name(const char *path, char out[64]);
 /* As it was given, else by its name, else by what is in it (where |code| is there). What is still
  * unknown then is GLSL on standard input and SPIR-V in a file. */
 enum bhi_language bhi_kernel_file_language(const struct bhi_kernel_file *file);
-/* The source that the library is given, but for its log. */
-void bhi_kernel_file_source(const struct bhi_kernel_file *file, bh_glsl_source *out_source);
 /* Makes the kernel. The compiler's words go to standard error. A signal ends the wait,
  * and the context with it: then it is NULL. Returns an exit status; what went wrong has been said.
  */

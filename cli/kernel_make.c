@@ -8,6 +8,7 @@
 
 #include "ending.h"
 #include "exit_status.h"
+#include "run_launch.h"
 #include "session.h"
 #include "task.h"
 #include "text.h"
@@ -61,8 +62,9 @@ static int end_compile(const char *command, const char *path, struct compile *co
     return bhi_session_fail(command, path, compile->status, detail);
 }
 
-static int make_source(const char *command, const struct bhi_kernel_file *file, bh_context **context,
-                     const bh_kernel_options *options, bh_kernel **out_kernel) {
+static int make_source(const char *command, const struct bhi_kernel_file *file,
+                       bh_context **context, const bh_kernel_options *options,
+                       bh_kernel **out_kernel) {
     struct compile *compile = calloc(1, sizeof *compile);
     int exit_status = BHI_EXIT_ENVIRON;
     if (compile) {

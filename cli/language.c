@@ -29,17 +29,15 @@ static const struct {
     const char *text;
     enum bhi_language language;
 } endings[] = {
-    {".spv", BHI_LANGUAGE_SPIRV},    {".comp", BHI_LANGUAGE_GLSL},
-    {".glsl", BHI_LANGUAGE_GLSL},    {".hlsl", BHI_LANGUAGE_HLSL},
-    {".wgsl", BHI_LANGUAGE_WGSL},    {".cu", BHI_LANGUAGE_CUDA},
-    {".cuh", BHI_LANGUAGE_CUDA},     {".hip", BHI_LANGUAGE_HIP},
-    {".cl", BHI_LANGUAGE_OPENCL},    {".clcpp", BHI_LANGUAGE_OPENCL},
-    {".metal", BHI_LANGUAGE_METAL},  {".slang", BHI_LANGUAGE_SLANG},
+    {".spv", BHI_LANGUAGE_SPIRV},    {".comp", BHI_LANGUAGE_GLSL},   {".glsl", BHI_LANGUAGE_GLSL},
+    {".hlsl", BHI_LANGUAGE_HLSL},    {".wgsl", BHI_LANGUAGE_WGSL},   {".cu", BHI_LANGUAGE_CUDA},
+    {".cuh", BHI_LANGUAGE_CUDA},     {".hip", BHI_LANGUAGE_HIP},     {".cl", BHI_LANGUAGE_OPENCL},
+    {".clcpp", BHI_LANGUAGE_OPENCL}, {".metal", BHI_LANGUAGE_METAL}, {".slang", BHI_LANGUAGE_SLANG},
     {".ptx", BHI_LANGUAGE_PTX},
 };
 
-/* What only one of them has, in an order in which the first that fits is right: HIP has CUDA's words,
- * Slang HLSL's. */
+/* What only one of them has, in an order in which the first that fits is right: HIP has CUDA's
+ * words, Slang HLSL's. */
 static const struct {
     const char *word;
     enum bhi_language language;

@@ -1,8 +1,8 @@
 /* What a compiler is given, and what it says; each in a buffer of its own.
  *
  * The request is a struct bhi_compile_request, then texts: the source's name, the source, its
- * entry point (empty: any), of each define its name and its value, of each include its name and its text. A text is its length (u64),
- * its bytes, a NUL, and zeroes up to the next multiple of 8.
+ * entry point (empty: any), of each define its name and its value, of each include its name and its
+ * text. A text is its length (u64), its bytes, a NUL, and zeroes up to the next multiple of 8.
  *
  * The answer is a struct bhi_compile_answer, then |code_bytes| of SPIR-V. The supervisor copies it
  * once when the compile has ended, and checks sizes and the module's magic number. */

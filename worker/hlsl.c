@@ -226,7 +226,7 @@ static unsigned find_place(const struct bhi_glsl_text *text, const char *name,
 
 static void say_clash(const struct bhi_glsl *source, const struct resource *a,
                       const struct resource *b, char *log, size_t log_size) {
-    char registers[2][16], place[16] = "", shown[2][24] = {"", ""};
+    char registers[2][16], place[16] = "", shown[2][40] = {"", ""};
     const char *file = source->name.bytes;
     (void)find_place(&source->text, a->name, registers[0]);
     unsigned line = find_place(&source->text, b->name, registers[1]);

@@ -93,6 +93,72 @@ cli run use.comp "${use[@]}" -D OP='*' -DFLAG
 ready
 rm y.npy include/pipe.glsl
 
+# -- HLSL ------------------------------------------------------------------------------------------
+cat > scale.hlsl << 'END'
+StructuredBuffer<float> x : register(t0);
+RWStructuredBuffer<float> y : register(u1);
+[[vk::push_constant]] cbuffer Push { float factor; };
+// [numthreads(1, 1, 1)] void old(
+[numthreads(64, 1, 1)]
+void scale(uint3 id : SV_DispatchThreadID) { y[id.x] = factor * x[id.x] * x[id.x]; }
+END
+case_name="HLSL: a function that is not main"
+cli run scale.hlsl "${square[@]}" --push f32:1 --json
+ready
+expect_object '.status == "READY" and .kernel == "scale"'
+"$NPY" check square x.npy y.npy || fail "wrong result"
+case_name="HLSL by what is in it, and by --language"
+cp scale.hlsl scale.txt
+cli run scale.txt "${square[@]}" --push f32:1
+ready
+rm y.npy
+INPUT=scale.hlsl cli run - "${square[@]}" --push f32:1 --language hlsl
+ready
+"$NPY" check square x.npy y.npy || fail "wrong result"
+rm y.npy
+sed 's/register(u1)/register(u0)/' scale.hlsl > clash.hlsl
+does_not_compile "are both binding 0 of set 0" run clash.hlsl "${square[@]}" --push f32:1
+grep -q "^clash.hlsl:[12]: error: '[xy]' ([tu]0) and '[xy]' ([tu]0) are both" .stderr || fail "no place"
+sed 's/register(u1)/register(u0, space1)/' scale.hlsl > space.hlsl
+case_name="HLSL: a space is a set"
+cli run space.hlsl --groups 1 --in 0=x.npy --out '1.0=y.npy:f32[64]' --push f32:1
+ready
+rm y.npy
+{ cat scale.hlsl; printf '[numthreads(1,1,1)] void other() { y[0] = 1; }\n'; } > two.hlsl
+does_not_compile "two.hlsl: error: several functions have [numthreads], choose the entry point: scale, other" \
+    run two.hlsl "${square[@]}" --push f32:1
+case_name="HLSL: --entry chooses"
+cli run two.hlsl "${square[@]}" --push f32:1 --entry scale
+ready
+"$NPY" check square x.npy y.npy || fail "wrong result"
+rm y.npy
+does_not_compile "no function 'none' has [numthreads]; there are: scale, other" \
+    run two.hlsl "${square[@]}" --push f32:1 --entry none
+printf 'void main() {}\n' > bare.hlsl
+does_not_compile "bare.hlsl: error: no function has [numthreads(X, Y, Z)]" run bare.hlsl --groups 1
+
+# -- what nothing here compiles --------------------------------------------------------------------
+for pair in "wgsl:WGSL:naga" "cu:CUDA:chipStar" "hip:HIP:chipStar" "cl:OpenCL C:clspv" \
+    "metal:Metal:port it" "slang:Slang:slangc" "ptx:PTX:NVIDIA"; do
+    file=k.${pair%%:*}
+    rest=${pair#*:}
+    : > "$file"
+    refuses "KERNEL $file: it is ${rest%%:*}, which is not compiled here; " run "$file" --groups 1
+    expect_stderr "${rest#*:}"
+done
+while IFS='|' read -r name text; do
+    printf '%s\n' "$text" > noname
+    refuses_json INVALID_KERNEL "it is $name, which is not compiled here" run noname --groups 1
+done << 'END'
+WGSL|@compute @workgroup_size(64) fn main() {}
+CUDA|__global__ void k(float *x) { x[threadIdx.x] = 1; }
+HIP|#include <hip/hip_runtime.h>
+OpenCL C|__kernel void k(__global float *x) { x[get_global_id(0)] = 1; }
+Metal|#include <metal_stdlib>
+END
+refuses "it is WGSL" inspect k.wgsl
+refuses "it is spirv, glsl or hlsl" run k.wgsl --groups 1 --language wgsl
+
 # -- errors ----------------------------------------------------------------------------------------
 cat > bad.comp << 'END'
 #version 450

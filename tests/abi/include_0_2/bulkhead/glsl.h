@@ -1,4 +1,4 @@
-/* Kernels from GLSL source. Included by bulkhead.h. */
+/* Kernels from GLSL and HLSL source. Included by bulkhead.h. */
 #ifndef BULKHEAD_GLSL_H
 #define BULKHEAD_GLSL_H
 
@@ -22,6 +22,11 @@ typedef struct bh_glsl_include {
     size_t length; /* of |text| in bytes; 0: up to its NUL */
 } bh_glsl_include;
 
+typedef enum bh_language {
+    BH_LANGUAGE_GLSL,
+    BH_LANGUAGE_HLSL,
+} bh_language;
+
 typedef struct bh_glsl_source {
     size_t struct_size; /* set by bh_glsl_source_init */
     const char *text;   /* of a compute shader; need not outlive the call, like all of it */
@@ -39,13 +44,17 @@ typedef struct bh_glsl_source {
                                "NAME:LINE: error: ...", the first ones whole where not all fit, with
                                a NUL; NULL (default): nowhere. Empty where it says nothing */
     size_t log_size;        /* of |log|; over 32 KiB is never used */
+    bh_language language;   /* of |text|; default GLSL */
 } bh_glsl_source;
 
 BH_INLINE void bh_glsl_source_init(bh_glsl_source *source) {
     bh_glsl_source_init_sized(source, sizeof *source);
 }
 
-/* Makes a kernel from GLSL (Vulkan 1.1, SPIR-V 1.3; the entry point is main). The source, its
+/* Makes a kernel from GLSL or HLSL (Vulkan 1.1, SPIR-V 1.3). GLSL's entry point is main. HLSL's is
+ * the function with [numthreads]; of several the one that options->entry names, else main. The
+ * kernel's own entry point is main, always. The number of an HLSL register is its binding, whatever
+ * its letter, and its space is its set; two resources on one binding are an error. The source, its
  * defines and includes are all that the compiler sees: it reads no file. It runs in a sandboxed
  * worker of its own, without a device, that serves this call only, with 1 GiB of memory: whatever
  * the source does to it stays there. What comes back is as untrusted as any module
@@ -53,7 +62,7 @@ BH_INLINE void bh_glsl_source_init(bh_glsl_source *source) {
  * name counts.
  *
  * All texts together: at most 4 MiB. |options|: as for bh_kernel_create_spirv; a |name| that is
- * NULL is the source's, an |entry| is NULL or "main".
+ * NULL is the source's, an |entry| of GLSL is NULL or "main".
  *
  * Blocks until it is compiled: as long as glslc takes, some 70 ms for a small kernel. Not in a
  * completion callback.
