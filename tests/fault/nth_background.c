@@ -156,11 +156,9 @@ static void sweep(const struct act *act, struct bht_fault fault) {
     struct scene scene;
     bool begun = false;
     deadline_ns = fault.lasting ? BHT_SECOND_MS * FX_MS : BH_FOREVER;
-    for (fault.nth = 1;; fault.nth = bht_next(fault.nth,
-                                              fault.lasting ? 2
-                                              : act->afresh ? 16
-                                                            : 6,
-                                              4)) {
+    const unsigned dense = fault.lasting ? 2 : act->afresh ? 16 : 6, part = 4;
+    for (fault.nth = bht_walk_first((unsigned)fault.kind + fault.lasting, dense, part);;
+         fault.nth = bht_walk_next(fault.nth, dense, part)) {
         if (!begun)
             act->begin(&scene);
         begun = true;
@@ -191,9 +189,9 @@ static void sweep(const struct act *act, struct bht_fault fault) {
         if (!failed)
             break;
     }
-    if (fired < act->expected[fault.kind])
+    if (fired < bht_walk_least(act->expected[fault.kind]))
         BHT_FAIL("%s: only %u calls of kind %s, at least %u were there once", act->name, fired,
-                 bht_kind_name(fault.kind), act->expected[fault.kind]);
+                 bht_kind_name(fault.kind), bht_walk_least(act->expected[fault.kind]));
 }
 
 static void sweep_kind(const struct act *act, int kind) {

@@ -10,6 +10,30 @@ unsigned bht_next(unsigned n, unsigned dense, unsigned part) {
     return n + 1 + n / part;
 }
 
+/* Each n of a sanitizer's build is a whole call of the library, or a whole start of it. */
+enum { STRIDE = 3 };
+
+static unsigned stride(void) {
+    return !bht_nightly() && (BHT_ASAN || BHT_TSAN) ? STRIDE : 1;
+}
+
+unsigned bht_walk_first(unsigned row, unsigned dense, unsigned part) {
+    unsigned n = 1;
+    for (unsigned skip = (row + (BHT_TSAN ? 1 : 0)) % stride(); skip; skip--)
+        n = bht_next(n, dense, part);
+    return n;
+}
+
+unsigned bht_walk_next(unsigned n, unsigned dense, unsigned part) {
+    for (unsigned i = stride(); i; i--)
+        n = bht_next(n, dense, part);
+    return n;
+}
+
+unsigned bht_walk_least(unsigned calls) {
+    return calls / stride();
+}
+
 bool bht_mine(size_t i) {
     return bht_nightly() || !(BHT_ASAN || BHT_TSAN) || i % 2 == (BHT_TSAN ? 1 : 0);
 }

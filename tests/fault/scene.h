@@ -7,6 +7,13 @@
 
 /* The N after |n|: each of the first |dense|, then steps of n / |part| (nightly: each). */
 unsigned bht_next(unsigned n, unsigned dense, unsigned part);
+/* The same walk where each step takes long: an ordinary build takes every step of bht_next(), those
+ * of the sanitizers every third, beginning at the first, second or third by |row| (nightly: each).
+ */
+unsigned bht_walk_first(unsigned row, unsigned dense, unsigned part);
+unsigned bht_walk_next(unsigned n, unsigned dense, unsigned part);
+/* How many steps of such a walk meet a call at least, where an ordinary build meets |calls|. */
+unsigned bht_walk_least(unsigned calls);
 /* Whether this build runs row |i| of a table that takes long: an ordinary one runs all of them,
  * those of the two sanitizers half each (nightly: all). */
 bool bht_mine(size_t i);
