@@ -1,5 +1,6 @@
 #include "check.h"
 #include "check_rules.h"
+#include "power.h"
 
 #include <sodium.h>
 #include <stdarg.h>
@@ -89,12 +90,25 @@ static void check_substance(struct bhi_check *check) {
         bhi_find(check, BHI_ANOMALY_UNKNOWN, 0, NULL, "no operation was READY");
 }
 
+/* A run of few operations finds nothing, whatever the library does. */
+static void check_power(struct bhi_check *check) {
+    const uint64_t compared = check->result->compared;
+    const double asked = check->history->header.find_rate, found = bhi_power_rate(compared);
+    if (check->history->complete && compared < bhi_power_needed(asked))
+        bhi_find(
+            check, BHI_ANOMALY_UNKNOWN, 0, NULL,
+            "too few operations: with 95 %% it finds what is wrong in 1 of %.4g, and 1 of %.4g "
+            "was asked for",
+            1 / found, 1 / asked);
+}
+
 static bool check_all(struct bhi_check *check) {
     count(check);
     check_substance(check);
     bhi_check_ends(check);
     if (!bhi_check_success(check))
         return false;
+    check_power(check);
     /* The rest argues with what is not there, and would blame what was merely not noted. */
     if (!check->history->complete || check->history->overflow)
         return true;

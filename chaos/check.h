@@ -54,6 +54,7 @@ struct bhi_chaos_result {
     enum bhi_chaos_verdict verdict;
     bool cut_short; /* the history does not say that the run came to its end */
     uint64_t operations, ready, poisoned, lost, refused, results;
+    uint64_t compared; /* results that were held against what they should be */
     uint64_t faults[BHI_FAULT_KINDS], missed;
     uint64_t by_anomaly[BHI_ANOMALIES];        /* all of them */
     struct bhi_finding findings[BHI_FINDINGS]; /* the first ones of each kind */

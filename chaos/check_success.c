@@ -170,8 +170,10 @@ static void check_results(struct bhi_check *check, bool *read) {
         const struct bhi_ledger_op *op = bhi_ledger_find(&check->ledger, record->op);
         if (!op || !op->end)
             continue;
-        if (check_result(check, op, record))
+        if (check_result(check, op, record)) {
             read[place_of(&check->ledger, op)] = true;
+            check->result->compared += bhi_ledger_ready(op) && op->known;
+        }
     }
 }
 

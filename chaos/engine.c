@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "interrupt.h"
 #include "kernels.h"
+#include "power.h"
 #include "run.h"
 #include "runtime_parent.h"
 
@@ -21,14 +22,15 @@ static const uint64_t recovery_ns = 20 * SECOND;
 static const uint64_t start_limit_ns = 60 * SECOND; /* for a worker and its first kernel */
 static const uint64_t slice_ns = 50 * MS;           /* between looks at signals */
 static const uint64_t progress_ns = 500 * MS;
-static const uint64_t pace_ns = MS;       /* between operations, on average */
+static const uint64_t fill_up_ns = 60 * SECOND;
+static const uint64_t pace_ns = MS / 4;   /* between operations, on average */
 static const uint64_t burst_ns = 16 * MS; /* what was left undone is made up for so far */
 /* What a worker that was stopped while it started is found out by. */
 static const uint64_t worker_start_ns = 10 * SECOND;
 static const uint64_t bomb_memory = 512ull << 20;
 static const uint64_t pool_bytes = 16ull << 20;
 
-enum { WINDOW = 8 }; /* in flight on a stream */
+enum { WINDOW = 16 }; /* in flight on a stream */
 
 /* -- what the threads share --------------------------------------------------------------------
  */
@@ -240,6 +242,7 @@ static void fill_header(struct bhi_chaos_run *run) {
                                           .streams = options->streams,
                                           .fault_set = options->fault_set,
                                           .rate = options->rate,
+                                          .find_rate = options->find_rate,
                                           .outside = options->outside,
                                           .patience_ns = patience_ns,
                                           .recovery_ns = recovery_ns};
@@ -337,9 +340,17 @@ static bool recovered(struct bhi_chaos_run *run) {
     return all;
 }
 
+/* What is lost is found: there is nothing better to come. */
+static bool has_lost(struct bhi_chaos_run *run) {
+    pthread_mutex_lock(&run->lock);
+    const bool lost = run->lost > 0;
+    pthread_mutex_unlock(&run->lock);
+    return lost;
+}
+
 static void recover(struct bhi_chaos_run *run, struct pacer *pacer) {
     const uint64_t end_ns = bhi_run_now(run) + recovery_ns;
-    while (!recovered(run) && !interrupted() && bhi_run_now(run) < end_ns)
+    while (!recovered(run) && !interrupted() && !has_lost(run) && bhi_run_now(run) < end_ns)
         submit_next(run, pacer);
 }
 
@@ -358,11 +369,27 @@ static uint64_t rest_every_ns(const struct bhi_engine_options *options) {
     return share_ns < 2 * SECOND ? 2 * SECOND : share_ns;
 }
 
+static uint64_t ready_of(struct bhi_chaos_run *run) {
+    pthread_mutex_lock(&run->lock);
+    const uint64_t ready = run->ready;
+    pthread_mutex_unlock(&run->lock);
+    return ready;
+}
+
+/* As many operations as it takes to find what is to be found, without faults where those that were
+ * asked for have been. */
+static void fill_up(struct bhi_chaos_run *run, struct pacer *pacer) {
+    const uint64_t needed = bhi_power_needed(run->options->find_rate);
+    const uint64_t end_ns = bhi_run_now(run) + fill_up_ns;
+    while (ready_of(run) < needed && !interrupted() && !has_lost(run) && bhi_run_now(run) < end_ns)
+        submit_next(run, pacer);
+}
+
 static void play(struct bhi_chaos_run *run, struct pacer *pacer) {
     const struct bhi_engine_options *options = run->options;
     const uint64_t begun_ns = bhi_run_now(run), every_ns = rest_every_ns(options);
     uint64_t rest_ns = begun_ns + every_ns;
-    while (!interrupted() && !injector_has_ended(run) &&
+    while (!interrupted() && !injector_has_ended(run) && !has_lost(run) &&
            (options->fault_count || bhi_run_now(run) - begun_ns < options->duration_ns)) {
         submit_next(run, pacer);
         if (bhi_run_now(run) >= rest_ns) {
@@ -370,6 +397,7 @@ static void play(struct bhi_chaos_run *run, struct pacer *pacer) {
             rest_ns = bhi_run_now(run) + every_ns;
         }
     }
+    fill_up(run, pacer);
 }
 
 /* False: it waits for a fault that comes before the operation called |name|. */

@@ -12,6 +12,7 @@ struct bhi_engine_options {
     uint32_t streams;
     uint32_t fault_set; /* 1 << bhi_fault_kind */
     double rate;
+    double find_rate;   /* header; operations go on until it is reached, a minute at most */
     bool outside;       /* kill, segv, stop, slow, zygote, garbage, close by a second process */
     const char *device; /* NULL: the default */
     bool verbose;

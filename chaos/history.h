@@ -127,6 +127,9 @@ struct bhi_history_header {
     uint32_t streams;
     uint32_t fault_set;
     double rate; /* faults a second, over all streams */
+    /* The share of wrong operations that it has to be able to find (power.h); 0: none was asked
+     * for. Histories of before it was there have none. */
+    double find_rate;
     bool outside;
     bool accelerator;     /* the device is no CPU: what hangs there holds up all that share it */
     uint64_t patience_ns; /* after which an event counts as lost */

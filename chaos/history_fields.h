@@ -26,6 +26,7 @@ struct bhi_field {
     size_t offset, counted;
     uint64_t least, most;
     const char *const *names; /* ends with NULL */
+    bool optional;            /* 0 where it is missing */
 };
 
 struct bhi_fields {

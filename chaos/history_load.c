@@ -181,6 +181,8 @@ static bool take_object(const struct bhi_field *fields, json_t *object, void *ba
     for (const struct bhi_field *field = fields; field->key; field++) {
         const json_t *value = json_object_get(object, field->key);
         place.key = field->key;
+        if (!value && field->optional)
+            continue;
         if (!value)
             return bhi_refuse(complaint, "line %zu: '%s' is missing", line, field->key);
         if (!take_value(field, value, base, &place))

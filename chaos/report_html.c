@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "page.h"
+#include "power.h"
 #include "quantity.h"
 #include "report_drawing.h"
 #include "report_facts.h"
@@ -63,6 +64,17 @@ static void put_pace(struct bhi_page *page, const struct bhi_history *history,
     bhi_page_fact(page, "Of the time", text);
 }
 
+static void put_power(struct bhi_page *page, const struct bhi_history *history,
+                      const struct bhi_chaos_result *result) {
+    const double asked = history->header.find_rate;
+    char text[160];
+    int length = snprintf(text, sizeof text, "1 wrong operation of %.4g, with 95 %%",
+                          1 / bhi_power_rate(result->compared));
+    if (asked > 0)
+        snprintf(text + length, sizeof text - (size_t)length, "; asked for: 1 of %.4g", 1 / asked);
+    bhi_page_fact(page, "Would have found", text);
+}
+
 static void put_facts(struct bhi_page *page, const struct bhi_history *history,
                       const struct bhi_chaos_result *result) {
     const struct bhi_history_header *header = &history->header;
@@ -86,6 +98,7 @@ static void put_facts(struct bhi_page *page, const struct bhi_history *history,
                  bhi_quantity_time(first, header->duration_ns), header->rate);
     bhi_page_fact(page, "Asked for", text);
     put_pace(page, history, result);
+    put_power(page, history, result);
     bhi_page_fact(page, "Injected by", header->outside ? "a second process" : "the process itself");
     snprintf(text, sizeof text, "an end within %s, a READY result within %s of a fault",
              bhi_quantity_time(first, header->patience_ns),

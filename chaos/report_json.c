@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "power.h"
 #include "report_facts.h"
 
 static json_t *number(uint64_t value) {
@@ -35,6 +36,14 @@ static json_t *pace(const struct bhi_history *history, const struct bhi_chaos_re
     json_object_set_new(object, "begin_ms", bhi_json_ms(pace.begin_ns));
     json_object_set_new(object, "faults_ms", bhi_json_ms(pace.faults_ns));
     json_object_set_new(object, "settle_ms", bhi_json_ms(pace.settle_ns));
+    return object;
+}
+
+static json_t *power(const struct bhi_history *history, const struct bhi_chaos_result *result) {
+    json_t *object = json_object();
+    json_object_set_new(object, "compared", number(result->compared));
+    json_object_set_new(object, "found_rate", json_real(bhi_power_rate(result->compared)));
+    json_object_set_new(object, "find_rate", json_real(history->header.find_rate));
     return object;
 }
 
@@ -122,6 +131,7 @@ bool bhi_chaos_report_json(FILE *stream, const struct bhi_history *history,
     json_object_set_new(object, "faults", faults(result));
     json_object_set_new(object, "missed", number(result->missed));
     json_object_set_new(object, "pace", pace(history, result));
+    json_object_set_new(object, "power", power(history, result));
     json_object_set_new(object, "anomalies", anomalies(result));
     json_object_set_new(object, "findings", findings(result));
     json_object_set_new(object, "recovery", recovery(result));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "columns.h"
+#include "power.h"
 #include "quantity.h"
 #include "report_facts.h"
 #include "text.h"
@@ -68,6 +69,19 @@ static void print_faults(FILE *stream, const struct bhi_chaos_result *result) {
     }
     if (result->missed)
         fprintf(stream, "; %s more hit nothing", bhi_quantity_count(number, result->missed));
+    fputc('\n', stream);
+}
+
+static void print_power(FILE *stream, const struct bhi_history *history,
+                        const struct bhi_chaos_result *result) {
+    char results[BHI_QUANTITY];
+    const double asked = history->header.find_rate;
+    label(stream, "power");
+    fprintf(stream, "1 wrong of %.4g would have been found with 95 %% (%s result%s compared)",
+            1 / bhi_power_rate(result->compared), bhi_quantity_count(results, result->compared),
+            result->compared == 1 ? "" : "s");
+    if (asked > 0)
+        fprintf(stream, "; 1 of %.4g was asked for", 1 / asked);
     fputc('\n', stream);
 }
 
@@ -178,6 +192,7 @@ void bhi_chaos_report_text(FILE *stream, const struct bhi_history *history,
     print_verdict(stream, result);
     print_run(stream, history);
     print_operations(stream, result);
+    print_power(stream, history, result);
     print_faults(stream, result);
     print_pace(stream, history, result);
     print_recovery(stream, result);

@@ -34,6 +34,7 @@ struct bhi_run_stream {
     struct bhi_operation *first, **last; /* its queue; one reference each */
     uint32_t in_flight;
     uint32_t baits;   /* of those */
+    uint64_t ready;   /* results since a fault hit its worker */
     uint64_t flushed; /* run->flush that it has done */
 
     /* Its collector's alone. */
@@ -67,7 +68,7 @@ struct bhi_chaos_run {
 
     pthread_mutex_t lock;
     pthread_cond_t changed; /* an operation was collected, the injector got on, something else */
-    uint64_t ready, poisoned;
+    uint64_t ready, poisoned, lost;
     bool closing;   /* collectors end when their queues are empty, the clock at once */
     uint64_t flush; /* counted up: collectors shall look again at all that they have */
     bool hold;      /* the injector shall rest */

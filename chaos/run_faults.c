@@ -14,7 +14,13 @@ static const uint64_t worker_limit_ns = 500 * MS;
 static const uint64_t worker_look_ns = MS;
 static const uint64_t most_debt_ns = 100 * MS; /* a schedule that falls behind is not made up for */
 
+/* For a stream to get some work done between two faults, or a run would see few operations, and
+ * find little. */
+static const uint64_t work_limit_ns = 3000 * MS;
+
 enum {
+    LEAST_WORK =
+        64, /* results; but each fourth fault comes whenever it comes, as while it starts */
     MOST_MISSES = 16, /* more than there were to be hits */
     /* Waiting on a stream. Each may cost it its worker, or stand behind one that is stopped, and
      * the last of them has to end within the run's patience all the same. */
@@ -117,10 +123,19 @@ static int32_t room_on(struct bhi_chaos_run *run, uint32_t stream) {
     return room;
 }
 
+/* Whether |stream| has got something done since the last fault. */
+static int32_t has_worked(struct bhi_chaos_run *run, uint32_t stream) {
+    pthread_mutex_lock(&run->lock);
+    const bool worked = run->streams[stream].ready >= LEAST_WORK || run->hold;
+    pthread_mutex_unlock(&run->lock);
+    return worked;
+}
+
 /* What |look| sees, as soon as it sees something. 0: in vain. */
 static int32_t await(struct bhi_chaos_run *run, uint32_t stream,
-                     int32_t (*look)(struct bhi_chaos_run *run, uint32_t stream)) {
-    const uint64_t end_ns = bhi_run_now(run) + worker_limit_ns;
+                     int32_t (*look)(struct bhi_chaos_run *run, uint32_t stream),
+                     uint64_t limit_ns) {
+    const uint64_t end_ns = bhi_run_now(run) + limit_ns;
     for (;;) {
         const uint64_t now_ns = bhi_run_now(run);
         const int32_t seen = look(run, stream);
@@ -135,6 +150,11 @@ static int32_t await(struct bhi_chaos_run *run, uint32_t stream,
         if (stop)
             return 0;
     }
+}
+
+static void let_work(struct bhi_chaos_run *run, const struct bhi_scheduled *fault) {
+    if (!run->options->replay && fault->number % 4 != 0)
+        (void)await(run, fault->stream, has_worked, work_limit_ns);
 }
 
 /* -- breaking -----------------------------------------------------------------------------------
@@ -228,7 +248,7 @@ static void inject_worker(struct bhi_chaos_run *run, const struct bhi_scheduled 
     if (stops) /* or the end of that would be the end of this */
         heal(run, &run->slow[fault->stream]);
     if (!run->outside.pid)
-        injection.pid = await(run, fault->stream, worker_of);
+        injection.pid = await(run, fault->stream, worker_of, worker_limit_ns);
     *out_after_op = submitted(run);
     if (run->outside.pid) {
         bhi_outside_inject(&run->outside, &injection, injected);
@@ -244,7 +264,7 @@ static void inject_worker(struct bhi_chaos_run *run, const struct bhi_scheduled 
 
 static void inject_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *fault, uint64_t name,
                         struct bhi_injected *injected) {
-    if (!await(run, fault->stream, room_on)) {
+    if (!await(run, fault->stream, room_on, worker_limit_ns)) {
         miss(injected, "too much waits on the stream already");
         note_fault(run, fault, injected, submitted(run));
         return;
@@ -268,6 +288,10 @@ static void inject(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
     }
     pthread_mutex_lock(&run->lock);
     run->faults += !injected.missed;
+    for (uint32_t i = 0; i < run->stream_count && !injected.missed; i++) {
+        if (i == fault->stream || fault->kind == BHI_FAULT_ZYGOTE)
+            run->streams[i].ready = 0;
+    }
     bhi_recovered_struck(&run->recovered, fault->kind, injected.pids,
                          injected.missed ? 0 : injected.pid_count, run->submitted);
     pthread_mutex_unlock(&run->lock);
@@ -342,6 +366,7 @@ void *bhi_run_inject(void *argument) {
     bhi_schedule_init(&source.schedule, options->seed, options->fault_set, options->rate,
                       run->stream_count);
     while (next(run, &source, &due)) {
+        let_work(run, &due.fault);
         const uint64_t now_ns = bhi_run_now(run);
         due_ns = (due_ns + most_debt_ns < now_ns ? now_ns : due_ns) + due.fault.gap_ns;
         pthread_mutex_lock(&run->lock);

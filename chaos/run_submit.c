@@ -218,6 +218,8 @@ static void count(struct bhi_run_stream *stream, const struct bhi_operation *ope
     stream->in_flight--;
     stream->baits -= operation->bait;
     run->ready += ready;
+    run->lost += operation->lost;
+    stream->ready += ready;
     run->poisoned += !operation->lost && !ready;
     if (operation->bait) /* it strikes when it ends */
         bhi_recovered_struck(&run->recovered, BHI_FAULT_HANG, NULL, 0, run->submitted);

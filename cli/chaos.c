@@ -33,6 +33,7 @@ static const uint64_t base_descriptors = 96, stream_descriptors = 64;
 static const uint64_t most_faults = 100000000;
 static const unsigned most_numbered = 100000; /* histories of the same seed in a folder */
 static const double default_rate = 20, least_rate = 0.001, most_rate = 10000;
+static const double default_find_rate = 0.01, least_share = 1e-7;
 static const uint64_t plain_line_ns = 10000000000u; /* between lines where there is no terminal */
 
 struct chaos {
@@ -59,6 +60,23 @@ static bool parse_rate(const char *text, double *out_rate, struct bhi_complaint 
         return bhi_refuse(complaint, "it is no rate; 20/s or 0.5 is one");
     if (*out_rate < least_rate || *out_rate > most_rate)
         return bhi_refuse(complaint, "it is not between %g and %g a second", least_rate, most_rate);
+    return true;
+}
+
+/* 0.001, or 1/1000. */
+static bool parse_share(const char *text, double *out_share, struct bhi_complaint *complaint) {
+    char *end;
+    double of = 1;
+    errno = 0;
+    const bool number = *text >= '0' && *text <= '9';
+    *out_share = strtod(text, &end);
+    if (number && *end == '/' && end[1] >= '0' && end[1] <= '9')
+        of = strtod(end + 1, &end);
+    if (!number || end[0] || errno || !(of > 0))
+        return bhi_refuse(complaint, "it is no share; 0.001 or 1/1000 is one");
+    *out_share /= of;
+    if (*out_share != 0 && (!(*out_share >= least_share) || *out_share > 1))
+        return bhi_refuse(complaint, "it is neither 0 nor between %g and 1", least_share);
     return true;
 }
 
@@ -89,6 +107,8 @@ static bool parse_item(struct chaos *chaos, const struct bhi_arg *item,
         return bhi_fault_parse(value, &options->fault_set, complaint);
     case BHI_CHAOS_RATE:
         return parse_rate(value, &options->rate, complaint);
+    case BHI_CHAOS_FIND_RATE:
+        return parse_share(value, &options->find_rate, complaint);
     case BHI_CHAOS_HISTORY:
         return parse_path(value, &chaos->history_path, complaint);
     case BHI_CHAOS_REPLAY:
@@ -112,12 +132,13 @@ static bool parse_item(struct chaos *chaos, const struct bhi_arg *item,
 static bool check_excluded(const struct chaos *chaos, const struct bhi_args *args,
                            struct bhi_complaint *complaint) {
     static const enum bhi_option_id of_a_run[] = {
-        BHI_CHAOS_SEED,    BHI_CHAOS_COUNT,   BHI_CHAOS_STREAM_COUNT, BHI_CHAOS_FAULTS,
-        BHI_CHAOS_RATE,    BHI_CHAOS_OUTSIDE, BHI_CHAOS_DURATION, /* from here on: also of a check
-                                                                   */
-        BHI_CHAOS_HISTORY, BHI_CHAOS_DEVICE,  BHI_CHAOS_REPLAY};
+        BHI_CHAOS_SEED,    BHI_CHAOS_COUNT,    BHI_CHAOS_STREAM_COUNT,
+        BHI_CHAOS_FAULTS,  BHI_CHAOS_RATE,     BHI_CHAOS_FIND_RATE,
+        BHI_CHAOS_OUTSIDE, BHI_CHAOS_DURATION, /* from here on: also of a check
+                                                */
+        BHI_CHAOS_HISTORY, BHI_CHAOS_DEVICE,   BHI_CHAOS_REPLAY};
     const char *source = chaos->check_path ? "check" : chaos->replay_path ? "replay" : NULL;
-    const size_t count = chaos->check_path ? sizeof of_a_run / sizeof of_a_run[0] : 7;
+    const size_t count = chaos->check_path ? sizeof of_a_run / sizeof of_a_run[0] : 8;
     for (size_t i = 0; source && i < count; i++) {
         if (bhi_args_has(args, of_a_run[i]))
             return bhi_refuse(complaint, "--%s and --%s: one of them", source,
@@ -133,7 +154,8 @@ static bool parse(struct chaos *chaos, const struct bhi_args *args,
     chaos->options = (struct bhi_engine_options){.duration_ns = default_duration_ns,
                                                  .streams = DEFAULT_STREAMS,
                                                  .fault_set = ALL_FAULTS,
-                                                 .rate = default_rate};
+                                                 .rate = default_rate,
+                                                 .find_rate = default_find_rate};
     for (size_t i = 0; i < args->item_count; i++) {
         const struct bhi_arg *item = &args->items[i];
         struct bhi_complaint inner;
@@ -295,6 +317,7 @@ static int load_replayed(struct chaos *chaos) {
     options->streams = header->streams;
     options->fault_set = header->fault_set;
     options->rate = header->rate;
+    options->find_rate = header->find_rate;
     options->outside = header->outside;
     options->replay = &chaos->replayed;
     return BHI_EXIT_READY;

@@ -1,6 +1,7 @@
 /* The checker: the course of a run as a whole: recovery, leaks, and when nothing can be said. */
 #include "cmocka_all.h"
 #include "judge.h"
+#include "power.h"
 
 #include <string.h>
 
@@ -459,6 +460,34 @@ static void many_findings(void **state) {
     assert_non_null(strstr(all_findings(), "collateral"));
 }
 
+/* 299 good ones of 100 are seen with 95 %: 0.99^299 is 0.0495. */
+static void too_few(void **state) {
+    (void)state;
+    struct scene s;
+    assert_int_equal(bhi_power_needed(0.01), 299);
+    assert_int_equal(bhi_power_needed(0.001), 2995);
+    assert_int_equal(bhi_power_needed(1), 1);
+    assert_int_equal(bhi_power_needed(0), 0);
+    assert_true(bhi_power_rate(0) == 1);
+    for (uint64_t count = 1; count < 5000; count += 7) {
+        /* The smallest that so many find is found by so many, and not by one less. */
+        assert_in_range(bhi_power_needed(bhi_power_rate(count)), count, count + 1);
+        assert_in_range(bhi_power_needed(bhi_power_rate(count) * 0.999), count, 2 * count + 1);
+    }
+    killed_by_signal(&s);
+    judge(&s.tale);
+    const uint64_t compared = result.compared;
+    assert_int_equal(compared, result.ready);
+    for (int enough = 0; enough < 2; enough++) {
+        killed_by_signal(&s);
+        s.tale.history.header.find_rate = bhi_power_rate(compared) * (enough ? 1.001 : 0.999);
+        judge(&s.tale);
+        assert_int_equal(result.verdict, enough ? BHI_CHAOS_VALID : BHI_CHAOS_UNKNOWN);
+        assert_int_equal(result.by_anomaly[BHI_ANOMALY_UNKNOWN], !enough);
+        assert_int_equal(strstr(all_findings(), "too few operations") != NULL, !enough);
+    }
+}
+
 static void names(void **state) {
     (void)state;
     assert_string_equal(bhi_anomaly_name(BHI_ANOMALY_FALSE_SUCCESS), "false success");
@@ -482,6 +511,7 @@ int main(void) {
         cmocka_unit_test(a_history_that_contradicts_itself),
         cmocka_unit_test(a_fault_that_cannot_be),
         cmocka_unit_test(many_findings),
+        cmocka_unit_test(too_few),
         cmocka_unit_test(names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

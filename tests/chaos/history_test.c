@@ -231,7 +231,9 @@ static void each_key_is_needed(void **state) {
             char where[128];
             snprintf(where, sizeof where, "line %zu: '%.*s'", line_of(text, at), (int)length,
                      at + 1);
-            for (int rename = 0; rename < 2; rename++) {
+            /* What earlier histories do not have may be missing. */
+            const int ways = strncmp(at + 1, "find_rate", length) == 0 ? 1 : 2;
+            for (int rename = 0; rename < ways; rename++) {
                 char *broken = broken_at(text, at, length, rename);
                 const char *complaint = complaint_about(broken, strlen(broken));
                 if (!strstr(complaint, where))
@@ -242,7 +244,7 @@ static void each_key_is_needed(void **state) {
         }
         at = end + 1;
     }
-    assert_int_equal(seen, 14 + 15 + 6 + 16 + 5 + 11 + 3 + 7 + 3 + 1);
+    assert_int_equal(seen, 15 + 15 + 6 + 16 + 5 + 11 + 3 + 7 + 3 + 1);
     free(text);
 }
 

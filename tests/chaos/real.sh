@@ -10,6 +10,8 @@ refuses "'bang' is no fault" chaos --faults kill,bang
 refuses "it is no rate" chaos --rate fast
 refuses "it is no rate" chaos --rate 5/m
 refuses "it is not between" chaos --rate 0
+refuses "it is no share" chaos --find-rate 1/x
+refuses "it is neither 0 nor between" chaos --find-rate 2
 refuses "--streams 13" chaos --streams 13
 refuses "--duration none" chaos --duration none
 refuses "--count and --duration: one of them" chaos --count 5 --duration 5s

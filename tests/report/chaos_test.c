@@ -52,6 +52,8 @@ static void text_of_a_valid_run(void **state) {
                                "  run         seed 18446744073709551615, 2 streams, 2.50 s\n"
                                "  device      llvmpipe?[31m\n"
                                "  operations  12,345: 12,000 ready, 345 poisoned, 0 lost\n"
+                               "  power       1 wrong of 4006 would have been found with 95 % "
+                               "(12,000 results compared); 1 of 100 was asked for\n"
                                "  faults      300: 298 kill, 2 slow; 3 more hit nothing\n"
                                "  rate        60,000 a second in 5.00 ms; 320 at 20 a second "
                                "were asked for\n"
@@ -156,6 +158,9 @@ static void json_of_an_invalid_run(void **state) {
     assert_int_equal(integer(object, "missed"), 3);
     assert_true(json_real_value(json_object_get(object, "elapsed_ms")) == 2500.0);
     documented("## A chaos run", object, "faults,anomalies");
+    json_t *power = json_object_get(object, "power");
+    assert_int_equal(integer(power, "compared"), 12000);
+    assert_true(json_real_value(json_object_get(power, "find_rate")) == 0.01);
     json_t *pace = json_object_get(object, "pace");
     assert_int_equal(integer(pace, "asked"), 320);
     assert_true(json_real_value(json_object_get(pace, "faults_ms")) == 5);
