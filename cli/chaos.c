@@ -317,7 +317,7 @@ static int load_replayed(struct chaos *chaos) {
     options->streams = header->streams;
     options->fault_set = header->fault_set;
     options->rate = header->rate;
-    options->find_rate = header->find_rate;
+    options->find_rate = 0; /* it looks for what was found */
     options->outside = header->outside;
     options->replay = &chaos->replayed;
     return BHI_EXIT_READY;
