@@ -89,14 +89,18 @@ static void case_12_one_of_a_batch_is_refused(void) {
             i == BAD ? ev_refused(&s, s.a, outs[i]) : ev_square(&s, s.a, s.x, outs[i], NULL, 0);
     }
     *s.word = FX_GATE_OPEN;
-    for (int i = COUNT - 1; i >= 0; i--) {
-        if (i == BAD) {
-            ev_poisoned(events[i], BH_BINDING_MISMATCH, events[i], 0, BH_EXECUTED_NO);
-            ev_content_poisoned(outs[i], BH_BINDING_MISMATCH);
-        } else {
-            ev_ready(events[i]);
-            ev_squares(outs[i], 1);
+    for (int look = 0; look < 2; look++) { /* as they end, and when all have */
+        for (int i = COUNT - 1; i >= 0; i--) {
+            if (i == BAD) {
+                ev_poisoned(events[i], BH_BINDING_MISMATCH, events[i], 0, BH_EXECUTED_NO);
+                ev_content_poisoned(outs[i], BH_BINDING_MISMATCH);
+            } else {
+                ev_ready(events[i]);
+                ev_squares(outs[i], 1);
+            }
         }
+    }
+    for (int i = 0; i < COUNT; i++) {
         bh_event_release(events[i]);
         bh_buffer_release(outs[i]);
     }

@@ -280,6 +280,13 @@ static void case_33_a_failed_compile_fails_its_own(void) {
     ev_poisoned(elsewhere, BH_INVALID_KERNEL, elsewhere, 0, BH_EXECUTED_NO);
     bh_event_release(elsewhere);
     bh_kernel_release(bad);
+    /* Made anew, it is no success either. */
+    BHT_EQ(bh_kernel_create_spirv(s.context, garbage, sizeof garbage, &options, &bad, NULL), BH_OK);
+    const bh_command again = unary(bad, bindings, s.x, s.w);
+    bh_event *anew = ev_submit(s.b, &again, 1, NULL, 0);
+    ev_poisoned(anew, BH_INVALID_KERNEL, anew, 0, BH_EXECUTED_NO);
+    bh_event_release(anew);
+    bh_kernel_release(bad);
     ev_well(&s);
     stage_close(&s);
 }

@@ -121,6 +121,62 @@ static bh_verdict expect_failed(bh_buffer *buffer, bh_status status, const char 
 
 /* -- cases ------------------------------------------------------------------------------------ */
 
+/* Nobody has asked for its event when the read fails: who asks then gets the failure (E6). */
+static void case_01_a_read_that_failed_before_its_event_was_asked_for(void) {
+    struct folder folder;
+    struct stage s;
+    make_folder(&folder);
+    write_floats(in(&folder, "x"), FLOATS);
+    stage_open_with(&s, "*:load_read:1=fail", FX_SECONDS);
+    bh_buffer *x = from_raw(s.context, in(&folder, "x"));
+    BHT_EQ(bh_context_synchronize(s.context, FX_SECONDS, NULL), BH_LOAD_FAILED);
+    bh_event *load = load_of(x);
+    BHT_EQ(bh_event_query(load), BH_EVENT_POISONED);
+    for (int look = 0; look < 2; look++) {
+        bh_verdict verdict = ev_poisoned(load, BH_LOAD_FAILED, load, 0, BH_EXECUTED_UNKNOWN);
+        BHT_EQ(verdict.sys_errno, EIO);
+    }
+    bh_event *late = ev_square(&s, s.a, x, s.y, NULL, 0);
+    BHT_EQ(bh_event_query(late), BH_EVENT_POISONED);
+    ev_poisoned(late, BH_LOAD_FAILED, load, 1, BH_EXECUTED_NO);
+    bh_event_release(late);
+    bh_event_release(load);
+    bh_buffer_release(x);
+    stage_close(&s);
+    remove_folder(&folder);
+}
+
+/* The load is stuck, then fails; what needs it stands in a, a healthy command in b and one in a,
+ * submitted together with it: those complete while it is stuck (E16). */
+static void case_17_a_healthy_command_beside_a_failing_load(void) {
+    struct folder folder;
+    struct stage s;
+    make_folder(&folder);
+    write_floats(in(&folder, "x"), FLOATS);
+    stage_open_with(&s, "*:load:1=stop", FX_SECONDS);
+    bh_buffer *x = from_raw(s.context, in(&folder, "x"));
+    bh_event *needs = ev_square(&s, s.a, x, s.y, NULL, 0);
+    bh_event *on_b = ev_square(&s, s.b, s.x, s.z, NULL, 0);
+    pid_t loader = fx_await_stopped();
+    ev_ready(on_b);
+    ev_squares(s.z, 1);
+    BHT_EQ(bh_stream_synchronize(s.b, FX_SECONDS, NULL), BH_OK);
+    BHT_EQ(bh_event_query(needs), BH_EVENT_PENDING);
+    fx_kill(loader, SIGKILL);
+    bh_event *load = load_of(x);
+    ev_poisoned(needs, BH_WORKER_SIGNAL, load, 1, BH_EXECUTED_NO);
+    ev_poisoned(load, BH_WORKER_SIGNAL, load, 0, BH_EXECUTED_UNKNOWN);
+    ev_ready(on_b);
+    ev_squares(s.z, 1);
+    ev_well(&s);
+    bh_event_release(load);
+    bh_event_release(on_b);
+    bh_event_release(needs);
+    bh_buffer_release(x);
+    stage_close(&s);
+    remove_folder(&folder);
+}
+
 static void case_35_bound_before_it_is_there(void) {
     struct folder folder;
     struct stage s;
@@ -544,6 +600,8 @@ static void case_42_a_descriptor_needs_no_name(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
+        BHT_TEST(case_01_a_read_that_failed_before_its_event_was_asked_for),
+        BHT_TEST(case_17_a_healthy_command_beside_a_failing_load),
         BHT_TEST(case_35_bound_before_it_is_there),
         BHT_TEST(case_36_zero_length),
         BHT_TEST(case_37_a_failed_load_launches_nothing),
