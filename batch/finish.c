@@ -170,7 +170,8 @@ void bhi_finish_write(struct bhi_work **works, size_t count) {
         bhi_stage_release(work); /* others can use the memory meanwhile */
         BHI_BATCH_STEP("batch_sealing");
         mark_outputs(work, marks);
-        bhi_queue_sealed(work->runner->queue, work->job, marks, on_sealed, work);
+        bhi_work_set_times(&work->attempt);
+        bhi_queue_sealed(work->runner->queue, work->job, &work->attempt, marks, on_sealed, work);
     }
 }
 

@@ -27,7 +27,7 @@ bool bhi_journal_batch_make(struct bhi_journal_batch *out_batch, struct bhi_comp
 
 enum bhi_note_kind {
     BHI_NOTE_STARTED, /* attempt, stream, times.started_ns */
-    BHI_NOTE_SEALED,  /* outputs, then, user */
+    BHI_NOTE_SEALED,  /* the attempt, outputs, then, user */
     BHI_NOTE_ENDED,   /* state, counters; the attempt where there is one */
     BHI_NOTE_STATE,   /* state, origin: it follows from another job */
 };
@@ -40,8 +40,9 @@ struct bhi_note {
     uint64_t origin; /* number; 0: none */
     uint32_t tried;  /* number of the attempt; 0: there is none */
     uint32_t attempts, guilty, victim, stream;
+    bool sealed_before;          /* ENDED: by an earlier process, which has recorded the attempt */
     uint64_t time_ns;            /* CLOCK_REALTIME, of the note */
-    struct bhi_attempt *attempt; /* owned; ENDED */
+    struct bhi_attempt *attempt; /* owned; SEALED, ENDED */
     const char *outputs;         /* owned; SEALED */
     void (*then)(void *user, bool durable);
     void *user;

@@ -18,6 +18,7 @@ enum bhi_statement {
     BHI_SQL_RUNNING,
     BHI_SQL_SEALED,
     BHI_SQL_ATTEMPT,
+    BHI_SQL_FINISHED,
     BHI_SQL_ENDED,
     BHI_SQL_STATE,
     BHI_SQL_RESUME,

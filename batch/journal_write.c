@@ -34,10 +34,16 @@ static const char *const statements[BHI_SQL_COUNT] = {
         "worker_pid = excluded.worker_pid, reached = excluded.reached, "
         "kernel_name = excluded.kernel_name, kernel_hash = excluded.kernel_hash, "
         "message = excluded.message, blame = excluded.blame",
+    /* What an earlier process sealed ended there and then; this one knows how the rest went. A
+     * record of a version that did not write the end with the seal has it from here. */
+    [BHI_SQL_FINISHED] =
+        "UPDATE attempt SET ended_ns = CASE ended_ns WHEN 0 THEN ?3 ELSE ended_ns END, "
+        "guilty = ?4, status = ?5, message = ?6, blame = ?7 WHERE job = ?1 AND attempt = ?2",
     [BHI_SQL_ENDED] = "UPDATE progress SET state = ?2, sealed = 0, outputs = '', attempts = ?3, "
                       "guilty = ?4, victim = ?5, tried = max(tried, ?6), "
-                      "verdict = CASE ?6 WHEN 0 THEN verdict ELSE ?6 END, ended_ns = ?7 "
-                      "WHERE job = ?1",
+                      "verdict = CASE ?6 WHEN 0 THEN verdict ELSE ?6 END, ended_ns = "
+                      "CASE ?8 WHEN 0 THEN ?7 ELSE (SELECT attempt.ended_ns FROM attempt WHERE "
+                      "attempt.job = ?1 AND attempt.attempt = ?6) END WHERE job = ?1",
     [BHI_SQL_STATE] = "UPDATE progress SET state = ?2, origin = ?3, ended_ns = ?4 WHERE job = ?1",
     [BHI_SQL_RESUME] = "UPDATE progress SET state = 1, ended_ns = 0 "
                        "WHERE state = 6 OR (state = 2 AND NOT sealed)",
@@ -110,6 +116,16 @@ static int write_attempt(struct bhi_journal *journal, const struct bhi_note *not
         verdict->kernel_hash, verdict->message, (int64_t)verdict->blame);
 }
 
+/* Of what an earlier process sealed; there is a row. */
+static int finish_attempt(struct bhi_journal *journal, const struct bhi_note *note) {
+    const struct bhi_attempt *attempt = note->attempt;
+    const bh_verdict *verdict = &attempt->verdict;
+    return bhi_journal_run(
+        journal, BHI_SQL_FINISHED, "iiiiiti", (int64_t)note->job, (int64_t)note->tried,
+        (int64_t)(attempt->ended_ns ? attempt->ended_ns : note->time_ns), (int64_t)attempt->guilty,
+        (int64_t)verdict->status, verdict->message, (int64_t)verdict->blame);
+}
+
 int bhi_journal_write(struct bhi_journal *journal, const struct bhi_note *note) {
     const int64_t job = (int64_t)note->job, now = (int64_t)note->time_ns;
     const int64_t ended_ns = bhi_job_state_is_end(note->state) ? now : 0;
@@ -122,15 +138,18 @@ int bhi_journal_write(struct bhi_journal *journal, const struct bhi_note *note) 
                                      (int64_t)note->attempts, now)) != SQLITE_OK);
         return rc;
     case BHI_NOTE_SEALED:
-        return bhi_journal_run(journal, BHI_SQL_SEALED, "it", job, note->outputs);
+        rc = write_attempt(journal, note);
+        return rc == SQLITE_OK ? bhi_journal_run(journal, BHI_SQL_SEALED, "it", job, note->outputs)
+                               : rc;
     case BHI_NOTE_ENDED:
         if (note->attempt)
-            rc = write_attempt(journal, note);
+            rc = note->sealed_before ? finish_attempt(journal, note) : write_attempt(journal, note);
         if (rc != SQLITE_OK)
             return rc;
-        return bhi_journal_run(journal, BHI_SQL_ENDED, "iiiiiii", job, (int64_t)note->state,
+        return bhi_journal_run(journal, BHI_SQL_ENDED, "iiiiiiii", job, (int64_t)note->state,
                                (int64_t)note->attempts, (int64_t)note->guilty,
-                               (int64_t)note->victim, (int64_t)note->tried, ended_ns);
+                               (int64_t)note->victim, (int64_t)note->tried, ended_ns,
+                               (int64_t)note->sealed_before);
     case BHI_NOTE_STATE:
         return bhi_journal_run(journal, BHI_SQL_STATE, note->origin ? "iiii" : "iini", job,
                                (int64_t)note->state, (int64_t)note->origin, ended_ns);

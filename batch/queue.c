@@ -280,17 +280,20 @@ void bhi_queue_started(struct bhi_queue *queue, struct bhi_job *job, uint32_t st
     pthread_mutex_unlock(&queue->mutex);
 }
 
-void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job, const char *outputs,
+void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job,
+                      const struct bhi_attempt *attempt, const char *outputs,
                       void (*then)(void *user, bool durable), void *user) {
     if (!queue->journal) {
         then(user, true);
         return;
     }
+    struct bhi_attempt copy = *attempt;
     pthread_mutex_lock(&queue->mutex);
     const struct bhi_note note = {.kind = BHI_NOTE_SEALED,
                                   .job = job->number,
                                   .tried = node_of(job)->tried,
                                   .time_ns = bhi_clock_calendar_ns(),
+                                  .attempt = &copy,
                                   .outputs = outputs,
                                   .then = then,
                                   .user = user};
@@ -341,6 +344,7 @@ void bhi_queue_ended(struct bhi_queue *queue, struct bhi_job *job,
             copy.started_ns = 0;
         copy.started |= node->told || job->sealed;
         const struct bhi_note note = {.kind = BHI_NOTE_ENDED,
+                                      .sealed_before = job->sealed && !node->told,
                                       .state = attempt->next,
                                       .job = job->number,
                                       .tried = counts ? node->tried : 0,

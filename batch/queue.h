@@ -93,14 +93,6 @@ struct bhi_job *bhi_queue_take(struct bhi_queue *queue);
 
 /* An attempt has been given to a worker. */
 void bhi_queue_started(struct bhi_queue *queue, struct bhi_job *job, uint32_t stream);
-/* Its outputs are complete on disk under their temporary names; |outputs| is what they are
- * recognised by if an earlier process has sealed it (marks.h), copied. |then| is called, from the
- * journal's thread and soon, when that is durable (true) or cannot be (false: leave them). Without
- * a journal, or where there is no memory, it is called before this returns. It must not add, flush
- * or close. */
-void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job, const char *outputs,
-                      void (*then)(void *user, bool durable), void *user);
-
 /* How an attempt ended. */
 struct bhi_attempt {
     enum bhi_job_state next;       /* WAITING: it is tried again; or an end */
@@ -113,10 +105,21 @@ struct bhi_attempt {
                                       message are set and the rest is 0. BH_PENDING, where it
                                       never started: there was no attempt, it is given back */
 };
+/* Its outputs are complete on disk under their temporary names; |outputs| is what they are
+ * recognised by if an earlier process has sealed it (marks.h), copied. |attempt| is how and when
+ * the attempt ended: a later process that finishes the job knows it from here alone. |then| is
+ * called, from the journal's thread and soon, when that is durable (true) or cannot be (false:
+ * leave them). Without a journal, or where there is no memory, it is called before this returns. It
+ * must not add, flush or close. */
+void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job,
+                      const struct bhi_attempt *attempt, const char *outputs,
+                      void (*then)(void *user, bool durable), void *user);
+
 /* The attempt is over. Of a FAILED or QUARANTINED job all that depends on it, directly or not,
  * FAILS with it: their origin is the id of this job, or of the one where it began (the earliest is
  * kept; E7). |delay_ns| with WAITING: not taken again before that. Of a job that was taken sealed
- * this ends the attempt that sealed it: _started is not called for it. Where that is WAITING or
+ * this ends the attempt that sealed it: _started is not called for it, and its times, and what
+ * worker and kernel it had, stay those recorded with the seal. Where that is WAITING or
  * CANCELLED it is not over: nothing is recorded, and it is as it was, sealed, to be taken again. */
 void bhi_queue_ended(struct bhi_queue *queue, struct bhi_job *job,
                      const struct bhi_attempt *attempt, uint64_t delay_ns);

@@ -122,6 +122,8 @@ struct bhi_runner {
 void bhi_runner_wake(struct bhi_runner *runner);
 /* Moves a work that the caller has on to |stage|, in the counts. With the lock. */
 void bhi_work_enter(struct bhi_work *work, enum bhi_work_stage stage);
+/* When the attempt began and ended, by the calendar, from its verdict. */
+void bhi_work_set_times(struct bhi_attempt *attempt);
 /* The attempt is over; the caller has filled in the verdict. Gives it to the main thread. */
 void bhi_work_end(struct bhi_work *work);
 /* The attempt ends without an event, or with another verdict than the event's. */

@@ -48,8 +48,8 @@ void bhi_work_temporary(const struct bhi_work *work, uint32_t index, char *out, 
              (unsigned long long)work->job->number, bhi_slot_describe(slot, false).text);
 }
 
-/* The attempt's times by the calendar; those in the verdict count from the start of the machine. */
-static void set_times(struct bhi_attempt *attempt) {
+/* The times in the verdict count from the start of the machine. */
+void bhi_work_set_times(struct bhi_attempt *attempt) {
     const bh_verdict *verdict = &attempt->verdict;
     const uint64_t offset = bhi_clock_calendar_ns() - bhi_clock_ns();
     const uint64_t now = bhi_clock_calendar_ns();
@@ -60,7 +60,7 @@ static void set_times(struct bhi_attempt *attempt) {
 
 void bhi_work_end(struct bhi_work *work) {
     struct bhi_runner *runner = work->runner;
-    set_times(&work->attempt);
+    bhi_work_set_times(&work->attempt);
     bhi_stage_release(work);
     pthread_mutex_lock(&runner->lock);
     bhi_work_enter(work, BHI_WORK_OVER);

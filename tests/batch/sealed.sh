@@ -92,11 +92,15 @@ for step in batch_sealed batch_renamed batch_placed; do
         cp -p "$file" away.npy
         mv away.npy "$file"
     done
+    # It took as long as it took, not until somebody went on with it.
+    times=$(sqlite3 jobs.jsonl.state/batch.db "SELECT started_ns, ended_ns, kernel_name FROM attempt")
     cli batch jobs.jsonl --resume
     expect_status 0
     expect_value count.npy 8
     expect_value copy.npy 8
     expect_sql "SELECT state, attempts FROM jobs" "done|1"
+    expect_sql "SELECT started_ns, ended_ns, kernel_name FROM attempt WHERE ended_ns > started_ns" "$times"
+    expect_sql "SELECT progress.ended_ns = attempt.ended_ns FROM progress JOIN attempt USING (job)" 1
 done
 
 case_name="a record of it that is damaged"

@@ -580,7 +580,7 @@ static void test_without_a_journal(void **state) {
     job(&jobs, "a", "", "", "", 0);
     add(queue, &jobs);
     struct bhi_job *next = expect_next(queue, "a");
-    bhi_queue_sealed(queue, next, "", sealed, &answer);
+    bhi_queue_sealed(queue, next, &(struct bhi_attempt){0}, "", sealed, &answer);
     assert_int_equal(answer, 1);
     end(queue, next, BHI_JOB_DONE, BH_OK, 0);
     assert_false(bhi_queue_broken(queue, NULL));

@@ -62,7 +62,7 @@ static bool run_job(struct bhi_queue *queue, struct bhi_job *job) {
         }
         sem_init(&seal.answered, 0, 0);
         world->asked++;
-        bhi_queue_sealed(queue, job, "", answer, &seal);
+        seal_job(queue, job, "", answer, &seal);
         while (sem_wait(&seal.answered) != 0)
             continue;
         sem_destroy(&seal.answered);
@@ -264,7 +264,7 @@ static void test_what_is_durable_was_synced(void **state) {
         bhi_queue_started(queue, job, 0);
         sem_init(&seal.answered, 0, 0);
         syncs = faulty.syncs;
-        bhi_queue_sealed(queue, job, "", answer, &seal);
+        seal_job(queue, job, "", answer, &seal);
         while (sem_wait(&seal.answered) != 0)
             continue;
         assert_int_equal(seal.answer, 1);
@@ -338,7 +338,7 @@ static void test_broken_is_broken(void **state) {
     assert_int_equal(counts.takeable, 0);
     struct seal seal = {.job = 2};
     sem_init(&seal.answered, 0, 0);
-    bhi_queue_sealed(queue, second, "", answer, &seal);
+    seal_job(queue, second, "", answer, &seal);
     while (sem_wait(&seal.answered) != 0)
         continue;
     assert_int_equal(seal.answer, -1);

@@ -201,7 +201,7 @@ static void test_sealed_is_given_back_sealed(void **state) {
     add(queue, "a b:a");
     struct bhi_job *job = take(queue, "a");
     bhi_queue_started(queue, job, 3);
-    bhi_queue_sealed(queue, job, "", ignore, NULL);
+    seal_job(queue, job, "", ignore, NULL);
     bhi_queue_close(queue);
     for (int i = 0; i < 2; i++) {
         queue = again(&place);
@@ -220,11 +220,57 @@ static void test_sealed_is_given_back_sealed(void **state) {
             bhi_queue_ended(queue, job, &placed, 0);
         }
         bhi_queue_close(queue);
-        expect_sql(&place, sql, i ? "3 0 1 1 1; 1 0 0 0 1; " : "2 1 1 1 0; 0 0 0 0 0; ");
+        expect_sql(&place, sql, i ? "3 0 1 1 1; 1 0 0 0 1; " : "2 1 1 1 1; 0 0 0 0 1; ");
     }
-    expect_sql(&place, "SELECT started, stream, started_ns > 7, ended_ns FROM attempt",
-               "1 3 1 7; ");
+    expect_sql(&place, "SELECT started, stream, status FROM attempt", "1 3 0; ");
     remove_place(&place);
+}
+
+static bool expect_times(void *user, const struct bhi_job_record *record) {
+    (void)user;
+    assert_int_equal(record->started_ns, 4);
+    assert_int_equal(record->ended_ns, 6);
+    return true;
+}
+
+/* What ran before a kill took as long as it took, however long nobody went on with it. */
+static void test_sealed_keeps_its_times(void **state) {
+    (void)state;
+    static const char sql[] = "SELECT attempt.started_ns, attempt.ended_ns, progress.ended_ns, "
+                              "status, executed, worker_pid, kernel_name, message FROM attempt "
+                              "JOIN progress USING (job)";
+    const struct bhi_attempt ends[] = {
+        {.next = BHI_JOB_DONE, .started_ns = 70, .ended_ns = 70},
+        {.next = BHI_JOB_FAILED,
+         .started_ns = 70,
+         .ended_ns = 70,
+         .verdict = {.status = BH_INVALID_ARGUMENT, .message = "removed"}}};
+    static const char *const rows[] = {"4 6 6 0 2 77 k ; ", "4 6 6 3 2 77 k removed; "};
+    for (int i = 0; i < 4; i++) {
+        struct place place;
+        make_place(&place);
+        struct bhi_queue *queue = fresh(&place);
+        add(queue, "a");
+        struct bhi_job *job = take(queue, "a");
+        bhi_queue_started(queue, job, 1);
+        seal_job(queue, job, "", ignore, NULL);
+        bhi_queue_close(queue);
+        expect_sql(&place, sql, "4 6 0 0 2 77 k ; ");
+        if (i >= 2) /* a version that recorded no end with the seal */
+            alter(&place, "UPDATE attempt SET ended_ns = 0");
+        queue = again(&place);
+        bhi_queue_ended(queue, take(queue, "a"), &ends[i % 2], 0);
+        assert_true(bhi_queue_flush(queue));
+        if (i < 2)
+            assert_true(bhi_queue_each_job(queue, expect_times, NULL));
+        bhi_queue_close(queue);
+        if (i < 2)
+            expect_sql(&place, sql, rows[i]);
+        else
+            expect_sql(&place, "SELECT ended_ns FROM attempt UNION SELECT ended_ns FROM progress",
+                       "70; ");
+        remove_place(&place);
+    }
 }
 
 /* As many as it has outputs, and nothing else. */
@@ -248,7 +294,7 @@ static void test_what_outputs_are_recognised_by(void **state) {
     struct bhi_job *job = take(queue, "a");
     assert_null(job->outputs);
     bhi_queue_started(queue, job, 0);
-    bhi_queue_sealed(queue, job, good, ignore, NULL);
+    seal_job(queue, job, good, ignore, NULL);
     bhi_queue_close(queue);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         snprintf(sql, sizeof sql, "UPDATE progress SET outputs = '%s'", bad[i]);
@@ -290,6 +336,7 @@ int main(void) {
         cmocka_unit_test(test_an_id_is_given_once),
         cmocka_unit_test(test_begun_twice_is_one_attempt),
         cmocka_unit_test(test_sealed_is_given_back_sealed),
+        cmocka_unit_test(test_sealed_keeps_its_times),
         cmocka_unit_test(test_what_outputs_are_recognised_by),
         cmocka_unit_test(test_the_first_beginning_is_kept),
     };
