@@ -1,8 +1,7 @@
-/* Workgroup memory begins as zero: what a kernel before has left there is not for this one. By an
- * initialiser where the device knows them, else by a loop at the entry point:
- *   E: variables; lid = LocalInvocationIndex          (guard_entry.c's check comes to stand before)
- *   for each array, or variable: for (i = lid; i < elements; i += invocations) element[i] = 0;
- *   barrier; the rest of E
+/* Workgroup memory that is used begins as zero: what a kernel before left is not for this one. By
+ * an initialiser where the device knows them, else by a loop at the entry point: E: variables; lid
+ * = LocalInvocationIndex          (guard_entry.c's check comes to stand before) for each array, or
+ * variable: for (i = lid; i < elements; i += invocations) element[i] = 0; barrier; the rest of E
  */
 #include "guard_internal.h"
 
@@ -220,13 +219,19 @@ static bool is_block(const struct bhi_ir *ir, uint32_t type) {
     return false;
 }
 
+/* What the entry point cannot come to takes no memory, unless it is given a value. Which it is, the
+ * functions say; the list of the entry point may name more. */
+static bool is_used(const struct bhi_guard *g, uint32_t variable) {
+    return variable >= g->module.bound || bhi_module_uses(&g->module, variable) != 0;
+}
+
 void bhi_guard_zero(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     struct zeros z = {.g = g};
     struct bhi_block *rest = NULL;
     for (struct bhi_ins *ins = ir->sections[BHI_IR_GLOBALS].first; ins != NULL; ins = ins->next) {
         if (bhi_ins_op(ins) != SpvOpVariable || ins->words[3] != SpvStorageClassWorkgroup ||
-            bhi_ins_length(ins) > 4) {
+            bhi_ins_length(ins) > 4 || !is_used(g, ins->result)) {
             continue;
         }
         const uint32_t type = bhi_ir_definition(ir, ins->type)->words[3];

@@ -452,8 +452,8 @@ uint64_t bhi_module_shared_bytes(const struct bhi_module *module) {
     for (uint32_t id = 1; id < module->bound; id++) {
         const uint32_t *at = definition(module, id);
         if (at == NULL || opcode(at) != SpvOpVariable || at[3] != SpvStorageClassWorkgroup ||
-            module->uses[id] == 0) {
-            continue;
+            (module->uses[id] == 0 && at[0] >> SpvWordCountShift <= 4)) {
+            continue; /* a driver drops it, but not what has an initialiser */
         }
         const uint32_t *pointer = definition(module, at[1]);
         unsigned budget = MAX_TYPE_STEPS;

@@ -146,6 +146,51 @@ static void visit(struct walk *walk, const uint32_t *at) {
     }
 }
 
+static bool is_shared(const struct walk *walk, uint32_t id) {
+    const struct bhi_module *module = walk->module;
+    const uint32_t at = id < module->bound ? module->definitions[id] : 0;
+    return at != 0 && (module->code[at] & SpvOpCodeMask) == SpvOpVariable &&
+           module->code[at + 3] == SpvStorageClassWorkgroup;
+}
+
+/* Workgroup memory that an instruction names in any way counts as used: what is not used begins
+ * with what another kernel has left there. Where a word may be an id, it is taken for one. */
+static void name_shared(struct walk *walk, const uint32_t *at) {
+    size_t end = at[0] >> SpvWordCountShift;
+    const SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+    switch (op) {
+    case SpvOpLine:
+    case SpvOpLabel:
+    case SpvOpBranch:
+    case SpvOpBranchConditional:
+    case SpvOpSwitch:
+    case SpvOpLoopMerge:
+    case SpvOpSelectionMerge:
+    case SpvOpVectorShuffle:
+        return; /* literals, labels and values that are no pointers */
+    case SpvOpLoad:
+    case SpvOpCompositeExtract:
+    case SpvOpArrayLength:
+        end = end < 4 ? end : 4;
+        break;
+    case SpvOpCompositeInsert:
+        end = end < 5 ? end : 5;
+        break;
+    case SpvOpStore:
+    case SpvOpCopyMemory:
+        end = end < 3 ? end : 3;
+        break;
+    default:
+        break;
+    }
+    for (size_t i = 1; i < end; i++) {
+        const bool literal = (op == SpvOpVariable && i == 3) || (op == SpvOpExtInst && i == 4);
+        if (!literal && is_shared(walk, at[i])) {
+            touch(walk, at[i], 0);
+        }
+    }
+}
+
 /* Goes through all functions that are known to be reachable. */
 static void pass(struct walk *walk) {
     const struct bhi_module *module = walk->module;
@@ -159,6 +204,7 @@ static void pass(struct walk *walk) {
             inside = false;
         } else if (inside) {
             visit(walk, at);
+            name_shared(walk, at);
         }
     }
 }
@@ -181,6 +227,9 @@ bool bhi_module_find_accesses(struct bhi_module *module) {
                 walk.first[at[2]] = (uint32_t)i;
             } else if (op == SpvOpVariable && global) {
                 walk.root[at[2]] = at[2];
+                if (at[0] >> SpvWordCountShift > 4) { /* a pointer that points to it from here on */
+                    touch(&walk, at[4], 0);
+                }
             }
         }
         walk.reachable[module->code[module->entry + 2]] = 1;

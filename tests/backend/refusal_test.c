@@ -92,7 +92,9 @@ static void kernels_over_limits(void **state) {
     (void)state;
     refused_kernel(CODE(big_push), "main", BH_LIMIT_EXCEEDED, "maxPushConstantsSize");
     refused_kernel(CODE(big_push), "main", BH_LIMIT_EXCEEDED, "bytes of push constants: 1024");
-    refused_kernel(CODE(big_shared), "main", BH_LIMIT_EXCEEDED, "bytes of shared memory: 1048576");
+    refused_kernel(
+        CODE(big_shared), "main", BH_LIMIT_EXCEEDED,
+        "bytes of shared memory: 1048576, the device allows 32768 (maxComputeSharedMemorySize)");
 
     static const struct {
         uint32_t x, y;

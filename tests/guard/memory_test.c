@@ -133,6 +133,112 @@ static void workgroup_memory_begins_as_zero(void **state) {
     }
 }
 
+/* -- which workgroup memory that is: 360 MB that nothing uses cost 4 GiB once they were zeroed - */
+
+#define POINTER "%p_wu = OpTypePointer Workgroup %uint\n"
+#define SHARED(name, length)                                                                       \
+    "%n_" name " = OpConstant %uint " length "\n%a_" name " = OpTypeArray %uint %n_" name "\n"     \
+    "%p_" name " = OpTypePointer Workgroup %a_" name "\n"                                          \
+    "%" name " = OpVariable %p_" name " Workgroup\n"
+#define FUNCTION(name, body)                                                                       \
+    "%" name " = OpFunction %void None %nothing\n%l_" name " = OpLabel\n" body                     \
+    "OpReturn\nOpFunctionEnd\n"
+#define STORE(name) "%in_" name " = OpAccessChain %p_wu %" name " %u_1\nOpStore %in_" name " %u_1\n"
+
+/* The entry point's own list may name what it does not use, and a function that is not called may
+ * use it. */
+static void memory_that_is_not_used_stays_unused(void **state) {
+    (void)state;
+    struct stand_module module = stand_compute_with(
+        "", POINTER "%small = OpVariable %p_wu Workgroup\n" SHARED("huge", "94371840"),
+        "%small %huge",
+        "%s = OpLoad %uint %small\n%po = OpAccessChain %p_uint %out %u_0 %u_0\n"
+        "OpStore %po %s\nOpReturn",
+        FUNCTION("stray", STORE("huge")), 4);
+    for (int zero_initialize = 0; zero_initialize < 2; zero_initialize++) {
+        const struct bhi_guard_options options = {
+            .entry = "main", .max_sets = 4, .zero_initialize = zero_initialize};
+        static struct bhi_reflection reflection;
+        struct bhi_guarded guarded = stand_guard_with(&module, &options);
+        struct bhi_fault fault;
+        assert_int_equal(guarded.zeroed, 1);
+        assert_true(bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &fault));
+        assert_int_equal(reflection.shared_bytes, 4);
+        const struct runner_module as = {.code = module.code,
+                                         .words = module.words,
+                                         .reflection = &reflection,
+                                         .guarded = &guarded};
+        struct runner_kernel kernel;
+        static uint32_t data[RUNNER_WORDS];
+        memset(data, 0x11, sizeof data);
+        runner_load(&device, &as, &kernel);
+        struct runner_run r = {.groups = {1, 1, 1}, .data = data};
+        runner_dispatch(&device, &kernel, &r);
+        assert_int_equal(data[0], 0);
+        runner_unload(&device, &kernel);
+        bhi_guarded_fini(&guarded);
+    }
+    stand_free(&module);
+}
+
+/* |module| with one capability more. */
+static struct stand_module capable(const struct stand_module *module, SpvCapability capability) {
+    struct stand_module more = {malloc(module->words * 4 + 8), module->words + 2};
+    assert_non_null(more.code);
+    memcpy(more.code, module->code, 20);
+    more.code[5] = 2u << SpvWordCountShift | SpvOpCapability;
+    more.code[6] = (uint32_t)capability;
+    memcpy(&more.code[7], &module->code[5], module->words * 4 - 20);
+    return more;
+}
+
+/* Whatever names it, it begins with zeros and counts; so does what the module itself initialises.
+ */
+static void memory_that_is_named_is_used(void **state) {
+    (void)state;
+    static const struct {
+        const char *globals, *body, *functions;
+        unsigned zeroed, bytes;
+    } cases[] = {
+        {"", "", "", 0, 0},
+        {"", STORE("many"), "", 1, 64},
+        {"", "%r = OpFunctionCall %void %f\n", FUNCTION("f", STORE("many")), 1, 64},
+        {"", "%r = OpFunctionCall %void %f\n",
+         FUNCTION("f", "%q = OpFunctionCall %void %g\n") FUNCTION("g", STORE("many")), 1, 64},
+        {"%takes = OpTypeFunction %void %p_many\n", "%r = OpFunctionCall %void %f %many\n",
+         "%f = OpFunction %void None %takes\n%x = OpFunctionParameter %p_many\n%lf = OpLabel\n"
+         "OpReturn\nOpFunctionEnd\n",
+         1, 64},
+        {"", "%p = OpAccessChain %p_wu %many %u_1\n%r = OpAtomicIAdd %uint %p %u_1 %u_0 %u_1\n", "",
+         1, 64},
+        {"%copy = OpVariable %p_many Workgroup\n", "OpCopyMemory %copy %many\n", "", 2, 128},
+        {"%one = OpVariable %p_wu Workgroup\n%gives = OpTypeFunction %p_wu\n",
+         "%p = OpFunctionCall %p_wu %f\n%x = OpLoad %uint %p\n",
+         "%f = OpFunction %p_wu None %gives\n%lf = OpLabel\nOpReturnValue %one\nOpFunctionEnd\n", 1,
+         4},
+        {"%null = OpConstantNull %a_many\n%zeros = OpVariable %p_many Workgroup %null\n", "", "", 0,
+         64},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char globals[1024], body[256];
+        snprintf(globals, sizeof globals, "%s%s", POINTER SHARED("many", "16"), cases[i].globals);
+        snprintf(body, sizeof body, "%sOpReturn", cases[i].body);
+        struct stand_module plain = stand_compute(globals, body, cases[i].functions, 3);
+        struct stand_module module = capable(&plain, SpvCapabilityVariablePointers);
+        struct bhi_guarded guarded = stand_guard(&module);
+        static struct bhi_reflection reflection;
+        struct bhi_fault fault;
+        assert_true(bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &fault));
+        if (guarded.zeroed != cases[i].zeroed || reflection.shared_bytes != cases[i].bytes) {
+            fail_msg("case %zu: %u zeroed, %u bytes", i, guarded.zeroed,
+                     (unsigned)reflection.shared_bytes);
+        }
+        bhi_guarded_fini(&guarded);
+        stand_free(&module);
+        stand_free(&plain);
+    }
+}
+
 /* -- what is refused, and what is left alone ------------------------------------------------ */
 
 #define ARRAY                                                                                      \
@@ -180,11 +286,7 @@ static void widths(void **state) {
         const uint32_t capability = bits[i] == 8    ? SpvCapabilityInt8
                                     : bits[i] == 16 ? SpvCapabilityInt16
                                                     : SpvCapabilityInt64;
-        struct stand_module wide = {malloc(module.words * 4 + 8), module.words + 2};
-        memcpy(wide.code, module.code, 20);
-        wide.code[5] = 2u << SpvWordCountShift | SpvOpCapability;
-        wide.code[6] = capability;
-        memcpy(&wide.code[7], &module.code[5], module.words * 4 - 20);
+        struct stand_module wide = capable(&module, (SpvCapability)capability);
         struct bhi_guarded guarded = stand_guard(&wide);
         assert_int_equal(guarded.clamps, 1);
         assert_int_equal(stand_count(guarded.code, guarded.words, SpvOpSConvert), bits[i] < 32);
@@ -247,11 +349,7 @@ static void non_uniform_indices(void **state) {
                            "%r = OpAccessChain %p_uint %buffers %u_5000 %u_0 %u_0\n"
                            "OpStore %r %u_1\nOpReturn",
                            "", 3);
-    struct stand_module varying = {malloc(module.words * 4 + 8), module.words + 2};
-    memcpy(varying.code, module.code, 20);
-    varying.code[5] = 2u << SpvWordCountShift | SpvOpCapability;
-    varying.code[6] = SpvCapabilityShaderNonUniform;
-    memcpy(&varying.code[7], &module.code[5], module.words * 4 - 20);
+    struct stand_module varying = capable(&module, SpvCapabilityShaderNonUniform);
     struct bhi_guarded guarded;
     struct bhi_fault fault;
     const struct bhi_guard_options options = {.entry = "main", .max_sets = 8};
@@ -340,7 +438,8 @@ static void a_local_index_that_is_none(void **state) {
         "%v3 = OpTypeVector %uint 3\n%p_v3 = OpTypePointer Input %v3\n"
         "%p_uint = OpTypePointer Workgroup %uint\n"
         "%index = OpVariable %p_v3 Input\n%shared = OpVariable %p_uint Workgroup\n"
-        "%main = OpFunction %void None %nothing\n%start = OpLabel\nOpReturn\nOpFunctionEnd\n",
+        "%main = OpFunction %void None %nothing\n%start = OpLabel\n%used = OpLoad %uint %shared\n"
+        "OpReturn\nOpFunctionEnd\n",
         3);
     stand_refuses(&module, BH_INVALID_KERNEL, "(LocalInvocationIndex) is no 32-bit integer");
     stand_free(&module);
@@ -366,6 +465,8 @@ int main(void) {
         cmocka_unit_test(indices_far_out_of_range),
         cmocka_unit_test(the_hostile_one_that_ships),
         cmocka_unit_test(workgroup_memory_begins_as_zero),
+        cmocka_unit_test(memory_that_is_not_used_stays_unused),
+        cmocka_unit_test(memory_that_is_named_is_used),
         cmocka_unit_test(constants_in_range_are_left_alone),
         cmocka_unit_test(widths),
         cmocka_unit_test(buffers_are_the_drivers),
