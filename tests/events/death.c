@@ -1,9 +1,12 @@
 /* Cases 43 to 49 of docs/semantics.md: what a worker's death does to the events that it owed. */
 #include "stage.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "tamper.h"
 
@@ -18,7 +21,7 @@ enum { OUTSTANDING = 50, WAITERS = 16 };
 
 struct waiter {
     pthread_t thread;
-    bh_event *const *events; /* every 16th of them is its own */
+    bh_event *const *events; /* it waits for all of them, its own first */
     size_t first;
     uint64_t awake_ns;
 };
@@ -28,13 +31,20 @@ static _Atomic int waiting;
 static void *wait_for_them(void *argument) {
     struct waiter *waiter = argument;
     atomic_fetch_add(&waiting, 1);
-    for (size_t i = waiter->first; i < OUTSTANDING; i += WAITERS)
-        BHT_EQ(bh_event_wait(waiter->events[i], FX_SECONDS), BH_WORKER_SIGNAL);
+    for (size_t i = 0; i < OUTSTANDING; i++)
+        BHT_EQ(bh_event_wait(waiter->events[(waiter->first + i) % OUTSTANDING], FX_SECONDS),
+               BH_WORKER_SIGNAL);
     waiter->awake_ns = bht_now_ns();
     return NULL;
 }
 
-/* Fifty: one running, 24 in the lane, 15 in its stream's queue, 10 in another's. */
+static void count_end(bh_event *event, void *count) {
+    BHT_EQ(bh_event_query(event), BH_EVENT_POISONED);
+    atomic_fetch_add((_Atomic int *)count, 1);
+}
+
+/* Fifty: one running, 24 in the lane, 15 in its stream's queue, 10 in another's. Each ends once,
+ * and wakes all that wait for it: two or more of the sixteen begin with the same one. */
 static void case_43_fifty_events_and_sixteen_waiters(void) {
     struct stage s;
     stage_open_with(&s, NULL, BH_FOREVER);
@@ -65,9 +75,12 @@ static void case_43_fifty_events_and_sixteen_waiters(void) {
     while (count < OUTSTANDING)
         events[count++] = ev_square(&s, s.b, s.gate, outs[2], NULL, 0);
 
+    static _Atomic int ends[OUTSTANDING];
+    for (int i = 0; i < OUTSTANDING; i++)
+        BHT_EQ(bh_event_on_end(events[i], count_end, &ends[i], NULL), BH_OK);
     struct waiter waiters[WAITERS];
     for (size_t i = 0; i < WAITERS; i++) {
-        waiters[i] = (struct waiter){.events = events, .first = i};
+        waiters[i] = (struct waiter){.events = events, .first = i / 2 * 7};
         BHT_EQ(pthread_create(&waiters[i].thread, NULL, wait_for_them, &waiters[i]), 0);
     }
     WAIT_UNTIL(atomic_load(&waiting) == WAITERS, 20000);
@@ -106,7 +119,9 @@ static void case_43_fifty_events_and_sixteen_waiters(void) {
         bh_buffer_release(outs[i]);
     bh_event_release(held_by);
     bh_buffer_release(gate_b);
-    stage_close(&s);
+    stage_close(&s); /* no callback comes after this */
+    for (int i = 0; i < OUTSTANDING; i++)
+        BHT_EQ(atomic_load(&ends[i]), 1);
 }
 
 /* -- 44, 45: around the completion record ----------------------------------------------------- */
@@ -224,6 +239,69 @@ static void case_46_late_completion_of_a_dead_generation(void) {
     bh_event_release(next);
     bh_event_release(behind);
     bh_buffer_release(gate);
+    stage_close(&s);
+}
+
+/* The kernel's number of an eventfd; -1: |fd| of |pid| is none. */
+static int eventfd_id(pid_t pid, int fd) {
+    char path[64], line[128];
+    snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", (int)pid, fd);
+    FILE *file = fopen(path, "re");
+    int id = -1;
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "eventfd-id: %d", &id) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return id;
+}
+
+/* A descriptor of the caller's for the doorbell of |pid|: the one eventfd that it shares with us.
+ */
+static int doorbell_of(pid_t pid) {
+    for (int theirs = 0; theirs < 64; theirs++)
+        for (int ours = 0, id = eventfd_id(pid, theirs); id >= 0 && ours < 256; ours++)
+            if (eventfd_id(getpid(), ours) == id)
+                return fcntl(ours, F_DUPFD_CLOEXEC, 512);
+    BHT_FAIL("worker %d has no doorbell", (int)pid);
+}
+
+/* Who kept the dead worker's doorbell rings it: the open file description is still there, and so
+ * could be what watches it. */
+static void case_46_late_rings_of_a_dead_generation(void) {
+    struct stage s;
+    stage_open_with(&s, NULL, FX_SECONDS);
+    bh_stream *c = fx_stream(s.context, "c", FX_SECONDS);
+    pid_t pid = fx_ready(c);
+    int bell = doorbell_of(pid);
+    BHT_GE(bell, 0);
+    bh_buffer *gate = fx_words(s.context, STAGE_FLOATS, 0);
+    bh_event *lost = fx_gate(c, s.hang, gate);
+    fx_await_gate(gate);
+    fx_kill(pid, SIGKILL);
+    bh_verdict verdict = ev_poisoned(lost, BH_WORKER_SIGNAL, lost, 0, BH_EXECUTED_UNKNOWN);
+    pid_t next_pid = fx_ready(c);
+    BHT_NE(next_pid, pid);
+    bh_buffer *next_gate = fx_words(s.context, STAGE_FLOATS, 0);
+    uint32_t *word = fx_pointer(next_gate);
+    bh_event *next = fx_gate(c, s.hang, next_gate);
+    fx_await_gate(next_gate);
+    for (int i = 0; i < 1000; i++)
+        BHT_EQ(eventfd_write(bell, 1), 0);
+    fx_expect_healthy(s.context, s.b); /* everybody has had a turn */
+    BHT_EQ(bh_event_query(next), BH_EVENT_PENDING);
+    *word = FX_GATE_OPEN;
+    ev_ready(next);
+    BHT_EQ(fx_verdict(next).worker_pid, next_pid); /* nobody took it for that one's rings */
+    bh_verdict after = ev_agree(lost, BH_WORKER_SIGNAL);
+    ev_same_verdict(&verdict, &after);
+    ev_well(&s);
+    close(bell);
+    bh_event_release(lost);
+    bh_event_release(next);
+    bh_buffer_release(gate);
+    bh_buffer_release(next_gate);
+    bh_stream_release(c);
     stage_close(&s);
 }
 
@@ -387,23 +465,39 @@ static void case_49_stopped_in_mid_batch(void) {
     dies_in_a_batch("after_record", 4, "stop", STAGE_DEADLINE_NS, BH_DEADLINE);
 }
 
-/* Half a result is there, and nothing that says that it is whole. */
+/* What a worker writes when it records, in its order, without the last store that says that all of
+ * it is there: the first |stores| of them. */
+static void record_in_part(struct bhi_progress *progress, int stores) {
+    const struct bhi_result whole = {.seq = 1, .status = BH_OK, .executed = BH_EXECUTED_YES};
+    bhi_progress_result(progress, &whole, "half of a text");
+    if (stores > 1)
+        atomic_store(&progress->header->tail, 8);
+    if (stores > 2)
+        atomic_store(&progress->header->completed_word, 1);
+    if (stores > 3)
+        atomic_store(&progress->markers->completed, 1);
+    bhi_progress_wake(progress);
+}
+
+/* Half a record is there, and nothing that says that it is whole. */
 static void case_49_killed_in_mid_record(void) {
-    struct stage s;
-    stage_open(&s);
-    struct bhi_progress progress = fx_progress();
-    fx_kill(s.pid, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
-    struct bhi_result half = {.seq = 1, .status = BH_OK, .executed = BH_EXECUTED_YES};
-    bhi_progress_result(&progress, &half, "half of a text");
-    BHT_EQ(bh_event_wait(s.bad, FX_MS), BH_TIMEOUT);
-    fx_kill(s.pid, SIGKILL);
-    bh_verdict verdict = ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
-    BHT_TRUE(strstr(verdict.message, "half") == NULL);
-    BHT_EQ(verdict.command_index, 0);
-    ev_well(&s);
-    bhi_progress_unmap(&progress);
-    stage_close(&s);
+    for (int stores = 1; stores <= 4; stores++) {
+        struct stage s;
+        stage_open(&s);
+        struct bhi_progress progress = fx_progress();
+        fx_kill(s.pid, SIGSTOP);
+        WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
+        record_in_part(&progress, stores);
+        BHT_EQ(bh_event_wait(s.bad, FX_MS), BH_TIMEOUT);
+        fx_kill(s.pid, SIGKILL);
+        bh_verdict verdict = ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
+        BHT_TRUE(strstr(verdict.message, "half") == NULL);
+        BHT_EQ(verdict.command_index, 0);
+        ev_content_poisoned(s.gate, BH_WORKER_SIGNAL);
+        ev_well(&s);
+        bhi_progress_unmap(&progress);
+        stage_close(&s);
+    }
 }
 
 /* Published, and torn all the same: no honest worker does that. */
@@ -437,6 +531,7 @@ int main(int argc, char **argv) {
         BHT_TEST(case_45_read_before_the_burial),
         BHT_TEST(case_45_dependents_of_the_recorded_one_run),
         BHT_TEST(case_46_late_completion_of_a_dead_generation),
+        BHT_TEST(case_46_late_rings_of_a_dead_generation),
         BHT_TEST(case_46_late_reflection_of_a_dead_generation),
         BHT_TEST(case_47_old_verdicts_stand_and_new_work_succeeds),
         BHT_TEST(case_48_an_event_carries_its_verdict_to_another_stream),

@@ -316,14 +316,10 @@ static void *use_first(void *argument) {
     return NULL;
 }
 
-static void case_34_first_use_by_many_threads(void) {
-    bh_context *context = fx_context(NULL);
-    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
-    fx_ready(stream);
-    bh_buffer *words = fx_words(context, THREADS, 0);
+static void use_at_once(struct user users[THREADS], bh_context *context, bh_stream *stream,
+                        bh_buffer *words) {
     pthread_barrier_t barrier;
     BHT_EQ(pthread_barrier_init(&barrier, NULL, THREADS), 0);
-    struct user users[THREADS];
     pthread_t threads[THREADS];
     for (uint32_t i = 0; i < THREADS; i++) {
         users[i] = (struct user){&barrier, context, stream, words, NULL, i};
@@ -332,6 +328,37 @@ static void case_34_first_use_by_many_threads(void) {
     for (uint32_t i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     pthread_barrier_destroy(&barrier);
+}
+
+/* A worker that compiled a second time would die of it; the next kernel's compile shows that. */
+static void case_34_one_compile_serves_all(void) {
+    bh_context *context = fx_context("1:compile:2=kill");
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    fx_ready(stream);
+    bh_buffer *words = fx_words(context, THREADS, 0);
+    struct user users[THREADS];
+    use_at_once(users, context, stream, words);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        BHT_EQ(fx_pointer(words)[i], 77);
+        bh_kernel_release(users[i].kernel);
+    }
+    bh_kernel *second = variant(context, 78, "second");
+    bh_event *event = launch_variant(stream, second, words, 0);
+    fx_expect(event, BH_WORKER_SIGNAL);
+    bh_event_release(event);
+    bh_kernel_release(second);
+    bh_buffer_release(words);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+static void case_34_first_use_by_many_threads(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    fx_ready(stream);
+    bh_buffer *words = fx_words(context, THREADS, 0);
+    struct user users[THREADS];
+    use_at_once(users, context, stream, words);
     bh_kernel_stats stats = stats_of(context);
     BHT_EQ(stats.kernels, 1);
     BHT_EQ(stats.shared, THREADS - 1);
@@ -402,6 +429,7 @@ int main(int argc, char **argv) {
         BHT_TEST(case_32_a_respawned_worker_is_told_again),
         BHT_TEST(case_33_a_failed_compile_fails_its_own),
         BHT_TEST(case_34_first_use_by_many_threads),
+        BHT_TEST(case_34_one_compile_serves_all),
         BHT_TEST(limits_and_statistics_are_checked),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
