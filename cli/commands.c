@@ -232,7 +232,8 @@ static const struct bhi_section chaos_sections[] = {
      "to "
      "a fault, looking again changed nothing, streams recovered in time, nothing leaked. invalid: "
      "one of these was broken. unknown: nothing can be said, since no fault was injected, too "
-     "few operations were compared, or the machine itself stood still. What is checked, and how, is in docs/chaos.md."},
+     "few operations were compared, or the machine itself stood still. What is checked, and how, "
+     "is in docs/chaos.md."},
     {"Exit status", "  0    valid\n"
                     "  1    invalid\n"
                     "  2    bad usage, or no history of a run\n"

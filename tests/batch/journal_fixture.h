@@ -163,7 +163,7 @@ static inline void end(struct bhi_queue *queue, struct bhi_job *job, enum bhi_jo
 
 /* It ran from 4 to 6. */
 static inline void seal_job(struct bhi_queue *queue, struct bhi_job *job, const char *outputs,
-                        void (*then)(void *user, bool durable), void *user) {
+                            void (*then)(void *user, bool durable), void *user) {
     const struct bhi_attempt attempt = {.started = true,
                                         .stream = 1,
                                         .started_ns = 4,

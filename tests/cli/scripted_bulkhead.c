@@ -449,6 +449,7 @@ static void reflect_bindings(bh_kernel_info *info) {
         bh_kernel_binding *binding = &info->bindings[info->binding_count++];
         char access[8] = "", name[64] = "";
         sscanf(text, "%u.%u:%7[^:]:%63[^,]", &binding->set, &binding->binding, access, name);
+        binding->count = 1;
         binding->kind = access[0] == 'u' ? BH_UNIFORM_BUFFER : BH_STORAGE_BUFFER;
         binding->access = !strcmp(access, "w")    ? BH_WRITE
                           : !strcmp(access, "rw") ? BH_READ_WRITE

@@ -17,7 +17,8 @@
 static struct rp_group group;
 static struct rp_program program;
 
-/* The workers' own deaths: at this step, of this. In groups with an odd seed. */
+/* The workers' own deaths: at this step, of this. In groups with an odd seed. A worker that does
+ * not live to the step does not meet its fault. */
 static const char *make_faults(uint64_t seed) {
     static const char *const points[] = {"started",      "submitted", "before_record",
                                          "after_record", "attach",    "kernel_create"};
@@ -32,7 +33,7 @@ static const char *make_faults(uint64_t seed) {
         const char *point = points[rp_below(&random, BHT_COUNT(points))];
         bool early = point[0] == 'a' && point[1] == 't';
         length +=
-            snprintf(text + length, sizeof text - (size_t)length, "%s%u:%s:%u=%s", i ? "," : "",
+            snprintf(text + length, sizeof text - (size_t)length, "%s?%u:%s:%u=%s", i ? "," : "",
                      1 + i * 2 + rp_below(&random, 2), point, 1 + rp_below(&random, early ? 6 : 60),
                      actions[rp_below(&random, BHT_COUNT(actions))]);
     }
