@@ -57,7 +57,7 @@ asks() { # COMPOPT'S ARGUMENTS
 shell=bash
 in_bash 'bulkhead ins' inspect
 in_bash 'bulkhead de' devices
-in_bash 'bulkhead run k.spv --gr' --groups
+in_bash 'bulkhead run k.spv --gro' --groups
 in_bash 'bulkhead run k.spv --groups 1 --in' --in --inout
 in_bash 'bulkhead run ker' kernel.spv
 asks '-o filenames'
@@ -112,7 +112,7 @@ in_zsh() { # WORDS... -- WANTED...
 if command -v zsh > /dev/null; then
     shell=zsh
     in_zsh bulkhead ins -- inspect
-    in_zsh bulkhead run k.spv --gr -- --groups
+    in_zsh bulkhead run k.spv --gro -- --groups
     in_zsh bulkhead run k.spv --in 0=x -- files
     in_zsh bulkhead run k.spv --out 1=x -- 'files -S'
     in_zsh bulkhead run k.spv --out 1=y.npy:f -- f16: f32: f64:
@@ -138,7 +138,7 @@ in_fish() { # LINE WANTED...
 if command -v fish > /dev/null; then
     shell=fish
     in_fish 'bulkhead insp' inspect
-    in_fish 'bulkhead run k.spv --gr' --groups
+    in_fish 'bulkhead run k.spv --gro' --groups
     in_fish 'bulkhead run k.spv --in 0=x' 0=x.npy
     in_fish 'bulkhead run k.spv --out 1=y.npy:f3' 1=y.npy:f32:
     in_fish 'bulkhead run k.spv --push f3' f32:

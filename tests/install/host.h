@@ -37,6 +37,7 @@ static int run(bh_context *context, const void *code, size_t code_size, bh_detai
     binding.offset = 0;
     binding.size = BH_WHOLE_SIZE;
     binding.access = BH_READ_WRITE;
+    binding.element = 0;
     const uint32_t groups[3] = {COUNT, 1, 1};
     if (bh_launch(stream, kernel, groups, &binding, 1, NULL, 0, &event, detail) != BH_OK) {
         return fail("bh_launch", detail);

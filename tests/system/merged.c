@@ -49,8 +49,6 @@ static struct stage set_up_kernels(uint64_t first_deadline_ns, uint64_t second_d
     s.square = fx_kernel(s.context, "square");
     s.x = fx_words(s.context, 64, 0);
     s.y = fx_words(s.context, 64, FX_GATE_OPEN);
-    s.words = fx_pointer(s.y);
-    s.pid = fx_ready(s.stream);
     /* Only what is compiled, and what took little time lately, is merged: on a busy machine that
      * takes more than one try. */
     for (int tries = 0; tries < 50; tries++) {
@@ -64,7 +62,9 @@ static struct stage set_up_kernels(uint64_t first_deadline_ns, uint64_t second_d
             fx_expect(event, BH_OK);
             bh_event_release(event);
         }
-        /* Both are in the lane before the worker looks. */
+        /* Both are in the lane before the worker looks: the one that has just worked, since a
+         * deadline of the last try may have cost one. */
+        s.pid = fx_ready(s.stream);
         fx_kill(s.pid, SIGSTOP);
         WAIT_UNTIL(bht_process_state(s.pid) == 'T', 5000);
         s.words[1] = 0;
@@ -78,7 +78,6 @@ static struct stage set_up_kernels(uint64_t first_deadline_ns, uint64_t second_d
         (void)fx_verdict(s.second); /* it may have run into its deadline */
         bh_event_release(s.first);
         bh_event_release(s.second);
-        s.pid = fx_ready(s.stream);
     }
     BHT_FAIL("they were not merged");
 }
