@@ -171,6 +171,7 @@ static bool visit_job(sqlite3_stmt *row, void *argument) {
         .message = text_of(row, 13),
         .sealed = sqlite3_column_int(row, 14) != 0,
         .blame = (bh_blame)sqlite3_column_int(row, 15),
+        .text = text_of(row, 16),
     };
     return visit->visit(visit->user, &record);
 }
@@ -233,7 +234,7 @@ bool bhi_journal_each_job(struct bhi_journal *journal,
                     "CASE attempt.started WHEN 1 THEN attempt.started_ns WHEN 0 THEN 0 "
                     "ELSE progress.started_ns END, "
                     "progress.ended_ns, origin.id, coalesce(status, 2), message, sealed, "
-                    "coalesce(blame, 0) FROM job "
+                    "coalesce(blame, 0), job.text FROM job "
                     "JOIN progress ON progress.job = job.number "
                     "LEFT JOIN job AS origin ON origin.number = progress.origin "
                     "LEFT JOIN attempt ON attempt.job = job.number AND attempt.attempt = verdict "

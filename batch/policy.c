@@ -77,7 +77,10 @@ struct bhi_policy_answer bhi_policy(const struct bhi_policy_case *given) {
     switch (class_) {
     case BH_CLASS_GUILTY:
         answer.guilty = true;
-        answer.next = given->guilty < given->retries ? BHI_JOB_WAITING : BHI_JOB_QUARANTINED;
+        /* A loop that is too long is as long the next time. */
+        answer.next = given->guilty < given->retries && verdict->status != BH_LOOP_LIMIT
+                          ? BHI_JOB_WAITING
+                          : BHI_JOB_QUARANTINED;
         break;
     case BH_CLASS_VICTIM:
         answer.next = given->victim + 1 < BHI_POLICY_VICTIM ? BHI_JOB_WAITING : BHI_JOB_FAILED;

@@ -46,7 +46,8 @@ static void print_line(const struct bhi_progress *progress, const struct bhi_que
     const double rate = seconds > 0 ? (double)(ended - progress->ended_before) / seconds : 0;
     int used = snprintf(line, LINE, "%llu of %llu done", (unsigned long long)of[BHI_JOB_DONE],
                         (unsigned long long)counts->total);
-    if (failed)
+    /* In a log every line but the last says the same things. */
+    if (failed || (!progress->terminal && ended < counts->total))
         used +=
             snprintf(line + used, LINE - (size_t)used, ", %llu failed", (unsigned long long)failed);
     if (of[BHI_JOB_QUARANTINED])

@@ -145,6 +145,7 @@ bool bhi_queue_close(struct bhi_queue *queue);
 struct bhi_job_record {
     uint64_t number;
     const char *id;
+    const char *text; /* the job's; NULL: there is none */
     size_t line;
     enum bhi_job_state state;
     bool sealed; /* RUNNING, and its outputs are complete under their temporary names */

@@ -232,13 +232,14 @@ struct listing {
     uint64_t shown;
 };
 
-/* Id, line and state; the caller goes on. */
+/* Id, line, kernel and state; the caller goes on. */
 static void begin_row(struct listing *listing, const struct bhi_job_record *record) {
-    char id[BHI_TALLY_ID];
+    char id[BHI_TALLY_ID], kernel[BHI_TALLY_KERNEL];
     listing->shown++;
     bhi_page_row(listing->page);
     bhi_page_cell_id(listing->page, bhi_tally_id(record, id));
     bhi_page_cell_number(listing->page, record->line);
+    bhi_page_cell_id(listing->page, bhi_tally_kernel_short(record, kernel));
     bhi_page_cell_badge(listing->page, bhi_job_state_name(record->state),
                         tone_of_state(record->state));
 }
@@ -271,7 +272,7 @@ static void put_rest(struct bhi_page *page, uint64_t all, uint64_t shown) {
 
 static bool put_failures(struct bhi_page *page, struct bhi_queue *queue,
                          const struct bhi_tally *tally, const struct bhi_report_run *run) {
-    static const char *const headings[] = {"Job",   "Line",   "State",  "Verdict",
+    static const char *const headings[] = {"Job",   "Line",   "Kernel", "State",  "Verdict",
                                            "Tries", "Guilty", "Origin", "Message"};
     const struct bhi_queue_counts *counts = &tally->counts;
     uint64_t all = counts->of[BHI_JOB_FAILED] + counts->of[BHI_JOB_QUARANTINED] +
@@ -282,8 +283,8 @@ static bool put_failures(struct bhi_page *page, struct bhi_queue *queue,
         bhi_page_paragraph(page, "Nothing.");
         return true;
     }
-    bhi_page_table(page, "Jobs that failed, those whose own fault it was first", headings, 8,
-                   1u << 1 | 1u << 4 | 1u << 5);
+    bhi_page_table(page, "Jobs that failed, those whose own fault it was first", headings, 9,
+                   1u << 1 | 1u << 5 | 1u << 6);
     bool read = true;
     for (; read && listing.rank < BHI_TALLY_RANKS; listing.rank++)
         read = bhi_tally_each_job(queue, run, list_failure, &listing);
@@ -313,8 +314,8 @@ static bool list_job(void *user, const struct bhi_job_record *record) {
 
 static bool put_jobs(struct bhi_page *page, struct bhi_queue *queue, const struct bhi_tally *tally,
                      const struct bhi_report_run *run) {
-    static const char *const headings[] = {"Job",     "Line", "State",  "Tries",
-                                           "Started", "Took", "Verdict"};
+    static const char *const headings[] = {"Job",   "Line",    "Kernel", "State",
+                                           "Tries", "Started", "Took",   "Verdict"};
     char summary[120], number[BHI_QUANTITY], all[BHI_QUANTITY];
     struct listing listing = {.page = page, .first_ns = tally->first_ns};
     bhi_page_section(page, "All jobs");
@@ -329,7 +330,7 @@ static bool put_jobs(struct bhi_page *page, struct bhi_queue *queue, const struc
     fputs("<details>\n<summary>", page->out);
     bhi_page_text(page, summary);
     fputs("</summary>\n", page->out);
-    bhi_page_table(page, "All jobs", headings, 7, 1u << 1 | 1u << 3 | 1u << 4 | 1u << 5);
+    bhi_page_table(page, "All jobs", headings, 8, 1u << 1 | 1u << 4 | 1u << 5 | 1u << 6);
     bool read = bhi_tally_each_job(queue, run, list_job, &listing);
     bhi_page_table_end(page);
     fputs("</details>\n", page->out);

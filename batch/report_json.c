@@ -84,12 +84,13 @@ struct listing {
 
 static bool list_failure(void *user, const struct bhi_job_record *record) {
     struct listing *listing = user;
-    char message[1536];
+    char message[1536], kernel[BHI_TALLY_KERNEL];
     if (!bhi_tally_is_failure(record->state))
         return true;
     json_t *object = json_object();
     json_object_set_new(object, "id", text_or_null(record->id));
     json_object_set_new(object, "line", number(record->line));
+    json_object_set_new(object, "kernel", text_or_null(bhi_tally_kernel(record, kernel)));
     json_object_set_new(object, "state", json_string(bhi_job_state_name(record->state)));
     json_object_set_new(object, "code", code(record->status));
     json_object_set_new(object, "blame", bhi_json_blame(record->blame));

@@ -10,10 +10,14 @@
 
 enum { SHOWN = 50, ALIKE = 5 }; /* ALIKE: of those that say the same */
 
-static const struct bhi_column columns[] = {
-    {.name = "JOB", .most = 24}, {.name = "LINE", .right = true},  {.name = "STATE", .toned = true},
-    {.name = "VERDICT"},         {.name = "TRIES", .right = true}, {.name = "ORIGIN", .most = 20},
-    {.name = "MESSAGE"}};
+static const struct bhi_column columns[] = {{.name = "JOB", .most = 24},
+                                            {.name = "LINE", .right = true},
+                                            {.name = "KERNEL", .most = 20},
+                                            {.name = "STATE", .toned = true},
+                                            {.name = "VERDICT"},
+                                            {.name = "TRIES", .right = true},
+                                            {.name = "ORIGIN", .most = 20},
+                                            {.name = "MESSAGE"}};
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };
 
 static enum bhi_tone tone_of(enum bhi_job_state state) {
@@ -68,7 +72,7 @@ static struct kind *kind_of(struct gathering *gathering, const struct bhi_job_re
 
 static bool gather(void *user, const struct bhi_job_record *record) {
     struct gathering *gathering = user;
-    char line[24], attempts[24], message[1536], id[BHI_TALLY_ID];
+    char line[24], attempts[24], message[1536], id[BHI_TALLY_ID], kernel[BHI_TALLY_KERNEL];
     if (!bhi_tally_is_failure(record->state) || bhi_tally_rank(record) != gathering->rank)
         return true;
     gathering->failures++;
@@ -86,6 +90,7 @@ static bool gather(void *user, const struct bhi_job_record *record) {
     snprintf(attempts, sizeof attempts, "%u", record->attempts);
     const char *const cells[COLUMN_COUNT] = {bhi_tally_id(record, id),
                                              line,
+                                             bhi_tally_kernel_short(record, kernel),
                                              bhi_job_state_name(record->state),
                                              bhi_tally_code(record->status),
                                              attempts,

@@ -1,5 +1,6 @@
 #include "report_tally.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,6 +72,20 @@ const char *bhi_tally_id(const struct bhi_job_record *record, char out[BHI_TALLY
         return record->id;
     snprintf(out, BHI_TALLY_ID, "line %zu", record->line);
     return out;
+}
+
+const char *bhi_tally_kernel(const struct bhi_job_record *record, char out[BHI_TALLY_KERNEL]) {
+    json_t *object = record->text ? json_loads(record->text, 0, NULL) : NULL;
+    const char *kernel = json_string_value(json_object_get(object, "kernel"));
+    snprintf(out, BHI_TALLY_KERNEL, "%s", kernel ? kernel : "");
+    json_decref(object);
+    return out;
+}
+
+const char *bhi_tally_kernel_short(const struct bhi_job_record *record,
+                                   char out[BHI_TALLY_KERNEL]) {
+    const char *slash = strrchr(bhi_tally_kernel(record, out), '/');
+    return slash ? slash + 1 : *out ? out : "-";
 }
 
 int bhi_tally_rank(const struct bhi_job_record *record) {

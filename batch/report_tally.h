@@ -33,6 +33,12 @@ const char *bhi_tally_message(const struct bhi_job_record *record, char *out, si
 /* Its id; "line 3" of a bad line that has none. |out| has BHI_TALLY_ID bytes. */
 enum { BHI_TALLY_ID = 32 };
 const char *bhi_tally_id(const struct bhi_job_record *record, char out[BHI_TALLY_ID]);
+/* Its kernel as its line has it: a file, or an expression; "" where that is not known. |out| is
+ * filled and returned. */
+enum { BHI_TALLY_KERNEL = 512 };
+const char *bhi_tally_kernel(const struct bhi_job_record *record, char out[BHI_TALLY_KERNEL]);
+/* The same for a narrow column: a file without its folders, "-" where it is not known. */
+const char *bhi_tally_kernel_short(const struct bhi_job_record *record, char out[BHI_TALLY_KERNEL]);
 /* Where it stands among failures: 0, its own fault; 1, it failed with another; 2, cancelled. */
 enum { BHI_TALLY_RANKS = 3 };
 int bhi_tally_rank(const struct bhi_job_record *record);

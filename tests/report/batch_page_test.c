@@ -40,11 +40,16 @@ static void page_says_it_all(void **state) {
                      3);
     assert_path("string(//h:table[starts-with(h:caption,\"Jobs that\")]/h:tbody/h:tr[1]/h:td[1])",
                 "bad");
-    assert_path("string(//h:table[starts-with(h:caption,\"Jobs that\")]/h:tbody/h:tr[2]/h:td[8])",
+    assert_path("string(//h:table[starts-with(h:caption,\"Jobs that\")]/h:tbody/h:tr[2]/h:td[9])",
                 "<script>alert(1)</script>\"'&??[31m?]]>");
+    assert_path("string(//h:table[starts-with(h:caption,\"Jobs that\")]/h:tbody/h:tr[1]/h:td[3])",
+                "crash_shared.spv");
+    assert_path(
+        "string(//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr[3]/h:td[@data-h=\"Kernel\"])",
+        "crash_shared.spv");
     /* An id has room, wherever it stands. */
     assert_int_equal(html_count("page.html", "//h:table[starts-with(h:caption,\"Jobs that\")]/"
-                                             "h:tbody/h:tr/h:td[7][@class=\"id\"]"
+                                             "h:tbody/h:tr/h:td[8][@class=\"id\"]"
                                              "[@data-h=\"Origin\"]"),
                      3);
     assert_int_equal(html_count("page.html", "//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr"), 5);

@@ -38,12 +38,15 @@ static void table_says_it_all(void **state) {
         "5 jobs: 1 done, 2 failed, 1 quarantined, 1 waiting\n"
         "8 attempts in 4.00 s on 2 streams (2.00 a second)\n"
         "\n"
-        "  JOB                       LINE  STATE        VERDICT        TRIES  ORIGIN\n"
-        "  bad                          3  quarantined  WORKER_SIGNAL      3  -\n"
+        "  JOB                       LINE  KERNEL            STATE        VERDICT        TRIES  "
+        "ORIGIN\n"
+        "  bad                          3  crash_shared.spv  quarantined  WORKER_SIGNAL      3  -\n"
         "    the worker was killed by SIGSEGV while it ran crash_shared\n"
-        "  <script>alert(1)</scrip\xE2\x80\xA6     4  failed       LOAD_FAILED        1  -\n"
+        "  <script>alert(1)</scrip\xE2\x80\xA6     4  <b>??.comp        failed       LOAD_FAILED   "
+        "     1  -\n"
         "    <script>alert(1)</script>\"'&??[31m?]]>\n"
-        "  after                        2  failed       -                  0  bad\n"
+        "  after                        2  -                 failed       -                  0  "
+        "bad\n"
         "    never ran: it depends on bad, which failed\n"
         "\n"
         "Not finished: --resume goes on with jobs.jsonl.state\n";
@@ -195,6 +198,9 @@ static void json_says_it_all(void **state) {
     assert_int_equal(integer(bad, "guilty"), 3);
     assert_int_equal(integer(bad, "line"), 3);
     assert_true(json_is_null(json_object_get(bad, "origin")));
+    assert_text(bad, "kernel", "shaders/crash_shared.spv");
+    assert_true(json_is_null(json_object_get(json_array_get(failures, 0), "kernel")));
+    assert_text(json_array_get(failures, 2), "kernel", "<b>??.comp");
     assert_text(json_array_get(failures, 2), "id", "<script>alert(1)</script>\"'&??[31m?]]>");
     json_decref(object);
 }
