@@ -25,9 +25,12 @@ static bool next_line(struct reader *reader) {
     return !ferror(reader->file) && (c == '\n' || reader->length > 0);
 }
 
-static bool is_blank(const struct reader *reader) {
+/* Blank, or a comment: '#' is the first thing in it. */
+static bool says_nothing(const struct reader *reader) {
     const size_t kept = reader->length <= BHI_JOB_TEXT ? reader->length : BHI_JOB_TEXT;
     for (size_t i = 0; i < kept; i++) {
+        if (reader->text[i] == '#')
+            return true;
         if (!strchr(" \t\r", reader->text[i]) || !reader->text[i])
             return false;
     }
@@ -44,6 +47,14 @@ static void guess_id(const char *text, size_t length, char out[BHI_JOB_ID + 1]) 
     at = at ? at + sizeof key - 1 : end;
     while (at < end && (*at == ' ' || *at == ':'))
         at++;
+    if (at < end && (*at == '-' || (*at >= '0' && *at <= '9'))) {
+        while (at + used < end && used < 20 &&
+               (at[used] == '-' || (at[used] >= '0' && at[used] <= '9')))
+            used++;
+        memcpy(out, at, used);
+        out[used] = 0;
+        return;
+    }
     if (at == end || *at++ != '"')
         return;
     while (at + used < end && used < BHI_JOB_ID && at[used] != '"' && at[used] != '\\' &&
@@ -60,7 +71,7 @@ static void read_all(struct reader *reader, bhi_job_visitor visit, void *user) {
     for (size_t line = 1; more && !bhi_interrupt_signal() && next_line(reader); line++) {
         struct bhi_complaint complaint;
         struct bhi_job_spec spec;
-        if (is_blank(reader))
+        if (says_nothing(reader))
             continue;
         char id[BHI_JOB_ID + 1] = "";
         const bool good = bhi_job_parse(reader->text, reader->length, &spec, &complaint);

@@ -1,4 +1,5 @@
 #include "job_object.h"
+#include "job_short.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +10,11 @@ enum { SHOWN = 64 }; /* bytes of a key that a complaint quotes */
 /* What a key's value is. */
 enum kind {
     TEXT,    /* a string */
-    GRID,    /* [4, 1, 1] or "4,1,1" */
+    NAME,    /* a string or a whole number */
+    GRID,    /* [4, 1, 1], 4 or "4,1,1" */
+    VALUES,  /* an array of numbers and strings, or a string */
     TEXTS,   /* an array of strings */
+    NAMES,   /* an array of strings and whole numbers */
     NUMBER,  /* an integer */
     SWITCH,  /* true or false */
     PAIRS,   /* an object of strings */
@@ -19,8 +23,11 @@ enum kind {
 
 static const char *const kind_names[] = {
     [TEXT] = "a string",
-    [GRID] = "an array of one to three numbers, or a string",
+    [NAME] = "a string or a whole number",
+    [GRID] = "a number, an array of one to three, or a string",
+    [VALUES] = "a string, or an array of numbers and strings",
     [TEXTS] = "an array of strings",
+    [NAMES] = "an array of strings or whole numbers",
     [NUMBER] = "a whole number",
     [SWITCH] = "true or false",
     [PAIRS] = "an object of strings",
@@ -35,7 +42,7 @@ struct key {
 
 /* In the order in which they are parsed, which is the order of complaints. */
 static const struct key keys[] = {
-    {"id", TEXT, -1},
+    {"id", NAME, -1},
     {"kernel", TEXT, -1},
     {"entry", TEXT, BHI_RUN_ENTRY},
     {"language", TEXT, BHI_RUN_LANGUAGE},
@@ -45,7 +52,7 @@ static const struct key keys[] = {
     {"in", PAIRS, BHI_RUN_IN},
     {"out", PAIRS, BHI_RUN_OUT},
     {"inout", PAIRS, BHI_RUN_INOUT},
-    {"push", TEXT, BHI_RUN_PUSH},
+    {"push", VALUES, BHI_RUN_PUSH},
     {"spec", PAIRS, BHI_RUN_SPEC},
     {"deadline", TEXT, BHI_RUN_DEADLINE},
     {"compile_deadline", TEXT, BHI_RUN_COMPILE_DEADLINE},
@@ -53,7 +60,7 @@ static const struct key keys[] = {
     {"trusted", SWITCH, BHI_RUN_TRUSTED},
     {"retries", NUMBER, -1},
     {"priority", NUMBER, -1},
-    {"depends_on", TEXTS, -1},
+    {"depends_on", NAMES, -1},
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
 
@@ -106,21 +113,30 @@ static bool is_of_kind(const json_t *value, enum kind kind) {
     switch (kind) {
     case TEXT:
         return json_is_string(value);
+    case NAME:
+        return json_is_string(value) || json_is_integer(value);
     case NUMBER:
         return json_is_integer(value);
     case SWITCH:
         return json_is_boolean(value);
     case GRID:
-        if (json_is_string(value))
+        if (json_is_string(value) || json_is_integer(value))
             return true;
         json_array_foreach(value, i, inner) {
             if (!json_is_integer(inner) || i == 3)
                 return false;
         }
         return json_is_array(value) && json_array_size(value) > 0;
-    case TEXTS:
+    case VALUES:
         json_array_foreach(value, i, inner) {
-            if (!json_is_string(inner))
+            if (!json_is_string(inner) && !json_is_number(inner))
+                return false;
+        }
+        return json_is_array(value) || json_is_string(value);
+    case TEXTS:
+    case NAMES:
+        json_array_foreach(value, i, inner) {
+            if (!json_is_string(inner) && !(kind == NAMES && json_is_integer(inner)))
                 return false;
         }
         return json_is_array(value);
@@ -173,7 +189,7 @@ json_t *bhi_job_object_load(const char *text, size_t length, struct bhi_complain
             bhi_refuse(complaint, "not JSON: %s (column %d)", error.text, error.column);
         return NULL;
     }
-    if (!check_object(object, complaint)) {
+    if (!check_object(object, complaint) || !bhi_job_lengthen(object, complaint)) {
         json_decref(object);
         return NULL;
     }
@@ -277,6 +293,7 @@ static bool take_key(struct bhi_job_request *request, const struct key *key, jso
                      struct bhi_complaint *complaint) {
     switch (key->kind) {
     case TEXT:
+    case NAME:
         return take(request, key, json_string_value(value), NULL, complaint);
     case GRID:
         return take(request, key, grid(request, value), NULL, complaint);
@@ -285,7 +302,11 @@ static bool take_key(struct bhi_job_request *request, const struct key *key, jso
     case PAIRS:
     case DEFINES:
         return take_pairs(request, key, value, complaint);
+    case VALUES: /* an empty array is nothing; others are texts by now */
+        return json_is_array(value) ||
+               take(request, key, json_string_value(value), NULL, complaint);
     case TEXTS:
+    case NAMES:
     case NUMBER:
         break;
     }

@@ -136,6 +136,14 @@ static void test_the_text_is_canonical(void **state) {
         {"{\"id\": \"a\", \"in\": {}, \"D\": {}, \"I\": [], \"depends_on\": [], \"trusted\": "
          "false" REST,
          "{\"id\": \"a\"" REST},
+        {"{\"id\": 7, \"depends_on\": [8, -9, \"x\"]" REST,
+         "{\"id\": \"7\", \"depends_on\": [\"8\", \"-9\", \"x\"]" REST},
+        {"{\"id\": \"a\", \"kernel\": \"k\", \"groups\": 16}",
+         "{\"id\": \"a\", \"kernel\": \"k\", \"groups\": [16, 1, 1]}"},
+        {"{\"id\": \"a\", \"push\": [1, -2, 4294967295, 2.5, 3.0, \"u8:4\", \"f64:1,2\"]" REST,
+         "{\"id\": \"a\", \"push\": "
+         "\"i32:1,i32:-2,u32:4294967295,f32:2.5,f32:3,u8:4,f64:1,2\"" REST},
+        {"{\"id\": \"a\", \"push\": []" REST, "{\"id\": \"a\"" REST},
         {"{\"id\": \"a\", \"in\": {\"1\": \"x\", \"0\": \"y\"}" REST,
          "{\"id\": \"a\", \"in\": {\"0\": \"y\", \"1\": \"x\"}" REST},
     };
@@ -170,7 +178,10 @@ static void test_refusals(void **state) {
         {"{\"id\": \"a\", \"dead-line\": \"1s\"" REST, "is it \"deadline\"?"},
         {"{\"id\": \"a\", \"device\": \"0\"" REST, "unknown key \"device\"; the keys are id, "},
         {"{\"id\": \"a\", \"repeat\": 2" REST, "unknown key \"repeat\"; the keys"},
-        {"{\"id\": 7" REST, "\"id\": it must be a string"},
+        {"{\"id\": 7.5" REST, "\"id\": it must be a string or a whole number"},
+        {"{\"id\": 7, \"depends_on\": [\"7\"]" REST, "it depends on itself"},
+        {"{\"id\": 7, \"depends_on\": [8, \"8\"]" REST, "\"8\" is named twice"},
+        {"{\"id\": 7, \"depends_on\": [true]" REST, "an array of strings or whole numbers"},
         {"{\"id\": \"\"" REST, "an id is empty"},
         {"{\"id\": \"a\\nb\"" REST, "control character"},
         {"{\"id\": \"a\\u007f\"" REST, "control character"},
@@ -179,7 +190,10 @@ static void test_refusals(void **state) {
          "\"kernel\": the file name is empty"},
         {"{\"id\": \"a\", \"groups\": [1], \"kernel\": \"-\"}",
          "\"kernel\": a job has no standard"},
-        {"{\"id\": \"a\", \"kernel\": \"k\", \"groups\": []}", "\"groups\": it must be an array"},
+        {"{\"id\": \"a\", \"kernel\": \"k\", \"groups\": []}",
+         "\"groups\": it must be a number, an"},
+        {"{\"id\": \"a\", \"kernel\": \"k\", \"groups\": 0}", "at least one group"},
+        {"{\"id\": \"a\", \"kernel\": \"k\", \"groups\": 4294967296}", "\"groups\": '4294967296'"},
         {"{\"id\": \"a\", \"kernel\": \"k\", \"groups\": [1,1,1,1]}", "\"groups\": it must be"},
         {"{\"id\": \"a\", \"kernel\": \"k\", \"groups\": [1.5]}", "\"groups\": it must be"},
         {"{\"id\": \"a\", \"kernel\": \"k\", \"groups\": [0]}", "at least one group"},
@@ -207,7 +221,14 @@ static void test_refusals(void **state) {
         {"{\"id\": \"a\", \"out\": {\"0\": \"y.safetensors:u8[1]\"}" REST,
          "\"out\" \"0\": a .safetensors file cannot be written; outputs are .npy files"},
         {"{\"id\": \"a\", \"push\": \"7\"" REST, "\"push\": '7' has no type"},
-        {"{\"id\": \"a\", \"push\": 7" REST, "\"push\": it must be a string"},
+        {"{\"id\": \"a\", \"push\": 7" REST, "\"push\": it must be a string, or an array of"},
+        {"{\"id\": \"a\", \"push\": [true]" REST, "\"push\": it must be a string, or an array of"},
+        {"{\"id\": \"a\", \"push\": [1, \"7\"]" REST,
+         "\"push\": value 2, \"7\", has no type: write \"f32:7\""},
+        {"{\"id\": \"a\", \"push\": [4294967296]" REST,
+         "\"push\": value 1, 4294967296, needs more than 32 bits: write \"i64:4294967296\""},
+        {"{\"id\": \"a\", \"push\": [1e300]" REST, "\"push\": "},
+        {"{\"id\": \"a\", \"push\": [\"x:1\"]" REST, "\"push\": 'x' is not a type"},
         {"{\"id\": \"a\", \"spec\": {\"0\": \"7\"}" REST, "\"spec\" \"0\": '0=7' has no type"},
         {"{\"id\": \"a\", \"spec\": {\"0\": \"u8:1\", \"00\": \"u8:1\"}" REST, "0 is given twice"},
         {"{\"id\": \"a\", \"D\": {\"\": \"1\"}" REST, "\"D\" \"\": it has no name"},
@@ -328,6 +349,9 @@ static void test_files(void **state) {
     expect_file(jobs, sizeof jobs - 1, 4, "1:a 4!not JSON: '[' or '{' expected  ");
     expect_file("", 0, 0, "");
     expect_file("\n\n", 2, 0, "");
+    static const char comments[] = "# first\n{\"id\": 7" REST "\n \t# {\"id\": 8" REST "\n#\r\n"
+                                   "{\"id\": \"#\"" REST "\n#";
+    expect_file(comments, sizeof comments - 1, 0, "2:7 5:# ");
     expect_file("\0\n", 2, 0, "1!not JSON: '[' or '{' expected  ");
 }
 
@@ -339,6 +363,8 @@ static void test_a_line_too_long_is_one_bad_line(void **state) {
     memset(content, ' ', size);
     strcpy(content + size, "\n{\"id\": \"b\"" REST "\n");
     expect_file(content, size + strlen(content + size), 0, "1!longer than 1048576 bytes 2:b ");
+    content[7] = '#'; /* a comment may be long */
+    expect_file(content, size + strlen(content + size), 0, "2:b ");
     memset(content, 'x', size);
     expect_file(content, size + strlen(content + size), 0, "1!longer than 1048576 bytes 2:b ");
     free(content);

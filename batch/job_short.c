@@ -1,0 +1,89 @@
+#include "job_short.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool out_of_memory(struct bhi_complaint *complaint) {
+    return bhi_refuse(complaint, "out of memory");
+}
+
+/* An id that is a number is the text of it. */
+static json_t *id_of(const json_t *value) {
+    char text[32];
+    if (!json_is_integer(value))
+        return json_incref((json_t *)value);
+    snprintf(text, sizeof text, "%lld", (long long)json_integer_value(value));
+    return json_string(text);
+}
+
+static bool lengthen_ids(json_t *array, struct bhi_complaint *complaint) {
+    size_t i;
+    json_t *value;
+    json_array_foreach(array, i, value) {
+        if (json_is_integer(value) && json_array_set_new(array, i, id_of(value)) != 0)
+            return out_of_memory(complaint);
+    }
+    return true;
+}
+
+/* One value of "push", with its type. False: it is none. */
+static bool print_value(FILE *out, const json_t *value, size_t index,
+                        struct bhi_complaint *complaint) {
+    const long long whole = json_integer_value(value);
+    const char *text = json_string_value(value);
+    if (text && !strchr(text, ':'))
+        return bhi_refuse(complaint,
+                          "\"push\": value %zu, \"%.40s\", has no type: write \"f32:%.40s\"",
+                          index + 1, text, text);
+    if (text)
+        return fputs(text, out) >= 0 || out_of_memory(complaint);
+    if (json_is_real(value))
+        return fprintf(out, "f32:%.17g", json_real_value(value)) >= 0 || out_of_memory(complaint);
+    if (whole < INT32_MIN || whole > UINT32_MAX)
+        return bhi_refuse(complaint,
+                          "\"push\": value %zu, %lld, needs more than 32 bits: write \"i64:%lld\"",
+                          index + 1, whole, whole);
+    return fprintf(out, "%s:%lld", whole > INT32_MAX ? "u32" : "i32", whole) >= 0 ||
+           out_of_memory(complaint);
+}
+
+/* "TYPE:VALUE,…" of an array. NULL: refused. */
+static json_t *push_of(const json_t *array, struct bhi_complaint *complaint) {
+    char *text = NULL;
+    size_t size, i;
+    json_t *value;
+    FILE *out = open_memstream(&text, &size);
+    bool good = out || out_of_memory(complaint);
+    json_array_foreach(array, i, value) {
+        if (good && i > 0)
+            fputc(',', out);
+        good = good && print_value(out, value, i, complaint);
+    }
+    good = (!out || fclose(out) == 0 || out_of_memory(complaint)) && good;
+    json_t *string = good ? json_string(text) : NULL;
+    if (good && !string)
+        out_of_memory(complaint);
+    free(text);
+    return string;
+}
+
+bool bhi_job_lengthen(json_t *object, struct bhi_complaint *complaint) {
+    const json_t *id = json_object_get(object, "id");
+    const json_t *groups = json_object_get(object, "groups");
+    const json_t *push = json_object_get(object, "push");
+    if (json_is_integer(id) && json_object_set_new(object, "id", id_of(id)) != 0)
+        return out_of_memory(complaint);
+    if (json_is_integer(groups) &&
+        json_object_set_new(object, "groups", json_pack("[O]", groups)) != 0)
+        return out_of_memory(complaint);
+    if (json_is_array(push) && json_array_size(push) > 0) {
+        json_t *text = push_of(push, complaint);
+        if (!text)
+            return false;
+        if (json_object_set_new(object, "push", text) != 0)
+            return out_of_memory(complaint);
+    }
+    return lengthen_ids(json_object_get(object, "depends_on"), complaint);
+}
