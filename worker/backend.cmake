@@ -18,10 +18,13 @@ foreach(part MachineIndependent GenericCodeGen OSDependent SPIRV OGLCompiler HLS
     endif()
 endforeach()
 
+include(${CMAKE_CURRENT_LIST_DIR}/../cmake/SpirvNames.cmake)
+
 set(backend_sources
     array_indices.c
     closer.c
     compiler.c
+    float_modes.c
     glsl.c
     hlsl.c
     guard.c
@@ -55,6 +58,7 @@ set(backend_sources
     reflect.c
     session.c
     session_control.c
+    spirv_names.c
     title.c
     validate.c
     vk_abort.c
@@ -83,7 +87,8 @@ list(TRANSFORM backend_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 
 foreach(variant bhi_backend bhi_backend_faulty)
     add_library(${variant} STATIC ${backend_sources})
-    target_include_directories(${variant} PUBLIC ${CMAKE_CURRENT_LIST_DIR})
+    target_include_directories(${variant} PUBLIC ${CMAKE_CURRENT_LIST_DIR}
+        PRIVATE ${SPIRV_NAMES})
     target_compile_definitions(${variant} PRIVATE VK_NO_PROTOTYPES)
     target_link_libraries(${variant} PUBLIC bhi_ipc bhi_formats Threads::Threads
         PRIVATE bulkhead_flags

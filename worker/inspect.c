@@ -4,6 +4,7 @@
 #include "guard_limits.h"
 #include "inspect_types.h"
 #include "reflect.h"
+#include "spirv_names.h"
 #include "text.h"
 #include "validate.h"
 #include "vk_fault.h"

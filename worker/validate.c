@@ -1,54 +1,12 @@
 #include "validate.h"
 
+#include "spirv_names.h"
 #include "spirv_tools.h"
 #include "text.h"
 #include "vk_fault.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* Names for messages: what kernels and hostile modules really declare. */
-/* clang-format off */
-#define CAPABILITY_NAMES(X)                                                                        \
-    X(Shader) X(Matrix) X(Geometry) X(Tessellation) X(Addresses) X(Linkage) X(Kernel)              \
-    X(Vector16) X(Float16Buffer) X(Float16) X(Float64) X(Int64) X(Int64Atomics) X(ImageBasic)      \
-    X(Pipes) X(Groups) X(DeviceEnqueue) X(AtomicStorage) X(Int16) X(ImageGatherExtended)           \
-    X(StorageImageMultisample) X(UniformBufferArrayDynamicIndexing)                                \
-    X(SampledImageArrayDynamicIndexing) X(StorageBufferArrayDynamicIndexing)                       \
-    X(StorageImageArrayDynamicIndexing) X(ImageRect) X(GenericPointer) X(Int8)                     \
-    X(SparseResidency) X(MinLod) X(Sampled1D) X(Image1D) X(SampledBuffer) X(ImageBuffer)           \
-    X(ImageMSArray) X(StorageImageExtendedFormats) X(ImageQuery) X(DerivativeControl)              \
-    X(StorageImageReadWithoutFormat) X(StorageImageWriteWithoutFormat) X(GroupNonUniform)          \
-    X(GroupNonUniformVote) X(GroupNonUniformArithmetic) X(GroupNonUniformBallot)                   \
-    X(GroupNonUniformShuffle) X(GroupNonUniformShuffleRelative) X(GroupNonUniformClustered)        \
-    X(GroupNonUniformQuad) X(SubgroupBallotKHR) X(SubgroupVoteKHR) X(StorageBuffer16BitAccess)     \
-    X(UniformAndStorageBuffer16BitAccess) X(StoragePushConstant16) X(StorageInputOutput16)         \
-    X(DeviceGroup) X(MultiView) X(VariablePointersStorageBuffer) X(VariablePointers)               \
-    X(StorageBuffer8BitAccess) X(UniformAndStorageBuffer8BitAccess) X(StoragePushConstant8)        \
-    X(DenormPreserve) X(DenormFlushToZero) X(SignedZeroInfNanPreserve) X(RoundingModeRTE)          \
-    X(RoundingModeRTZ) X(RayQueryKHR) X(RayTracingKHR) X(ShaderClockKHR) X(ShaderNonUniform)       \
-    X(RuntimeDescriptorArray) X(StorageBufferArrayNonUniformIndexing)                              \
-    X(UniformBufferArrayNonUniformIndexing) X(VulkanMemoryModel)         \
-    X(VulkanMemoryModelDeviceScope) X(PhysicalStorageBufferAddresses) X(CooperativeMatrixNV)       \
-    X(ShaderSMBuiltinsNV) X(IntegerFunctions2INTEL) X(DotProduct) X(DotProductInputAll)            \
-    X(DotProductInput4x8Bit) X(DotProductInput4x8BitPacked) X(AtomicFloat32AddEXT)                 \
-    X(AtomicFloat64AddEXT) X(AtomicFloat16AddEXT) X(AtomicFloat32MinMaxEXT)                        \
-    X(AtomicFloat64MinMaxEXT) X(AtomicFloat16MinMaxEXT) X(WorkgroupMemoryExplicitLayoutKHR)        \
-    X(WorkgroupMemoryExplicitLayout8BitAccessKHR) X(WorkgroupMemoryExplicitLayout16BitAccessKHR)   \
-    X(DemoteToHelperInvocation) X(ExpectAssumeKHR)
-/* clang-format on */
-
-const char *bhi_capability_name(uint32_t capability) {
-    switch (capability) {
-#define NAME(name)                                                                                 \
-    case SpvCapability##name:                                                                      \
-        return #name;
-        CAPABILITY_NAMES(NAME)
-#undef NAME
-    default:
-        return "unnamed";
-    }
-}
 
 /* SPIRV-Tools' message on one line. */
 static void set_rule(struct bhi_fault *fault, spv_result_t result, spv_diagnostic diagnostic) {
@@ -68,6 +26,12 @@ static void set_rule(struct bhi_fault *fault, spv_result_t result, spv_diagnosti
 
 bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
                         struct bhi_fault *fault) {
+    if (words >= 5 && code[4] != 0) {
+        bhi_fault_set(fault, BH_INVALID_KERNEL,
+                      "not valid SPIR-V: the header's schema word (word 4) is 0x%08x, it must be 0",
+                      code[4]);
+        return false;
+    }
     spv_context context = spvContextCreate(
         target->api_version >= VK_API_VERSION_1_3 ? SPV_ENV_VULKAN_1_3 : SPV_ENV_VULKAN_1_2);
     spv_validator_options options = spvValidatorOptionsCreate();
@@ -167,6 +131,7 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
     /* The driver gets the module as it is, so what a driver must not see comes first: it is the
      * better message where the validator objects as well. Nothing is assumed about the words. */
     bool entry_found = false;
+    uint32_t function = 0;
     SpvExecutionModel model = SpvExecutionModelMax;
     for (size_t i = 5; i < words;) {
         const uint32_t *at = &code[i];
@@ -211,6 +176,7 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
                 strcmp((const char *)&at[3], entry) == 0) {
                 if (!entry_found || at[1] == SpvExecutionModelGLCompute) {
                     model = (SpvExecutionModel)at[1];
+                    function = at[2];
                 }
                 entry_found = true;
             }
@@ -226,9 +192,9 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
     }
     if (model != SpvExecutionModelGLCompute) {
         bhi_fault_set(fault, BH_INVALID_KERNEL,
-                      "entry point \"%s\" is not for compute (execution model %d)", entry,
-                      (int)model);
+                      "entry point \"%s\" is not for compute (execution model %s)", entry,
+                      bhi_execution_model_name((uint32_t)model));
         return false;
     }
-    return true;
+    return bhi_float_modes_check(&target->floats, code, words, function, fault);
 }

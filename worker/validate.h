@@ -6,6 +6,7 @@
 #define BHI_VALIDATE_H
 
 #include "backend.h"
+#include "float_modes.h"
 #include <spirv/unified1/spirv.h>
 
 struct bhi_spirv_target {
@@ -18,6 +19,7 @@ struct bhi_spirv_target {
     bool uniform_standard_layout;
     bool workgroup_scalar_layout;
     bool local_size_id;
+    struct bhi_float_modes floats;
 };
 
 /* Returns true, or false with *fault: INVALID_KERNEL and the text of the rule. */
@@ -28,6 +30,5 @@ bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *c
                         struct bhi_fault *fault);
 /* That a valid module has no compute entry point |entry|, and which it has. */
 void bhi_no_entry(const uint32_t *code, size_t words, const char *entry, struct bhi_fault *fault);
-const char *bhi_capability_name(uint32_t capability);
 
 #endif

@@ -146,6 +146,34 @@ static bool create_device(struct bhi_vk_device *d, struct bhi_fault *fault) {
     return true;
 }
 
+static uint8_t widths(VkBool32 half, VkBool32 single, VkBool32 twice) {
+    return (uint8_t)((half ? 16 : 0) | (single ? 32 : 0) | (twice ? 64 : 0));
+}
+
+static enum bhi_float_independence independence(VkShaderFloatControlsIndependence from) {
+    switch (from) {
+    case VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL:
+        return BHI_FLOAT_ALL;
+    case VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY:
+        return BHI_FLOAT_32_ONLY;
+    default:
+        return BHI_FLOAT_NONE;
+    }
+}
+
+static struct bhi_float_modes float_modes(const VkPhysicalDeviceFloatControlsProperties *p) {
+#define WIDTHS(mode)                                                                               \
+    widths(p->shader##mode##Float16, p->shader##mode##Float32, p->shader##mode##Float64)
+    return (struct bhi_float_modes){
+        .widths = {WIDTHS(DenormPreserve), WIDTHS(DenormFlushToZero),
+                   WIDTHS(SignedZeroInfNanPreserve), WIDTHS(RoundingModeRTE),
+                   WIDTHS(RoundingModeRTZ)},
+        .denorms = independence(p->denormBehaviorIndependence),
+        .rounding = independence(p->roundingModeIndependence),
+    };
+#undef WIDTHS
+}
+
 static bool open_physical(struct bhi_vk_device *d, uint32_t index, struct bhi_fault *fault) {
     VkPhysicalDevice list[BHI_VK_MAX_DEVICES];
     uint32_t count;
@@ -189,13 +217,16 @@ static bool open_physical(struct bhi_vk_device *d, uint32_t index, struct bhi_fa
     VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT,
         .pNext = &subgroup};
+    VkPhysicalDeviceFloatControlsProperties floats = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES, .pNext = &host};
     VkPhysicalDeviceDriverProperties driver = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES, .pNext = &host};
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES, .pNext = &floats};
     VkPhysicalDeviceProperties2 properties = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &driver};
     d->api.GetPhysicalDeviceProperties2(d->physical, &properties);
     d->api.GetPhysicalDeviceMemoryProperties(d->physical, &d->memory);
     d->limits = properties.properties.limits;
+    d->target.floats = float_modes(&floats);
     d->import_alignment = host.minImportedHostPointerAlignment;
     /* A GPU's driver pins for writing. NVIDIA's refuses what cannot be written to, and from then on
      * every import: so it is not tried. */
@@ -222,22 +253,23 @@ bool bhi_vk_device_init(struct bhi_vk_device *d, const struct bhi_backend_config
         bhi_vk_device_fini(d);
         return false;
     }
-    d->target = (struct bhi_spirv_target){
-        .api_version = d->api_version,
-        .capabilities = d->capabilities,
-        .capability_count =
-            bhi_vk_features_capabilities(&d->enabled, d->subgroup_operations, d->capabilities,
-                                         sizeof d->capabilities / sizeof *d->capabilities),
-        .extensions = d->spirv_extensions,
-        .extension_count = bhi_vk_features_spirv_extensions(&d->enabled, d->spirv_extensions,
-                                                            sizeof d->spirv_extensions /
-                                                                sizeof *d->spirv_extensions),
-        .scalar_block_layout = d->enabled.v12.scalarBlockLayout,
-        .uniform_standard_layout = d->enabled.v12.uniformBufferStandardLayout,
-        .workgroup_scalar_layout =
-            d->enabled.explicit_layout.workgroupMemoryExplicitLayoutScalarBlockLayout,
-        .local_size_id = d->enabled.v13.maintenance4,
-    };
+    struct bhi_spirv_target *target = &d->target; /* its floats are there */
+    target->api_version = d->api_version;
+    target->capabilities = d->capabilities;
+    target->capability_count =
+        bhi_vk_features_capabilities(&d->enabled, d->subgroup_operations, d->capabilities,
+                                     sizeof d->capabilities / sizeof *d->capabilities);
+    target->capability_count += bhi_float_modes_capabilities(
+        &target->floats, d->capabilities + target->capability_count,
+        sizeof d->capabilities / sizeof *d->capabilities - target->capability_count);
+    target->extensions = d->spirv_extensions;
+    target->extension_count = bhi_vk_features_spirv_extensions(
+        &d->enabled, d->spirv_extensions, sizeof d->spirv_extensions / sizeof *d->spirv_extensions);
+    target->scalar_block_layout = d->enabled.v12.scalarBlockLayout;
+    target->uniform_standard_layout = d->enabled.v12.uniformBufferStandardLayout;
+    target->workgroup_scalar_layout =
+        d->enabled.explicit_layout.workgroupMemoryExplicitLayoutScalarBlockLayout;
+    target->local_size_id = d->enabled.v13.maintenance4;
     return true;
 }
 

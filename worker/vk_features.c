@@ -285,7 +285,7 @@ size_t bhi_vk_features_spirv_extensions(const struct bhi_vk_features *f, const c
         {true, "SPV_KHR_non_semantic_info"},
         {true, "SPV_KHR_relaxed_extended_instruction"},
         {true, "SPV_KHR_no_integer_wrap_decoration"},
-        {true, "SPV_KHR_float_controls"}, /* its capabilities are not on the list */
+        {true, "SPV_KHR_float_controls"}, /* its capabilities are float_modes.c's */
         {true, "SPV_GOOGLE_decorate_string"},
         {true, "SPV_GOOGLE_hlsl_functionality1"},
         {true, "SPV_GOOGLE_user_type"},

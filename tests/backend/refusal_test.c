@@ -2,6 +2,8 @@
 #include "rig.h"
 #include "vk_backend.h"
 
+#include <spirv/unified1/spirv.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -16,6 +18,9 @@ KERNEL(add)
     ;
 KERNEL(undecorated)
 #include "kernels/undecorated.inc"
+    ;
+KERNEL(saxpy)
+#include "kernels/saxpy.inc"
     ;
 KERNEL(spec)
 #include "kernels/spec.inc"
@@ -85,7 +90,7 @@ static void entry_points(void **state) {
     (void)state;
     refused_kernel(CODE(add), "mane", BH_INVALID_KERNEL, "there is no entry point \"mane\"");
     refused_kernel(CODE(vertex), "main", BH_INVALID_KERNEL,
-                   "entry point \"main\" is not for compute");
+                   "entry point \"main\" is not for compute (execution model Vertex)");
 }
 
 static void kernels_over_limits(void **state) {
@@ -134,6 +139,72 @@ static void specialization_of_the_wrong_size(void **state) {
     rig_close(&rig);
 }
 
+/* saxpy, asking for |mode| of floats of |width| bits. Returns the bytes. */
+static size_t with_mode(uint32_t code[1024], SpvExecutionMode mode, uint32_t width) {
+    const uint32_t capability = (uint32_t)mode - SpvExecutionModeDenormPreserve +
+                                SpvCapabilityDenormPreserve; /* in the same order */
+    size_t at = 5, words = sizeof saxpy / 4;
+    assert_true(words + 6 < 1024);
+    memcpy(code, saxpy, sizeof saxpy);
+    uint32_t function = 0;
+    for (; (code[at] & 0xffff) != SpvOpExecutionMode; at += code[at] >> 16) {
+        function = (code[at] & 0xffff) == SpvOpEntryPoint ? code[at + 2] : function;
+    }
+    memmove(&code[at + 4], &code[at], (words - at) * 4);
+    memcpy(&code[at], (uint32_t[]){4u << 16 | SpvOpExecutionMode, function, mode, width}, 16);
+    memmove(&code[7], &code[5], (words + 4 - 5) * 4);
+    memcpy(&code[5], (uint32_t[]){2u << 16 | SpvOpCapability, capability}, 8);
+    return (words + 6) * 4;
+}
+
+/* This device rounds to even and keeps the signs of zeros for all widths; of the others newer ones
+ * may have some. */
+static void modes_of_floats(void **state) {
+    (void)state;
+    static const struct {
+        SpvExecutionMode mode;
+        const char *refusal;
+        uint32_t first_width;
+    } modes[] = {
+        {SpvExecutionModeDenormPreserve, "capability DenormPreserve (4464) is not", 32},
+        {SpvExecutionModeDenormFlushToZero, "capability DenormFlushToZero (4465) is not", 32},
+        {SpvExecutionModeRoundingModeRTZ, "capability RoundingModeRTZ (4468) is not", 32},
+        {SpvExecutionModeRoundingModeRTE, NULL, 16},
+        {SpvExecutionModeSignedZeroInfNanPreserve, NULL, 32},
+    };
+    struct rig rig;
+    rig_open(&rig, NULL);
+    float *x = rig_buffer(&rig, 1, 16), *y = rig_buffer(&rig, 2, 16);
+    uint64_t id = 1;
+    for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
+        for (uint32_t width = modes[m].first_width; width <= 32; width *= 2, id++) {
+            static uint32_t code[1024];
+            const struct {
+                float a;
+                uint32_t n;
+            } push = {2, 4};
+            *x = 3;
+            *y = 1;
+            rig_kernel(&rig, id, code, with_mode(code, modes[m].mode, width));
+            rig_begin(&rig);
+            rig_dispatch(&rig, id, 1, 1, 1,
+                         BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
+                                  {.binding = 1, .buffer = 2, .access = BH_READ_WRITE}),
+                         &push, sizeof push);
+            assert_true(rig_run(&rig));
+            if (rig.results[0].status == BH_OK) {
+                assert_true(*y == 7);
+                continue;
+            }
+            assert_int_equal(rig.results[0].status, BH_INVALID_KERNEL);
+            if (modes[m].refusal == NULL || strstr(rig.faults[0].text, modes[m].refusal) == NULL) {
+                fail_msg("mode %d of %u bits: %s", (int)modes[m].mode, width, rig.faults[0].text);
+            }
+        }
+    }
+    rig_close(&rig);
+}
+
 /* An expression that would take 2^40 steps to compute. */
 static void sizes_that_cannot_be_computed(void **state) {
     (void)state;
@@ -152,6 +223,10 @@ static void invalid_modules_keep_the_rule(void **state) {
     refused_kernel(code, sizeof code, "main", BH_INVALID_KERNEL, "magic number");
     code[0] = 7;
     refused_kernel(code, sizeof code, "main", BH_INVALID_KERNEL, "magic number");
+    memcpy(code, add, sizeof add);
+    code[4] = 1;
+    refused_kernel(code, sizeof code, "main", BH_INVALID_KERNEL,
+                   "schema word (word 4) is 0x00000001");
     refused_kernel(add, sizeof add - 4, "main", BH_INVALID_KERNEL, "not valid SPIR-V: ");
     refused_kernel(add, sizeof add - 3, "main", BH_INVALID_KERNEL, "no whole number of words");
     /* A rule of Vulkan's, not of SPIR-V's: the decoration of a binding is taken away. */
@@ -533,6 +608,7 @@ int main(void) {
         cmocka_unit_test(entry_points),
         cmocka_unit_test(kernels_over_limits),
         cmocka_unit_test(specialization_of_the_wrong_size),
+        cmocka_unit_test(modes_of_floats),
         cmocka_unit_test(sizes_that_cannot_be_computed),
         cmocka_unit_test(invalid_modules_keep_the_rule),
         cmocka_unit_test(bindings_that_do_not_fit),

@@ -1,5 +1,5 @@
-/* The allow-lists of extensions and of instruction sets; those of capabilities are in
- * tests/backend/refusal_test.c, on a device. */
+/* The allow-lists of extensions, of instruction sets and of modes of floats; those of capabilities
+ * are in tests/backend/refusal_test.c, on a device. */
 #include "stand.h"
 
 #include <bulkhead/bulkhead.h>
@@ -49,9 +49,114 @@ static void instruction_sets(void **state) {
           "SPV_AMD_shader_trinary_minmax is not allowed");
 }
 
+/* A target that has Shader alone, and |floats|. */
+static void check_on(const struct bhi_float_modes *floats, const char *capabilities,
+                     const char *modes, uint32_t schema, const char *text) {
+    static const SpvCapability plain[] = {SpvCapabilityShader,
+                                          SpvCapabilityDenormPreserve,
+                                          SpvCapabilityDenormFlushToZero,
+                                          SpvCapabilitySignedZeroInfNanPreserve,
+                                          SpvCapabilityRoundingModeRTE,
+                                          SpvCapabilityRoundingModeRTZ};
+    struct bhi_spirv_target target = stand_device;
+    target.capabilities = plain;
+    target.capability_count = sizeof plain / sizeof *plain;
+    target.floats = *floats;
+    char source[2048];
+    snprintf(source, sizeof source,
+             "OpCapability Shader\n%s\nOpMemoryModel Logical GLSL450\n"
+             "OpEntryPoint GLCompute %%main \"main\"\nOpEntryPoint GLCompute %%other \"other\"\n"
+             "OpExecutionMode %%main LocalSize 1 1 1\nOpExecutionMode %%other LocalSize 1 1 1\n%s\n"
+             "%%void = OpTypeVoid\n%%fn = OpTypeFunction %%void\n"
+             "%%main = OpFunction %%void None %%fn\n%%start = OpLabel\nOpReturn\nOpFunctionEnd\n"
+             "%%other = OpFunction %%void None %%fn\n%%begin = OpLabel\nOpReturn\nOpFunctionEnd\n",
+             capabilities, modes);
+    struct stand_module module = stand_assemble(source, 4);
+    module.code[4] = schema;
+    struct bhi_fault fault = {.status = BH_OK, .text = ""};
+    const bool ok = bhi_validate(&target, module.code, module.words, "main", &fault);
+    if (ok != (text == NULL) || strstr(fault.text, ok ? "" : text) == NULL) {
+        fail_msg("%s: expected \"%s\"; got \"%s\"", modes, text != NULL ? text : "valid",
+                 fault.text);
+    }
+    assert_int_equal(fault.status, text == NULL ? BH_OK : BH_INVALID_KERNEL);
+    stand_free(&module);
+}
+
+static void capabilities_have_names(void **state) {
+    (void)state;
+    static const struct bhi_float_modes none;
+    check_on(&none, "OpCapability ImageCubeArray", "", 0, "capability ImageCubeArray (34) is not");
+    check_on(&none, "OpCapability Geometry\n", "", 0, "capability Geometry (2) is not supported");
+    check_on(&none, "OpCapability StorageUniformBufferBlock16", "", 0,
+             "capability StorageBuffer16BitAccess (4433) is not"); /* not its alias */
+}
+
+static void the_schema_word(void **state) {
+    (void)state;
+    static const struct bhi_float_modes none;
+    check_on(&none, "", "", 0, NULL);
+    check_on(&none, "", "", 0x80000000u, "the header's schema word (word 4) is 0x80000000");
+}
+
+#define PRESERVE  "OpCapability DenormPreserve\nOpCapability DenormFlushToZero\n"
+#define ROUND     "OpCapability RoundingModeRTE\nOpCapability RoundingModeRTZ\n"
+#define ASK(mode) "OpExecutionMode %main " mode "\n"
+
+static void modes_of_floats(void **state) {
+    (void)state;
+    const struct bhi_float_modes all = {{112, 112, 112, 112, 112}, BHI_FLOAT_ALL, BHI_FLOAT_ALL};
+    struct bhi_float_modes some = all, tied = all, one = all;
+    const struct {
+        const char *name, *capability;
+        uint8_t *widths;
+    } modes[] = {
+        {"DenormPreserve", "OpCapability DenormPreserve", &some.widths[0]},
+        {"DenormFlushToZero", "OpCapability DenormFlushToZero", &some.widths[1]},
+        {"SignedZeroInfNanPreserve", "OpCapability SignedZeroInfNanPreserve", &some.widths[2]},
+        {"RoundingModeRTE", "OpCapability RoundingModeRTE", &some.widths[3]},
+        {"RoundingModeRTZ", "OpCapability RoundingModeRTZ", &some.widths[4]}};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        for (unsigned width = 16; width <= 64; width *= 2) {
+            char mode[128], text[160], other[128];
+            snprintf(mode, sizeof mode, "OpExecutionMode %%main %s %u\n", modes[i].name, width);
+            snprintf(other, sizeof other, "OpExecutionMode %%other %s %u\n", modes[i].name, width);
+            snprintf(text, sizeof text,
+                     "execution mode %s for floats of %u bits is not supported by this device "
+                     "(shader%sFloat%u): compile the kernel without it",
+                     modes[i].name, width, modes[i].name, width);
+            check_on(&all, modes[i].capability, mode, 0, NULL);
+            *modes[i].widths = (uint8_t)(112 - width);
+            check_on(&some, modes[i].capability, mode, 0, text);
+            check_on(&some, modes[i].capability, other, 0, NULL); /* not the one that runs */
+            *modes[i].widths = (uint8_t)width;
+            check_on(&some, modes[i].capability, mode, 0, NULL);
+            some = all;
+        }
+    }
+    check_on(&all, ROUND, ASK("RoundingModeRTE 8"), 0, "floats of 8 bits: there are 16, 32 and 64");
+    check_on(&all, ROUND, ASK("RoundingModeRTE 32") ASK("RoundingModeRTZ 32"), 0,
+             "RoundingModeRTE and RoundingModeRTZ are both declared for floats of 32 bits");
+    check_on(&all, PRESERVE, ASK("DenormPreserve 16") ASK("DenormFlushToZero 32"), 0, NULL);
+    check_on(&all, PRESERVE, ASK("DenormPreserve 16") ASK("DenormFlushToZero 64"), 0, NULL);
+
+    tied.denorms = tied.rounding = BHI_FLOAT_32_ONLY;
+    check_on(&tied, PRESERVE, ASK("DenormPreserve 16") ASK("DenormFlushToZero 32"), 0, NULL);
+    check_on(&tied, PRESERVE, ASK("DenormFlushToZero 16") ASK("DenormPreserve 64"), 0,
+             "execution modes DenormPreserve for floats of 64 bits and DenormFlushToZero for those "
+             "of 16 bits: this device has one for both (denormBehaviorIndependence)");
+    check_on(&tied, ROUND, ASK("RoundingModeRTE 16") ASK("RoundingModeRTZ 64"), 0,
+             "this device has one for both (roundingModeIndependence)");
+    one.denorms = one.rounding = BHI_FLOAT_NONE;
+    check_on(&one, PRESERVE, ASK("DenormPreserve 16") ASK("DenormFlushToZero 32"), 0,
+             "denormBehaviorIndependence");
+    check_on(&one, ROUND, ASK("RoundingModeRTE 16") ASK("RoundingModeRTE 32"), 0, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(extensions),
+        cmocka_unit_test(capabilities_have_names), cmocka_unit_test(the_schema_word),
+        cmocka_unit_test(modes_of_floats),         cmocka_unit_test(extensions),
         cmocka_unit_test(instruction_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

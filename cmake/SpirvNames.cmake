@@ -1,0 +1,23 @@
+# spirv_names.inc: CAPABILITY(34, "ImageCubeArray") and the like, for each that the header
+# spirv/unified1/spirv.h has. Its folder is SPIRV_NAMES.
+find_path(SPIRV_HEADERS NAMES spirv/unified1/spirv.h REQUIRED)
+set(SPIRV_NAMES ${CMAKE_BINARY_DIR}/spirv_names)
+set(header ${SPIRV_HEADERS}/spirv/unified1/spirv.h)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+set(content "")
+foreach(kind Capability=CAPABILITY ExecutionModel=EXECUTION_MODEL)
+    string(REPLACE "=" ";" kind ${kind})
+    list(GET kind 0 prefix)
+    list(GET kind 1 macro)
+    file(STRINGS ${header} lines REGEX "^ *Spv${prefix}[A-Z][A-Za-z0-9_]* = [0-9]+,")
+    list(LENGTH lines count)
+    if(count EQUAL 0)
+        message(FATAL_ERROR "${header} has no Spv${prefix}… = NUMBER")
+    endif()
+    foreach(line IN LISTS lines)
+        string(REGEX REPLACE "^ *Spv${prefix}([A-Za-z0-9_]+) = ([0-9]+),.*"
+            "${macro}(\\2, \"\\1\")" entry "${line}")
+        string(APPEND content "${entry}\n")
+    endforeach()
+endforeach()
+file(CONFIGURE OUTPUT ${SPIRV_NAMES}/spirv_names.inc CONTENT "${content}")

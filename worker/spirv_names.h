@@ -1,0 +1,11 @@
+/* What SPIR-V calls its numbers, as the header says that this was built with. */
+#ifndef BHI_SPIRV_NAMES_H
+#define BHI_SPIRV_NAMES_H
+
+#include <stdint.h>
+
+/* "unnamed": the header does not know it. */
+const char *bhi_capability_name(uint32_t capability);
+const char *bhi_execution_model_name(uint32_t model);
+
+#endif
