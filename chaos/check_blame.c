@@ -16,10 +16,17 @@ static uint64_t reach_of(const struct bhi_check *check, const struct bhi_ledger_
     return bhi_later(fault->end_ns, recovery_of(check));
 }
 
+/* It does not count while nobody could get anything done. */
+static uint64_t held_up(const struct bhi_check *check, uint64_t from_ns, uint64_t to_ns) {
+    return bhi_ledger_held_up(&check->ledger, UINT32_MAX, from_ns, to_ns);
+}
+
 static bool in_reach(const struct bhi_check *check, const struct bhi_ledger_fault *fault,
                      uint64_t ended_ns) {
+    const uint64_t reach_ns = reach_of(check, fault);
     return fault->begin_ns <= bhi_later(ended_ns, BHI_CLOCK_SLACK_NS) &&
-           ended_ns <= reach_of(check, fault);
+           (ended_ns <= reach_ns ||
+            ended_ns <= bhi_later(reach_ns, held_up(check, fault->end_ns, ended_ns)));
 }
 
 /* -- deadlines ----------------------------------------------------------------------------------
@@ -103,6 +110,14 @@ static uint64_t held_for(const struct bhi_check *check, const struct bhi_record 
     return held_ns;
 }
 
+/* Its worker wanted a processor for a good part of what it had, and had none. */
+static bool was_starved(const struct bhi_check *check, const struct bhi_record *end,
+                        uint64_t from_ns, uint64_t limit_ns) {
+    const uint64_t starved_ns =
+        bhi_ledger_starved(&check->ledger, end->end.worker_pid, from_ns, end->end.ended_ns);
+    return starved_ns && starved_ns >= limit_ns / 4;
+}
+
 /* Its worker was stopped for a good part of its time: it was that. A little of it, or the machine
  * stood still: nobody can say. */
 static enum bhi_blame blame_of_deadline(const struct bhi_check *check,
@@ -115,31 +130,39 @@ static enum bhi_blame blame_of_deadline(const struct bhi_check *check,
     if (stopped_ns >= deadline_ns / 4)
         return BHI_BLAME_FAULT;
     /* A deadline runs from the start: only a worker that stands still can keep that to itself. */
+    const bool starved = was_starved(check, end, from_ns, deadline_ns);
     if (!end->end.started_ns)
-        return stopped_ns ? BHI_BLAME_MACHINE : BHI_BLAME_NONE;
+        return stopped_ns || starved ? BHI_BLAME_MACHINE : BHI_BLAME_NONE;
     if (was_cut_off(check, end) || held_for(check, end) >= deadline_ns / 4)
         return BHI_BLAME_FAULT;
     uint64_t stalled_ns = bhi_ledger_stalled(&check->ledger, from_ns, end->end.ended_ns);
-    return stopped_ns || (stalled_ns && stalled_ns >= deadline_ns / 4) ? BHI_BLAME_MACHINE
-                                                                       : BHI_BLAME_NONE;
+    return stopped_ns || starved || (stalled_ns && stalled_ns >= deadline_ns / 4)
+               ? BHI_BLAME_MACHINE
+               : BHI_BLAME_NONE;
 }
 
 /* A worker that was killed for what had ended when the signal came: it was stopped for a good part
  * of that one's deadline, which is as long as this one's. */
 static enum bhi_blame blame_of_loss(const struct bhi_check *check, const struct bhi_ledger_op *op) {
     const uint64_t stopped_ns = stopped_while_on(check, op->end);
-    if (!stopped_ns)
-        return BHI_BLAME_NONE;
-    return stopped_ns >= op->submit->submit.deadline_ns / 4 ? BHI_BLAME_FAULT : BHI_BLAME_MACHINE;
+    const uint64_t deadline_ns = op->submit->submit.deadline_ns;
+    if (stopped_ns && stopped_ns >= deadline_ns / 4)
+        return BHI_BLAME_FAULT;
+    return stopped_ns || was_starved(check, op->end, op->end->end.submitted_ns, deadline_ns)
+               ? BHI_BLAME_MACHINE
+               : BHI_BLAME_NONE;
 }
 
 /* The compiler was killed: by its deadline, where nothing else had hit it. */
 static enum bhi_blame blame_of_compile(const struct bhi_check *check,
                                        const struct bhi_record *end) {
+    const uint64_t said_ns = check->history->header.compile_ns;
+    const uint64_t limit_ns = said_ns ? said_ns : BHI_CHAOS_COMPILE_NS;
     const uint64_t stalled_ns =
         bhi_ledger_stalled(&check->ledger, end->end.submitted_ns, end->end.ended_ns);
-    return end->end.signal == SIGKILL && stalled_ns >= BHI_CHAOS_COMPILE_NS / 4 ? BHI_BLAME_MACHINE
-                                                                                : BHI_BLAME_NONE;
+    const bool slow =
+        stalled_ns >= limit_ns / 4 || was_starved(check, end, end->end.submitted_ns, limit_ns);
+    return end->end.signal == SIGKILL && slow ? BHI_BLAME_MACHINE : BHI_BLAME_NONE;
 }
 
 /* -- workers that were hit ----------------------------------------------------------------------
@@ -309,7 +332,8 @@ bool bhi_was_full(const struct bhi_check *check, uint64_t from_ns, uint64_t to_n
         const struct bhi_ledger_fault *fault = &check->ledger.faults[i];
         if (fault->record->fault.kind == BHI_FAULT_FULL &&
             fault->begin_ns <= bhi_later(to_ns, BHI_CLOCK_SLACK_NS) &&
-            from_ns <= bhi_later(fault->end_ns, BHI_AFTERMATH_NS))
+            from_ns <=
+                bhi_later(fault->end_ns, BHI_AFTERMATH_NS + held_up(check, fault->end_ns, from_ns)))
             return true;
     }
     return false;

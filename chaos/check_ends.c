@@ -41,12 +41,15 @@ static void check_lost(struct bhi_check *check, const struct bhi_ledger_op *op) 
     bool untold = !op->end->end.lost && was_told_late(op->end, patience_ns);
     if (!op->end->end.lost && !late && !pending && !untold)
         return;
-    uint64_t stalled_ns = bhi_ledger_stalled(&check->ledger, begin_ns, op->end->at_ns);
+    /* It was given up on before the time for it had come, whatever the machine did. */
+    bool premature = op->end->end.lost && op->end->at_ns < bhi_later(begin_ns, patience_ns);
+    uint64_t stalled_ns =
+        bhi_ledger_held_up(&check->ledger, op->submit->stream, begin_ns, op->end->at_ns);
     const char *how = op->end->end.lost ? "did not end within the run's patience"
                       : late            ? "ended later than the run's patience"
                       : pending         ? "was still pending when it was noted as ended"
                                 : "ended, and nobody was told of it within the run's patience";
-    if (!pending && stalled_ns && patience_ns && stalled_ns >= patience_ns / 4)
+    if (!pending && !premature && stalled_ns && patience_ns && stalled_ns >= patience_ns / 4)
         bhi_find(check, BHI_ANOMALY_UNKNOWN, op->number, op->end,
                  "operation %llu %s; the machine stood still for %llu ms of it", (ull)op->number,
                  how, (ull)(stalled_ns / BHI_MS));

@@ -138,7 +138,7 @@ static void judge(struct bhi_check *check, const struct lane *lane, uint32_t str
     }
     if (ready && took_ns <= bound_ns)
         return;
-    uint64_t stalled_ns = bhi_ledger_stalled(&check->ledger, blow->since_ns, until_ns);
+    uint64_t stalled_ns = bhi_ledger_held_up(&check->ledger, stream, blow->since_ns, until_ns);
     if (stalled_ns && took_ns <= bhi_later(bound_ns, stalled_ns))
         bhi_find(check, BHI_ANOMALY_UNKNOWN, ready ? ready->op : 0, record,
                  "stream %u had a READY result %llu ms after fault %llu (%s); the machine stood "

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "interrupt.h"
@@ -82,13 +83,29 @@ static bool interrupted(void) {
 /* -- the clock ----------------------------------------------------------------------------------
  */
 
+/* Which processes of the run wanted a processor, and had none. */
+static void look_for_starved(struct bhi_chaos_run *run) {
+    struct bhi_starved_process starved[BHI_STARVED_PROCESSES];
+    pthread_mutex_lock(&run->looking);
+    const uint64_t now_ns = bhi_run_now(run);
+    const size_t count = bhi_starved_look(&run->starved, getpid(), now_ns, starved);
+    pthread_mutex_unlock(&run->looking);
+    for (size_t i = 0; i < count; i++) {
+        const struct bhi_record record = {
+            .kind = BHI_RECORD_STALL,
+            .at_ns = now_ns,
+            .stall = {.lasted_ns = starved[i].waited_ns, .pid = starved[i].pid}};
+        bhi_run_note(run, &record);
+    }
+}
+
 /* A thread that wants nothing but to run every few milliseconds: where it could not, nobody can be
  * blamed for being late. */
 static void *watch_clock(void *argument) {
-    static const uint64_t tick_ns = 20 * MS, stall_ns = 250 * MS;
+    static const uint64_t tick_ns = 20 * MS, stall_ns = 250 * MS, look_ns = 500 * MS;
     struct bhi_chaos_run *run = argument;
     const struct timespec tick = {.tv_nsec = (long)tick_ns};
-    uint64_t before_ns = bhi_run_now(run);
+    uint64_t before_ns = bhi_run_now(run), looked_ns = 0;
     for (bool closing = false; !closing;) {
         nanosleep(&tick, NULL);
         const uint64_t now_ns = bhi_run_now(run);
@@ -97,6 +114,11 @@ static void *watch_clock(void *argument) {
         if (now_ns - before_ns > stall_ns)
             bhi_run_note(run, &record);
         before_ns = now_ns;
+        if (now_ns - looked_ns >= look_ns) {
+            look_for_starved(run);
+            before_ns = bhi_run_now(run); /* looking takes its time */
+            looked_ns = now_ns;
+        }
         pthread_mutex_lock(&run->lock);
         closing = run->closing;
         pthread_mutex_unlock(&run->lock);
@@ -130,7 +152,7 @@ static bool make_context(struct bhi_chaos_run *run, struct bhi_complaint *compla
     options.restart_budget = 1000000;
     options.quarantine_deaths = 0;
     options.quarantine_ns = 0;
-    options.start_timeout_ns = worker_start_ns;
+    options.start_timeout_ns = worker_start_ns * run->slowness;
     options.pool_limit = pool_bytes; /* or memory would grow for reasons that are none */
     options.runtime_dir = run->runtime_parent;
     if (run->options->verbose) {
@@ -151,7 +173,7 @@ static bool make_streams(struct bhi_chaos_run *run, struct bhi_complaint *compla
         snprintf(name, sizeof name, "chaos-%u", i);
         options.name = name;
         options.device = run->options->device;
-        options.compile_deadline_ns = BHI_CHAOS_COMPILE_NS;
+        options.compile_deadline_ns = run->history->header.compile_ns;
         if (run->options->fault_set & 1u << BHI_FAULT_OOM)
             options.memory_limit = bomb_memory;
         const bh_status status = bh_stream_create(run->context, &options, &stream->stream, &detail);
@@ -192,7 +214,7 @@ static bool await_streams(struct bhi_chaos_run *run, struct bhi_complaint *compl
     for (uint32_t i = 0; i < run->stream_count; i++) {
         bh_kernel_info info;
         bh_detail detail = {0};
-        const uint64_t end_ns = bhi_run_now(run) + start_limit_ns;
+        const uint64_t end_ns = bhi_run_now(run) + start_limit_ns * run->slowness;
         bh_status status;
         do
             status = bh_kernel_reflect(run->work, run->streams[i].stream, slice_ns, &info, &detail);
@@ -232,6 +254,14 @@ static void name_device(struct bhi_chaos_run *run) {
     free(devices);
 }
 
+/* 1 where it has half a processor for a thread: the run's own threads take as much from each other.
+ */
+static uint64_t slowness_of_machine(void) {
+    enum { MOST = 32 };
+    const uint64_t share = (uint64_t)(bhi_starved_slowness() / 2);
+    return share < 1 ? 1 : share > MOST ? MOST : share;
+}
+
 static void fill_header(struct bhi_chaos_run *run) {
     const struct bhi_engine_options *options = run->options;
     struct bhi_history_header *header = &run->history->header;
@@ -244,8 +274,9 @@ static void fill_header(struct bhi_chaos_run *run) {
                                           .rate = options->rate,
                                           .find_rate = options->find_rate,
                                           .outside = options->outside,
-                                          .patience_ns = patience_ns,
-                                          .recovery_ns = recovery_ns};
+                                          .patience_ns = patience_ns * run->slowness,
+                                          .recovery_ns = recovery_ns * run->slowness,
+                                          .compile_ns = BHI_CHAOS_COMPILE_NS * run->slowness};
     snprintf(header->version, sizeof header->version, "%d.%d.%d", BH_VERSION_MAJOR,
              BH_VERSION_MINOR, BH_VERSION_PATCH);
 }
@@ -349,7 +380,7 @@ static bool has_lost(struct bhi_chaos_run *run) {
 }
 
 static void recover(struct bhi_chaos_run *run, struct pacer *pacer) {
-    const uint64_t end_ns = bhi_run_now(run) + recovery_ns;
+    const uint64_t end_ns = bhi_run_now(run) + recovery_ns * run->slowness;
     while (!recovered(run) && !interrupted() && !has_lost(run) && bhi_run_now(run) < end_ns)
         submit_next(run, pacer);
 }
@@ -380,7 +411,7 @@ static uint64_t ready_of(struct bhi_chaos_run *run) {
  * asked for have been. */
 static void fill_up(struct bhi_chaos_run *run, struct pacer *pacer) {
     const uint64_t needed = bhi_power_needed(run->options->find_rate);
-    const uint64_t end_ns = bhi_run_now(run) + fill_up_ns;
+    const uint64_t end_ns = bhi_run_now(run) + fill_up_ns * run->slowness;
     while (ready_of(run) < needed && !interrupted() && !has_lost(run) && bhi_run_now(run) < end_ns)
         submit_next(run, pacer);
 }
@@ -516,6 +547,7 @@ static void end(struct bhi_chaos_run *run) {
     pthread_cond_destroy(&run->changed);
     pthread_mutex_destroy(&run->lock);
     pthread_mutex_destroy(&run->submitting);
+    pthread_mutex_destroy(&run->looking);
 }
 
 struct place {
@@ -563,7 +595,9 @@ enum bhi_engine_result bhi_engine_run(const struct bhi_engine_options *options,
     run->stream_count = options->streams;
     run->start_ns = bhi_clock_ns();
     run->runtime_parent = bhi_runtime_parent();
+    run->slowness = slowness_of_machine();
     pthread_mutex_init(&run->submitting, NULL);
+    pthread_mutex_init(&run->looking, NULL);
     pthread_mutex_init(&run->lock, NULL);
     bhi_run_cond_init(&run->changed);
     for (uint32_t i = 0; i < run->stream_count; i++) {

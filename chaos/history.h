@@ -18,8 +18,8 @@
 /* A fault hits as many workers at most, spare ones included: streams are fewer. */
 enum { BHI_CHAOS_INPUTS = 4, BHI_CHAOS_STREAMS = 16, BHI_CHAOS_DIGEST = 16 };
 
-/* What a compile may take in a run: the engine says so to the library, and what it explains is
- * judged by it. */
+/* What a compile may take in a run on a machine that is not slow: the engine says so to the
+ * library, and what it explains is judged by it. */
 #define BHI_CHAOS_COMPILE_NS 5000000000ull
 
 enum bhi_fault_kind {
@@ -47,7 +47,8 @@ enum bhi_record_kind {
     BHI_RECORD_FAULT,   /* a fault was injected, or could not be */
     BHI_RECORD_HEALED,  /* its effect was taken back: SIGCONT, the table has room again */
     BHI_RECORD_SAMPLE,  /* what the process has */
-    BHI_RECORD_STALL,   /* the machine kept the run's own clock thread from running for so long */
+    BHI_RECORD_STALL, /* the machine kept the run's own clock thread, or a process of the run, from
+                         running for so long */
 };
 
 /* The arithmetic of an operation, over |words| 32-bit words, so that a reader can compute it anew:
@@ -114,6 +115,7 @@ struct bhi_record {
         } sample;
         struct {
             uint64_t lasted_ns;
+            int32_t pid; /* whose; 0: the clock's */
         } stall;
     };
 };
@@ -134,6 +136,7 @@ struct bhi_history_header {
     bool accelerator;     /* the device is no CPU: what hangs there holds up all that share it */
     uint64_t patience_ns; /* after which an event counts as lost */
     uint64_t recovery_ns; /* within which a stream must have a READY result again after a fault */
+    uint64_t compile_ns;  /* what a compile may take; 0: it does not say, BHI_CHAOS_COMPILE_NS */
     char device[64];
     char driver[128];
 };

@@ -27,6 +27,11 @@
     }
 #define END                                                                                        \
     { .key = NULL }
+#define OPTIONAL(type_, struct_, member, key_, most_)                                              \
+    {                                                                                              \
+        .key = key_, .type = BHI_FIELD_##type_, .offset = offsetof(struct struct_, member),        \
+        .most = most_, .optional = true                                                            \
+    }
 #define TIME(member, key_)       NUMBER(U64, bhi_record, member, key_, 0, INT64_MAX)
 #define OP_OR_NONE(member, key_) NUMBER(U64, bhi_record, member, key_, 0, INT64_MAX)
 #define AT_NS                    TIME(at_ns, "at_ns")
@@ -42,14 +47,12 @@ const struct bhi_field bhi_header_fields[] = {
     NUMBER(U32, bhi_history_header, streams, "streams", 1, BHI_CHAOS_STREAMS),
     PLAIN(FAULTS, bhi_history_header, fault_set, "faults"),
     PLAIN(REAL, bhi_history_header, rate, "rate"),
-    {.key = "find_rate",
-     .type = BHI_FIELD_REAL,
-     .offset = offsetof(struct bhi_history_header, find_rate),
-     .optional = true},
+    OPTIONAL(REAL, bhi_history_header, find_rate, "find_rate", 0),
     PLAIN(BOOL, bhi_history_header, outside, "outside"),
     PLAIN(BOOL, bhi_history_header, accelerator, "accelerator"),
     NUMBER(U64, bhi_history_header, patience_ns, "patience_ns", 1, UINT64_MAX),
     NUMBER(U64, bhi_history_header, recovery_ns, "recovery_ns", 1, UINT64_MAX),
+    OPTIONAL(U64, bhi_history_header, compile_ns, "compile_ns", UINT64_MAX),
     TEXT(bhi_history_header, device, "device", 64),
     TEXT(bhi_history_header, driver, "driver", 128),
     END,
@@ -161,6 +164,7 @@ static const struct bhi_field sample_fields[] = {
 static const struct bhi_field stall_fields[] = {
     AT_NS,
     TIME(stall.lasted_ns, "lasted_ns"),
+    OPTIONAL(I32, bhi_record, stall.pid, "pid", INT32_MAX),
     END,
 };
 

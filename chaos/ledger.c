@@ -115,19 +115,67 @@ bool bhi_ledger_hit_stream(const struct bhi_ledger *ledger, const struct bhi_led
     return false;
 }
 
+/* Of a stall's time, what lies between. */
+static uint64_t part_between(const struct bhi_record *stall, uint64_t from_ns, uint64_t to_ns) {
+    const uint64_t lasted_ns = stall->stall.lasted_ns;
+    uint64_t end_ns = stall->at_ns, begin_ns = lasted_ns < end_ns ? end_ns - lasted_ns : 0;
+    if (begin_ns < from_ns)
+        begin_ns = from_ns;
+    if (end_ns > to_ns)
+        end_ns = to_ns;
+    return begin_ns < end_ns ? end_ns - begin_ns : 0;
+}
+
 uint64_t bhi_ledger_stalled(const struct bhi_ledger *ledger, uint64_t from_ns, uint64_t to_ns) {
     uint64_t stalled_ns = 0;
-    for (size_t i = 0; i < ledger->stall_count; i++) {
-        uint64_t end_ns = ledger->stalls[i]->at_ns, lasted = ledger->stalls[i]->stall.lasted_ns;
-        uint64_t begin_ns = lasted < end_ns ? end_ns - lasted : 0;
-        if (begin_ns < from_ns)
-            begin_ns = from_ns;
-        if (end_ns > to_ns)
-            end_ns = to_ns;
-        if (begin_ns < end_ns)
-            stalled_ns += end_ns - begin_ns;
-    }
+    for (size_t i = 0; i < ledger->stall_count; i++)
+        stalled_ns += part_between(ledger->stalls[i], from_ns, to_ns);
     return stalled_ns;
+}
+
+uint64_t bhi_ledger_starved(const struct bhi_ledger *ledger, int32_t pid, uint64_t from_ns,
+                            uint64_t to_ns) {
+    uint64_t starved_ns = 0;
+    for (size_t i = 0; pid && i < ledger->starved_count; i++)
+        if (ledger->starved[i]->stall.pid == pid)
+            starved_ns += part_between(ledger->starved[i], from_ns, to_ns);
+    return starved_ns;
+}
+
+static bool served(const struct bhi_ledger *ledger, int32_t pid, uint32_t stream) {
+    const struct bhi_ledger_worker worker = {.pid = pid, .stream = stream};
+    return bsearch(&worker, ledger->workers, ledger->worker_count, sizeof worker, by_worker);
+}
+
+static bool is_anothers(const struct bhi_ledger *ledger, int32_t pid, uint32_t stream) {
+    if (stream == UINT32_MAX || served(ledger, pid, stream))
+        return false;
+    for (uint32_t other = 0; other < ledger->history->header.streams; other++)
+        if (served(ledger, pid, other))
+            return true;
+    return false;
+}
+
+uint64_t bhi_ledger_held_up(const struct bhi_ledger *ledger, uint32_t stream, uint64_t from_ns,
+                            uint64_t to_ns) {
+    const uint64_t stalled_ns = bhi_ledger_stalled(ledger, from_ns, to_ns);
+    uint64_t starved_ns = 0;
+    for (size_t i = 0; i < ledger->starved_count;) {
+        const uint64_t at_ns = ledger->starved[i]->at_ns;
+        uint64_t most_ns = 0; /* of those that were seen together */
+        for (; i < ledger->starved_count && ledger->starved[i]->at_ns == at_ns; i++) {
+            const uint64_t ns = part_between(ledger->starved[i], from_ns, to_ns);
+            if (ns > most_ns && !is_anothers(ledger, ledger->starved[i]->stall.pid, stream))
+                most_ns = ns;
+        }
+        starved_ns += most_ns;
+    }
+    return stalled_ns > starved_ns ? stalled_ns : starved_ns;
+}
+
+static int by_moment(const void *a, const void *b) {
+    const struct bhi_record *const *x = a, *const *y = b;
+    return (*x)->at_ns < (*y)->at_ns ? -1 : (*x)->at_ns > (*y)->at_ns;
 }
 
 /* -- building -----------------------------------------------------------------------------------
@@ -154,8 +202,9 @@ static bool allocate(struct bhi_ledger *ledger) {
     ledger->hits = calloc(hits + 1, sizeof *ledger->hits);
     ledger->workers = calloc(ends + 1, sizeof *ledger->workers);
     ledger->stalls = calloc(stalls + 1, sizeof *ledger->stalls);
+    ledger->starved = calloc(stalls + 1, sizeof *ledger->starved);
     return ledger->ops && ledger->events && ledger->faults && ledger->hits && ledger->workers &&
-           ledger->stalls;
+           ledger->stalls && ledger->starved;
 }
 
 static bool is_bait(const struct bhi_record *fault) {
@@ -279,9 +328,12 @@ static void collect_ops(const struct builder *builder) {
         if (record->kind == BHI_RECORD_OP)
             ledger->ops[ledger->op_count++] =
                 (struct bhi_ledger_op){.number = record->op, .submit = record};
-        if (record->kind == BHI_RECORD_STALL)
+        if (record->kind == BHI_RECORD_STALL && record->stall.pid)
+            ledger->starved[ledger->starved_count++] = record;
+        else if (record->kind == BHI_RECORD_STALL)
             ledger->stalls[ledger->stall_count++] = record;
     }
+    qsort(ledger->starved, ledger->starved_count, sizeof *ledger->starved, by_moment);
     qsort(ledger->ops, ledger->op_count, sizeof *ledger->ops, by_number);
     size_t kept = 0;
     for (size_t i = 0; i < ledger->op_count; i++) {
@@ -399,5 +451,6 @@ void bhi_ledger_fini(struct bhi_ledger *ledger) {
     free(ledger->hits);
     free(ledger->workers);
     free(ledger->stalls);
+    free(ledger->starved);
     *ledger = (struct bhi_ledger){0};
 }

@@ -45,8 +45,10 @@ struct bhi_ledger {
     size_t hit_count;
     struct bhi_ledger_worker *workers; /* by pid, then stream; each once or more often */
     size_t worker_count;
-    const struct bhi_record **stalls;
+    const struct bhi_record **stalls; /* of the run's clock */
     size_t stall_count;
+    const struct bhi_record **starved; /* of its processes; by time */
+    size_t starved_count;
     uint64_t last_ns; /* of all records */
 };
 
@@ -68,6 +70,14 @@ bool bhi_ledger_hit_stream(const struct bhi_ledger *ledger, const struct bhi_led
                            uint32_t stream);
 /* For how long, of the time between, the machine stood still. */
 uint64_t bhi_ledger_stalled(const struct bhi_ledger *ledger, uint64_t from_ns, uint64_t to_ns);
+/* For how long, of the time between, the process |pid| wanted a processor and had none. */
+uint64_t bhi_ledger_starved(const struct bhi_ledger *ledger, int32_t pid, uint64_t from_ns,
+                            uint64_t to_ns);
+/* For how long the machine stood still, or one process of the run or another was starved: whichever
+ * is more. What is known to have served another stream than |stream| does not count; UINT32_MAX:
+ * all do. */
+uint64_t bhi_ledger_held_up(const struct bhi_ledger *ledger, uint32_t stream, uint64_t from_ns,
+                            uint64_t to_ns);
 
 static inline bool bhi_ledger_ready(const struct bhi_ledger_op *op) {
     return op && op->end && !op->end->end.lost && op->end->end.state == BH_EVENT_READY;

@@ -59,9 +59,10 @@ static _Noreturn void serve(pid_t host, int socket) {
         struct bhi_injected injected;
         if (order.resume) {
             bhi_inject_resume(order.injection.pid);
-            continue;
+            injected = (struct bhi_injected){.at_ns = bhi_clock_ns()};
+        } else {
+            carry_out(host, &order.injection, &injected);
         }
-        carry_out(host, &order.injection, &injected);
         if (TEMP_FAILURE_RETRY(send(socket, &injected, sizeof injected, MSG_NOSIGNAL)) !=
             (ssize_t)sizeof injected)
             break;
@@ -109,7 +110,10 @@ void bhi_outside_inject(struct bhi_outside *outside, const struct bhi_injection 
 
 void bhi_outside_resume(struct bhi_outside *outside, int32_t pid) {
     const struct order order = {.resume = true, .injection.pid = pid};
-    (void)!TEMP_FAILURE_RETRY(send(outside->socket, &order, sizeof order, MSG_NOSIGNAL));
+    struct bhi_injected done; /* or it would be told as healed before it is */
+    if (TEMP_FAILURE_RETRY(send(outside->socket, &order, sizeof order, MSG_NOSIGNAL)) ==
+        (ssize_t)sizeof order)
+        (void)!TEMP_FAILURE_RETRY(recv(outside->socket, &done, sizeof done, 0));
 }
 
 void bhi_outside_end(struct bhi_outside *outside) {

@@ -66,6 +66,10 @@ struct rows {
     uint32_t stall;
 };
 
+static bool stood_still(const struct bhi_record *record) {
+    return record->kind == BHI_RECORD_STALL && !record->stall.pid;
+}
+
 static void name_rows(struct bhi_timeline *timeline, const struct bhi_history *history,
                       struct rows *rows) {
     bool seen[BHI_FAULT_KINDS] = {false}, stalled = false;
@@ -80,7 +84,7 @@ static void name_rows(struct bhi_timeline *timeline, const struct bhi_history *h
     for (size_t i = 0; i < history->count; i++) {
         if (history->records[i].kind == BHI_RECORD_FAULT)
             seen[history->records[i].fault.kind] = true;
-        stalled |= history->records[i].kind == BHI_RECORD_STALL;
+        stalled |= stood_still(&history->records[i]);
     }
     for (int kind = 0; kind < BHI_FAULT_KINDS; kind++) {
         rows->of_fault[kind] = seen[kind] ? next : UINT32_MAX;
@@ -129,7 +133,7 @@ static void add_records(struct bhi_timeline *timeline, const struct bhi_history 
             add_fault(timeline, record, i, rows);
         else if (record->kind == BHI_RECORD_REFUSED && record->stream < rows->streams)
             bhi_timeline_add(timeline, record->stream, REFUSED, record->at_ns, record->at_ns, i);
-        else if (record->kind == BHI_RECORD_STALL)
+        else if (stood_still(record))
             bhi_timeline_add(timeline, rows->stall, STALL,
                              record->at_ns - (record->stall.lasted_ns < record->at_ns
                                                   ? record->stall.lasted_ns

@@ -3,7 +3,7 @@
  *   the caller's thread   submits the workload, and now and then lets everything come to rest
  *   injector              breaks things, and takes back what is not for good
  *   a collector a stream  waits for each event in turn, and reads back
- *   clock                 notices when the machine has stood still
+ *   clock                 notices when the machine has stood still, or keeps a process from running
  *
  * Two locks. |submitting| is held across a submission, so that operations are numbered in the order
  * in which they are submitted. |lock| guards what is said below; it is taken under |submitting|,
@@ -18,6 +18,7 @@
 #include "outside.h"
 #include "recovered.h"
 #include "schedule.h"
+#include "starved.h"
 #include "workload.h"
 
 enum { BHI_RUN_LATE = 32 }; /* so many operations later each event is looked at again */
@@ -60,6 +61,8 @@ struct bhi_chaos_run {
     struct bhi_run_stream streams[BHI_ENGINE_STREAMS];
     uint32_t stream_count;
     struct bhi_outside outside;
+    /* A slow machine is given as many times the time for everything. */
+    uint64_t slowness;
 
     pthread_mutex_t submitting;
     struct bhi_workload workload; /* |submitting| */
@@ -78,9 +81,13 @@ struct bhi_chaos_run {
     bool injected;  /* it has ended */
     uint64_t faults;
     struct bhi_recovered recovered;
-    uint64_t fault_after; /* replay: no operation of a higher name before the next fault */
+    uint64_t fault_after;         /* replay: no operation of a higher name before the next fault */
+    struct bhi_record first_rest; /* what there was at the first rest; the caller's alone */
     pthread_t injector, clock;
     bool clocked;
+    /* Held while somebody opens what has to be closed before it is counted what is free. */
+    pthread_mutex_t looking;
+    struct bhi_starved starved; /* the clock's alone */
 
     /* The injector's alone. */
     struct bhi_healing slow[BHI_ENGINE_STREAMS], full;

@@ -40,8 +40,7 @@ static bool is_lethal(enum bhi_fault_kind kind) {
  */
 
 static void heal(struct bhi_chaos_run *run, struct bhi_healing *healing) {
-    const struct bhi_record record = {
-        .kind = BHI_RECORD_HEALED, .at_ns = bhi_run_now(run), .healed.number = healing->number};
+    struct bhi_record record = {.kind = BHI_RECORD_HEALED, .healed.number = healing->number};
     if (!healing->pending)
         return;
     if (healing->pid && run->outside.pid) {
@@ -56,6 +55,7 @@ static void heal(struct bhi_chaos_run *run, struct bhi_healing *healing) {
         }
     }
     *healing = (struct bhi_healing){0};
+    record.at_ns = bhi_run_now(run); /* until here it was in effect */
     bhi_run_note(run, &record);
 }
 
@@ -154,7 +154,7 @@ static int32_t await(struct bhi_chaos_run *run, uint32_t stream,
 
 static void let_work(struct bhi_chaos_run *run, const struct bhi_scheduled *fault) {
     if (!run->options->replay && fault->number % 4 != 0)
-        (void)await(run, fault->stream, has_worked, work_limit_ns);
+        (void)await(run, fault->stream, has_worked, work_limit_ns * run->slowness);
 }
 
 /* -- breaking -----------------------------------------------------------------------------------
@@ -198,15 +198,19 @@ static void inject_full(struct bhi_chaos_run *run, const struct bhi_scheduled *f
                         struct bhi_injected *injected) {
     struct rlimit limit;
     heal(run, &run->full);
+    pthread_mutex_lock(&run->looking);
     const int lowest = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
     if (lowest < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        pthread_mutex_unlock(&run->looking);
         miss(injected, "the table cannot be looked at");
         return;
     }
     close(lowest);
     run->full_limit = limit.rlim_cur;
     limit.rlim_cur = (rlim_t)lowest;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    const bool lowered = setrlimit(RLIMIT_NOFILE, &limit) == 0;
+    pthread_mutex_unlock(&run->looking);
+    if (!lowered) {
         miss(injected, "the limit cannot be lowered");
         return;
     }
@@ -248,7 +252,7 @@ static void inject_worker(struct bhi_chaos_run *run, const struct bhi_scheduled 
     if (stops) /* or the end of that would be the end of this */
         heal(run, &run->slow[fault->stream]);
     if (!run->outside.pid)
-        injection.pid = await(run, fault->stream, worker_of, worker_limit_ns);
+        injection.pid = await(run, fault->stream, worker_of, worker_limit_ns * run->slowness);
     *out_after_op = submitted(run);
     if (run->outside.pid) {
         bhi_outside_inject(&run->outside, &injection, injected);
@@ -264,7 +268,7 @@ static void inject_worker(struct bhi_chaos_run *run, const struct bhi_scheduled 
 
 static void inject_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *fault, uint64_t name,
                         struct bhi_injected *injected) {
-    if (!await(run, fault->stream, room_on, worker_limit_ns)) {
+    if (!await(run, fault->stream, room_on, worker_limit_ns * run->slowness)) {
         miss(injected, "too much waits on the stream already");
         note_fault(run, fault, injected, submitted(run));
         return;

@@ -10,6 +10,7 @@
 static const uint64_t worker_limit_ns = 30000 * MS; /* for each stream to have a worker */
 static const uint64_t settle_limit_ns =
     5000 * MS; /* for descriptors to be closed, spares to come */
+static const uint64_t burial_limit_ns = 20000 * MS; /* for what was never there to go */
 static const uint64_t look_ns = 20 * MS;
 enum { SETTLED = 8 }; /* looks in a row that saw the same */
 
@@ -45,28 +46,49 @@ static bool same(const struct bhi_record *a, const struct bhi_record *b) {
            a->sample.processes == b->sample.processes && a->sample.files == b->sample.files;
 }
 
+/* Clearly more than at the first rest, if not so much that it is told as a leak: the dead are still
+ * going, however still it is. What leaks stays, and is waited for in vain. */
+static bool has_more(const struct bhi_chaos_run *run, const struct bhi_record *sample) {
+    enum { DESCRIPTORS = 8, PROCESSES = 1, FILES = 4 };
+    const struct bhi_record *first = &run->first_rest;
+    return first->kind == BHI_RECORD_SAMPLE &&
+           (sample->sample.descriptors > first->sample.descriptors + DESCRIPTORS ||
+            sample->sample.processes > first->sample.processes + PROCESSES ||
+            sample->sample.files > first->sample.files + FILES);
+}
+
 /* What the workers of the dead had takes a moment to go, a spare worker takes one to come. */
 static bool settle(struct bhi_chaos_run *run, struct bhi_record *out_sample) {
     const struct timespec pause = {.tv_nsec = (long)look_ns};
-    const uint64_t end_ns = bhi_run_now(run) + settle_limit_ns;
+    const uint64_t begun_ns = bhi_run_now(run);
+    const uint64_t end_ns = begun_ns + settle_limit_ns * run->slowness;
+    const uint64_t burial_end_ns = begun_ns + burial_limit_ns * run->slowness;
+    bool more, settled;
     struct bhi_record before = {0};
     uint32_t times = 0;
     do {
+        pthread_mutex_lock(&run->looking);
         pthread_mutex_lock(&run->lock);
         const bool taken = bhi_sample_take(run->runtime_parent, run->history, out_sample);
         pthread_mutex_unlock(&run->lock);
+        pthread_mutex_unlock(&run->looking);
         if (!taken)
             return false;
         times = same(&before, out_sample) ? times + 1 : 0;
         before = *out_sample;
         nanosleep(&pause, NULL);
-    } while (times < SETTLED && bhi_run_now(run) < end_ns && !bhi_interrupt_signal());
+        const uint64_t now_ns = bhi_run_now(run);
+        settled = times >= SETTLED || now_ns >= end_ns;
+        more = has_more(run, out_sample) && now_ns < burial_end_ns;
+    } while ((!settled || more) && !bhi_interrupt_signal());
+    if (run->first_rest.kind != BHI_RECORD_SAMPLE)
+        run->first_rest = *out_sample;
     return true;
 }
 
 /* In slices: a signal ends it. */
 static bool await_worker(struct bhi_chaos_run *run, bh_stream *stream) {
-    const uint64_t end_ns = bhi_run_now(run) + worker_limit_ns;
+    const uint64_t end_ns = bhi_run_now(run) + worker_limit_ns * run->slowness;
     bh_status status;
     do
         status = bh_stream_wait_ready(stream, look_ns, NULL);

@@ -110,7 +110,7 @@ static bh_status submit_work(struct bhi_chaos_run *run, struct bhi_operation *op
                                 .push = push,
                                 .push_size = sizeof push};
     return submit_command(run, operation, &command, plan->wait ? plan->wait->event : NULL,
-                          work_deadline_ns);
+                          work_deadline_ns * run->slowness);
 }
 
 bool bhi_run_submit(struct bhi_chaos_run *run, const struct bhi_plan *plan, uint64_t name) {
@@ -142,7 +142,7 @@ bool bhi_run_submit(struct bhi_chaos_run *run, const struct bhi_plan *plan, uint
     }
     record.submit.wait = plan->wait ? plan->wait->number : 0;
     record.submit.reuses = plan->reuses ? plan->reuses->number : 0;
-    record.submit.deadline_ns = work_deadline_ns;
+    record.submit.deadline_ns = work_deadline_ns * run->slowness;
     record.submit.work = plan->work;
     bhi_run_note(run, &record);
     hand_over(run, operation);
@@ -166,7 +166,7 @@ bool bhi_run_submit_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *
                          uint64_t name) {
     const uint64_t asked_ns = bhi_run_now(run), after_op = run->submitted;
     const bool hang = fault->kind == BHI_FAULT_HANG;
-    const uint64_t deadline_ns = hang ? hang_deadline_ns : bomb_deadline_ns;
+    const uint64_t deadline_ns = hang ? hang_deadline_ns : bomb_deadline_ns * run->slowness;
     struct bhi_operation *operation = begin(run, fault->stream, name, true);
     if (!operation)
         return false;

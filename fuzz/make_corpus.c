@@ -522,7 +522,9 @@ static void history_seeds(void) {
             "") "{\"kind\":\"refused\",\"at_ns\":26,\"op\":1,\"stream\":0,\"status\":\"NO_MEMORY\","
                 "\"call\":"
                 "\"bh_buffer_create\"}\n{\"kind\":\"healed\",\"at_ns\":30,\"number\":1}\n"
-                "{\"kind\":\"stall\",\"at_ns\":31,\"lasted_ns\":250000000}\n{\"kind\":\"overflow\"}"
+                "{\"kind\":\"stall\",\"at_ns\":31,\"lasted_ns\":250000000}\n"
+                "{\"kind\":\"stall\",\"at_ns\":32,\"lasted_ns\":9,\"pid\":7}\n{\"kind\":"
+                "\"overflow\"}"
                 "\n",
     };
     write_texts("history", seeds, sizeof seeds / sizeof seeds[0]);

@@ -169,6 +169,11 @@ void tale_stall(struct tale *tale, uint64_t ms) {
     note(tale, (struct bhi_record){.kind = BHI_RECORD_STALL, .stall.lasted_ns = ms * TALE_MS});
 }
 
+void tale_starved(struct tale *tale, int32_t pid, uint64_t ms) {
+    tale_stall(tale, ms);
+    tale_last(tale)->stall.pid = pid;
+}
+
 void tale_refused(struct tale *tale, bh_status status) {
     struct bhi_record record = {.kind = BHI_RECORD_REFUSED, .op = ++tale->ops};
     record.refused.status = status;

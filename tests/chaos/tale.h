@@ -39,6 +39,8 @@ uint64_t tale_bait(struct tale *tale, enum bhi_fault_kind kind, uint32_t stream)
 void tale_healed(struct tale *tale, uint64_t fault);
 void tale_sample(struct tale *tale, uint32_t descriptors, uint64_t mib);
 void tale_stall(struct tale *tale, uint64_t ms);
+/* Until now the process |pid| wanted a processor for so long and had none. */
+void tale_starved(struct tale *tale, int32_t pid, uint64_t ms);
 void tale_refused(struct tale *tale, bh_status status);
 
 /* A READY operation on each stream, now, by workers |pid| + stream. */
