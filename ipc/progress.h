@@ -47,10 +47,9 @@ struct bhi_progress_header {
     /* Bytes of the lane consumed. */
     _Atomic uint64_t tail;
     _Alignas(64) _Atomic uint64_t heartbeat; /* incremented in each turn of the worker's loop */
-    /* Allocations that failed in the worker (malloc, mmap): count, and the size of the last. They
-     * tell a death by memory limit from any other. */
+    /* How many allocations failed in the worker (malloc, mmap): they tell a death by memory limit
+     * from any other. */
     _Atomic uint64_t refused_allocations;
-    _Atomic uint64_t refused_bytes;
     /* A loader: the submission that it loads for, and how many bytes of that are there. */
     _Atomic uint64_t load_seq;
     _Atomic uint64_t load_bytes;

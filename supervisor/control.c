@@ -267,7 +267,7 @@ static void handle(struct bhi_worker *worker, const struct bhi_message *message)
     case BHI_MSG_LOG:
         on_log(worker, &message->log);
         break;
-    default: /* metrics nobody asked for */
+    default:
         break;
     }
 }

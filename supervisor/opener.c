@@ -21,7 +21,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PROTOCOL 1
 #define TAKEN_NS (3000ull * 1000000) /* for one that lives to take a request */
 #define END_NS   (1000ull * 1000000) /* for one that was killed to end */
 
@@ -62,7 +61,7 @@ static int send_watch(struct bhi_opener *opener) {
     if (self < 0)
         return -errno;
     struct bhi_message message = {.type = BHI_MSG_WATCH};
-    message.watch.protocol = PROTOCOL;
+    message.watch.protocol = BHI_WIRE_VERSION;
     int error = bhi_fdpass_send_message(opener->socket, &message, &self, 1);
     close(self);
     return error;

@@ -26,7 +26,6 @@
 #define START_TIMEOUT_NS (20ull * 1000000000)
 #define UNWATCHED_NS     (200ull * 1000000) /* for the end of a worker whose pidfd cannot tell */
 #define DEAF_START_NS    (200ull * 1000000) /* for a descriptor, while it starts */
-#define PROTOCOL         1
 
 void bhi_zygote_retain(struct bhi_zygote *zygote) {
     atomic_fetch_add_explicit(&zygote->refs, 1, memory_order_relaxed);
@@ -106,7 +105,7 @@ static int send_start(struct bhi_zygote *zygote) {
     if (self < 0)
         return -errno;
     struct bhi_message message = {.type = BHI_MSG_START};
-    message.start.protocol = PROTOCOL;
+    message.start.protocol = BHI_WIRE_VERSION;
     snprintf(message.start.driver, sizeof message.start.driver, "%s", zygote->requested);
     snprintf(message.start.runtime_dir, sizeof message.start.runtime_dir, "%s",
              zygote->runtime_dir);

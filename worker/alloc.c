@@ -56,10 +56,9 @@ void bhi_alloc_watch(struct bhi_progress_header *header) {
     real_create = find_create(); /* while the linker may still look things up */
 }
 
-static void refused(uint64_t bytes) {
+static void refused(void) {
     struct bhi_progress_header *header = watched;
     if (header != NULL) {
-        atomic_store_explicit(&header->refused_bytes, bytes, memory_order_relaxed);
         atomic_fetch_add_explicit(&header->refused_allocations, 1, memory_order_release);
     }
 }
@@ -67,7 +66,7 @@ static void refused(uint64_t bytes) {
 void *malloc(size_t size) {
     void *p = BHI_FAULT_CALL("alloc") ? NULL : __libc_malloc(size);
     if (p == NULL) {
-        refused(size);
+        refused();
     }
     return p;
 }
@@ -75,8 +74,7 @@ void *malloc(size_t size) {
 void *calloc(size_t count, size_t size) {
     void *p = BHI_FAULT_CALL("alloc") ? NULL : __libc_calloc(count, size);
     if (p == NULL) {
-        size_t bytes;
-        refused(__builtin_mul_overflow(count, size, &bytes) ? UINT64_MAX : bytes);
+        refused();
     }
     return p;
 }
@@ -84,7 +82,7 @@ void *calloc(size_t count, size_t size) {
 void *realloc(void *old, size_t size) {
     void *p = BHI_FAULT_CALL("alloc") ? NULL : __libc_realloc(old, size);
     if (p == NULL && size != 0) {
-        refused(size);
+        refused();
     }
     return p;
 }
@@ -93,7 +91,7 @@ void *memalign(size_t alignment, size_t size) {
     const bool fails = BHI_FAULT_CALL("alloc");
     void *p = fails ? NULL : __libc_memalign(alignment, size);
     if (p == NULL && (fails || errno == ENOMEM)) {
-        refused(size);
+        refused();
     }
     return p;
 }
@@ -123,7 +121,7 @@ void *mmap(void *address, size_t length, int protection, int flags, int fd, off_
         p = (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);
     }
     if (p == (void *)-1 && (fails || errno == ENOMEM)) {
-        refused(length);
+        refused();
     }
     return p;
 }
@@ -145,7 +143,7 @@ int pthread_create(pthread_t *out, const pthread_attr_t *attributes, start_fn st
             (void)pthread_attr_getstacksize(&defaults, &stack);
             pthread_attr_destroy(&defaults);
         }
-        refused(stack);
+        refused();
     }
     return r;
 }

@@ -1,5 +1,5 @@
-/* Counts allocations that fail, in progress.refused_allocations and refused_bytes: they tell a
- * death by memory limit from any other. The interposers are in the worker's executable, so that
+/* Counts allocations that fail, in progress.refused_allocations: they tell a death by memory
+ * limit from any other. The interposers are in the worker's executable, so that
  * the driver's calls end there too. */
 #ifndef BHI_ALLOC_H
 #define BHI_ALLOC_H

@@ -115,6 +115,12 @@ bool bhi_backend_aborts(const struct bhi_backend *backend);
  * bhi_backend_run: a compile holds up those before it, and its crash would be theirs too. */
 bool bhi_backend_warm(const struct bhi_backend *backend, const struct bhi_lane_record *record);
 
-void bhi_backend_metrics(const struct bhi_backend *backend, struct bhi_msg_metrics *out);
+/* What it has done and holds, for tests. */
+struct bhi_backend_counts {
+    uint64_t queue_submits;  /* calls of vkQueueSubmit */
+    uint64_t pipelines;      /* alive */
+    uint64_t imported_bytes; /* of attached buffers */
+};
+void bhi_backend_counts(const struct bhi_backend *backend, struct bhi_backend_counts *out);
 
 #endif

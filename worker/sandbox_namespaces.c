@@ -87,7 +87,7 @@ int bhi_sandbox_map_ids(pid_t pid, const struct bhi_sandbox_ids *ids, struct bhi
         }
         int r = write_file(path, text);
         if (r != 0) {
-            char what[96];
+            char what[128];
             snprintf(what, sizeof what, "cannot write '%s' to %s of the zygote", text,
                      steps[i].file);
             return bhi_failure_refuse(failure, BHI_REFUSED_IDS, -r, what);

@@ -393,11 +393,10 @@ static int turn(struct bhi_session *s) {
     return 0;
 }
 
-int bhi_session_run(struct bhi_session *s, uint64_t layers, uint64_t start_ns) {
+int bhi_session_run(struct bhi_session *s, uint64_t layers) {
     bhi_progress_step(s->config.progress, BHI_STEP_RUNNING);
     struct bhi_message ready = {.type = BHI_MSG_READY};
     ready.ready.layers = layers;
-    ready.ready.start_ns = start_ns;
     ready.ready.aborts =
         s->config.watchdog != NULL && s->backend != NULL && bhi_backend_aborts(s->backend);
     int error = bhi_session_send(s, &ready);

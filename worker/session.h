@@ -32,10 +32,10 @@ struct bhi_session;
  * failure: the step's error is in progress (bhi_progress_step_failed), the device messages that
  * could be had were sent, and NULL is returned. */
 struct bhi_session *bhi_session_start(const struct bhi_session_config *config);
-/* Sends `ready` with |layers| and |start_ns|, then serves until `shutdown` (returns 0) or an error
+/* Sends `ready` with |layers|, then serves until `shutdown` (returns 0) or an error
  * of the supervisor's side (returns an exit code; the supervisor is gone or broken). A lost device
  * publishes what it owes, then returns BHI_EXIT_DEVICE_LOST. */
-int bhi_session_run(struct bhi_session *session, uint64_t layers, uint64_t start_ns);
+int bhi_session_run(struct bhi_session *session, uint64_t layers);
 void bhi_session_destroy(struct bhi_session *session);
 
 /* Exit codes of a worker, for verdicts and logs. */

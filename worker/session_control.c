@@ -170,11 +170,6 @@ static int handle(struct bhi_session *s, const struct bhi_message *message) {
         return attach_cache(s, &message->cache_attach);
     case BHI_MSG_SERVE:
         return serve(&message->serve);
-    case BHI_MSG_METRICS_REQUEST: {
-        struct bhi_message answer = {.type = BHI_MSG_METRICS};
-        bhi_backend_metrics(s->backend, &answer.metrics);
-        return bhi_session_send(s, &answer);
-    }
     case BHI_MSG_SHUTDOWN:
         s->shutdown = true;
         return 0;

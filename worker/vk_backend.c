@@ -242,9 +242,8 @@ void bhi_backend_cache_save(struct bhi_backend *b, bool idle) {
     bhi_vk_cache_save(&b->device, idle);
 }
 
-void bhi_backend_metrics(const struct bhi_backend *b, struct bhi_msg_metrics *out) {
-    *out = (struct bhi_msg_metrics){
-        .submissions = b->submissions,
+void bhi_backend_counts(const struct bhi_backend *b, struct bhi_backend_counts *out) {
+    *out = (struct bhi_backend_counts){
         .queue_submits = b->queue_submits,
         .pipelines = b->kernels.pipelines,
         .imported_bytes = b->imported_bytes,
@@ -292,7 +291,7 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_fault *fault) {
         b->kernels.reflected_first = b->kernels.reflected_last = NULL; /* nobody asked for it */
     }
     bhi_backend_kernel_destroy(b, UINT64_MAX);
-    b->submissions = b->queue_submits = 0;
+    b->queue_submits = 0;
     if (fault->status == BH_OK && !alive) {
         bhi_fault_set(fault, BH_DEVICE_LOST, "the device was lost after its first work");
     }

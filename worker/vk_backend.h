@@ -53,7 +53,7 @@ struct bhi_backend {
     struct bhi_recorder merger;
 
     uint64_t last_wait_ns; /* how long the device took the last time */
-    uint64_t submissions, queue_submits, imported_bytes;
+    uint64_t queue_submits, imported_bytes;
     size_t staged;     /* buffers that are read through a copy (vk_stage.h) */
     uint64_t barriers; /* recorded so far between dependent commands, for tests */
 };

@@ -192,5 +192,5 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
     bhi_progress_step(&worker.progress, BHI_STEP_RUNNING);
     BHI_FAULT_POINT("ready");
     /* _exit: the kernel takes the device down more surely than the driver's destructors. */
-    _exit(bhi_session_run(session, worker.sandbox.layers, bhi_now_ns() - config->forked_ns));
+    _exit(bhi_session_run(session, worker.sandbox.layers));
 }

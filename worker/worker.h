@@ -26,7 +26,6 @@ enum bhi_spawn_fd {
 struct bhi_worker_config {
     const struct bhi_driver *driver;
     uint64_t layers;             /* bits that hold in the zygote */
-    uint64_t forked_ns;          /* when it was forked */
     unsigned ordinal;            /* 1, 2, … in its zygote */
     struct bhi_msg_spawn *spawn; /* the token in it is wiped once it is sent */
     int fds[BHI_SPAWN_FDS];

@@ -254,7 +254,6 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
                                        .farewell = zygote.config->go,
                                        .driver = &zygote.config->driver,
                                        .layers = zygote.probes.layers,
-                                       .forked_ns = bhi_now_ns(),
                                        .ordinal = ++zygote.spawned,
                                        .spawn = spawn};
     memcpy(config.fds, fds, sizeof config.fds);

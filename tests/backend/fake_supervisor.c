@@ -38,7 +38,7 @@ static void *worker(void *argument) {
         .device_index = fake->device_index,
     };
     struct bhi_session *session = bhi_session_start(&config);
-    fake->exit_code = session != NULL ? bhi_session_run(session, 0, 0) : -1;
+    fake->exit_code = session != NULL ? bhi_session_run(session, 0) : -1;
     bhi_session_destroy(session);
     bhi_channel_close(&channel);
     bhi_progress_unmap(&progress);

@@ -13,9 +13,9 @@ static void dispatch_increment(struct rig *rig) {
 }
 
 static uint64_t queue_submits(const struct rig *rig) {
-    struct bhi_msg_metrics metrics;
-    bhi_backend_metrics(rig->backend, &metrics);
-    return metrics.queue_submits;
+    struct bhi_backend_counts counts;
+    bhi_backend_counts(rig->backend, &counts);
+    return counts.queue_submits;
 }
 
 static void sixty_four_share_a_submit(void **state) {

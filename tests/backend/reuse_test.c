@@ -75,7 +75,7 @@ static void pipelines_are_bounded(void **state) {
     for (uint64_t id = 1; id <= KERNELS; id++) {
         rig_kernel(&rig, id, CODE(add));
     }
-    struct bhi_msg_metrics metrics;
+    struct bhi_backend_counts counts;
     unsigned seed = 17;
     for (uint32_t i = 0; i < 60; i++) {
         x[3] = i;
@@ -83,8 +83,8 @@ static void pipelines_are_bounded(void **state) {
         dispatch_add(&rig, 1 + (uint64_t)rand_r(&seed) % KERNELS, 1, 2, i);
         rig_run_ok(&rig);
         assert_int_equal(y[3], 2 * i);
-        bhi_backend_metrics(rig.backend, &metrics);
-        assert_true(metrics.pipelines <= 3);
+        bhi_backend_counts(rig.backend, &counts);
+        assert_true(counts.pipelines <= 3);
     }
     /* One record that needs more than that: none of them goes while it is in use. */
     rig_begin(&rig);
@@ -100,8 +100,8 @@ static void pipelines_are_bounded(void **state) {
     rig_kernel(&rig, 100, CODE(add));
     dispatch_add(&rig, 100, 1, 2, 1);
     rig_run_ok(&rig);
-    bhi_backend_metrics(rig.backend, &metrics);
-    assert_true(metrics.pipelines <= 3);
+    bhi_backend_counts(rig.backend, &counts);
+    assert_true(counts.pipelines <= 3);
     rig_close(&rig);
 }
 
@@ -138,7 +138,7 @@ static void attach_and_detach(void **state) {
     rig_open(&rig, NULL);
     rig_kernel(&rig, 1, CODE(add));
     rig_buffer(&rig, 2, 1024);
-    struct bhi_msg_metrics metrics;
+    struct bhi_backend_counts counts;
     for (uint32_t i = 0; i < 20; i++) {
         uint32_t *x = rig_buffer(&rig, 1, 1024);
         uint32_t *y = rig.buffers[0].id == 2 ? rig.buffers[0].data : rig.buffers[1].data;
@@ -156,8 +156,8 @@ static void attach_and_detach(void **state) {
                          &(uint32_t){100}, 4);
             rig_run_fails(&rig, BH_BINDING_MISMATCH, 0, "buffer 1 is not attached");
         }
-        bhi_backend_metrics(rig.backend, &metrics);
-        assert_int_equal(metrics.imported_bytes, i % 2 == 0 ? 1024 : 2048);
+        bhi_backend_counts(rig.backend, &counts);
+        assert_int_equal(counts.imported_bytes, i % 2 == 0 ? 1024 : 2048);
         assert_true(rig.backend->groups.count <= 1);
     }
     bhi_backend_detach(rig.backend, 4711); /* unknown ids are fine */
@@ -171,15 +171,15 @@ static void kernels_come_and_go(void **state) {
     uint32_t *x = rig_buffer(&rig, 1, 1024);
     uint32_t *y = rig_buffer(&rig, 2, 1024);
     x[0] = 5;
-    struct bhi_msg_metrics metrics;
+    struct bhi_backend_counts counts;
     for (uint32_t i = 0; i < 10; i++) {
         rig_kernel(&rig, 1, CODE(add)); /* created again: replaced */
         rig_begin(&rig);
         dispatch_add(&rig, 1, 1, 2, i);
         rig_run_ok(&rig);
         assert_int_equal(y[0], 5 + i);
-        bhi_backend_metrics(rig.backend, &metrics);
-        assert_int_equal(metrics.pipelines, 1);
+        bhi_backend_counts(rig.backend, &counts);
+        assert_int_equal(counts.pipelines, 1);
     }
     bhi_backend_kernel_destroy(rig.backend, 1);
     bhi_backend_kernel_destroy(rig.backend, 1);
@@ -189,8 +189,8 @@ static void kernels_come_and_go(void **state) {
     struct bhi_msg_kernel_info info;
     static struct bhi_msg_kernel_binding bindings[256];
     assert_false(bhi_backend_next_reflection(rig.backend, &info, bindings)); /* they are gone */
-    bhi_backend_metrics(rig.backend, &metrics);
-    assert_int_equal(metrics.pipelines, 0);
+    bhi_backend_counts(rig.backend, &counts);
+    assert_int_equal(counts.pipelines, 0);
     rig_close(&rig);
 }
 

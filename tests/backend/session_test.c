@@ -102,13 +102,6 @@ static void a_dispatch_from_end_to_end(void **state) {
     assert_int_equal(message.kernel_info.push_bytes, 4);
     assert_int_equal(message.kernel_info.local_x, 64);
 
-    const struct bhi_message request = {.type = BHI_MSG_METRICS_REQUEST};
-    fake_send(&fake, &request, -1, 0);
-    fake_expect(&fake, BHI_MSG_METRICS, &message);
-    assert_int_equal(message.metrics.submissions, 1);
-    assert_int_equal(message.metrics.queue_submits, 1);
-    assert_int_equal(message.metrics.pipelines, 1);
-    assert_int_equal(message.metrics.imported_bytes, 2048);
     fake_shutdown(&fake);
     assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
     fake_close(&fake);

@@ -42,7 +42,6 @@ static void starts_and_shuts_down(void) {
                             BIT(SECCOMP_START) | BIT(SECCOMP_STEADY);
     BHT_EQ(guest.ready.layers & wanted, wanted);
     BHT_EQ(guest.ready.layers & (BIT(MEMORY_CGROUP) | BIT(MEMORY_RLIMIT)), 0);
-    BHT_GT(guest.ready.start_ns, 0);
     BHT_EQ(guest.progress.header->step, BHI_STEP_RUNNING);
     shut_down(&client, &guest);
     client_close(&client);
@@ -294,7 +293,6 @@ static void memory_limit_is_felt(void) {
     /* nvidia's libraries do not get as far: the dynamic linker's mappings are not counted. */
     if (strcmp(client.ready.driver, "nvidia") != 0) {
         BHT_GT(guest.progress.header->refused_allocations, 0);
-        BHT_GT(guest.progress.header->refused_bytes, 0);
     }
     guest_close(&guest);
     client_close(&client);

@@ -60,7 +60,8 @@ static int receive(struct bhi_channel *channel, enum bhi_direction direction, in
 }
 
 static struct bhi_message hello(uint64_t worker) {
-    return (struct bhi_message){.type = BHI_MSG_HELLO, .hello = {.protocol = 1, .worker = worker}};
+    return (struct bhi_message){.type = BHI_MSG_HELLO,
+                                .hello = {.protocol = BHI_WIRE_VERSION, .worker = worker}};
 }
 
 static struct bhi_message log_line(char fill) {
@@ -146,7 +147,7 @@ static void test_edge_triggered(void **state) {
 
 static void test_peer_never_reads(void **state) {
     struct fixture *f = *state;
-    struct bhi_message m = {.type = BHI_MSG_METRICS_REQUEST}, out;
+    struct bhi_message m = {.type = BHI_MSG_SHUTDOWN}, out;
     connect_worker(f);
     int rc, sent = 0;
     while ((rc = bhi_channel_send(&f->host, &m)) == 0)
@@ -155,7 +156,7 @@ static void test_peer_never_reads(void **state) {
     /* Once it reads, all that was taken arrives, and there is room again. */
     for (int i = 0; i < sent; i++) {
         assert_int_equal(receive(&f->worker, BHI_S2W, SOON_MS, &out), 0);
-        assert_int_equal(out.type, BHI_MSG_METRICS_REQUEST);
+        assert_int_equal(out.type, BHI_MSG_SHUTDOWN);
     }
     uint64_t deadline = bhi_deadline_ns(SOON_MS * 1000000ull);
     while ((rc = bhi_channel_send(&f->host, &m)) == -EAGAIN && bhi_now_ns() < deadline)
@@ -176,7 +177,7 @@ static void test_peer_goes(void **state) {
 
 static void test_worker_goes(void **state) {
     struct fixture *f = *state;
-    struct bhi_message m = {.type = BHI_MSG_METRICS_REQUEST}, out;
+    struct bhi_message m = {.type = BHI_MSG_SHUTDOWN}, out;
     connect_worker(f);
     bhi_channel_close(&f->worker);
     int rc;
