@@ -90,6 +90,18 @@ static const struct small SMALL[] = {
      "stream plain deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"
      "submission 0 stream 0 overwrites 0\nsubmission 1 stream 1 reads 0\n",
      {{OP_FAIL, 1, 1}, {OP_DISCARD, 1, 0}, {OP_MAP, 1, 0}}},
+    {"two in a lane of one, another stream needs both, all of a stream is cancelled",
+     "buffers 1\nlane 1\n"
+     "stream plain deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"
+     "submission 0 stream 0 overwrites 0\nsubmission 1 stream 0 updates 0\n"
+     "submission 2 stream 1 waits 0 waits 1\n",
+     {{OP_CANCEL_ALL, 1, 0}}},
+    {"a kernel is refused and let go, two streams need each other",
+     "buffers 1\nlane 1\n"
+     "stream plain deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"
+     "submission 0 stream 0 overwrites 0\nsubmission 1 stream 1 updates 0\n"
+     "submission 2 stream 0 waits 1\n",
+     {{OP_HOLD, 1, 1}, {OP_HOLD, 2, 0}}},
 };
 
 uint32_t explore_count(void) {
@@ -123,11 +135,10 @@ static int list_options(const struct path *path, const struct world *world,
         int most = path->small->events[e].most;
         for (uint32_t i = 0; i < path->program->step_count; i++)
             most -= path->program->steps[i].op == op;
-        uint32_t targets =
-            op == OP_CANCEL ? (uint32_t)world->submitted
-            : op == OP_TIME || op == OP_ZYGOTE || op == OP_LOOK || op == OP_DISCARD || op == OP_MAP
-                ? 1
-                : streams;
+        uint32_t targets = program_op_targets(op) == WORKS     ? (uint32_t)world->submitted
+                           : program_op_targets(op) == STREAMS ? streams
+                           : op == OP_HOLD                     ? KINDS
+                                                               : 1;
         for (uint8_t target = 0; most > 0 && target < targets; target++)
             options[count++] = (struct step){
                 .op = (uint8_t)op, .target = target, .arg = path->small->events[e].arg};

@@ -418,7 +418,9 @@ static void check_own(struct world *world, int work, const bh_verdict *verdict) 
         tally(TALLY_READY);
         return;
     }
-    tally(due->origin == NOBODY ? TALLY_POISONED_ALONE : TALLY_WORKER_LOST);
+    tally(due->refused            ? TALLY_REFUSED
+          : due->origin == NOBODY ? TALLY_POISONED_ALONE
+                                  : TALLY_WORKER_LOST);
     opinion->origin = due->origin == NOBODY ? work : due->origin;
     opinion->tick = opinion->fault_tick;
     opinion->hops = 0;
@@ -453,8 +455,8 @@ void oracle_ended(struct world *world, int work, const bh_verdict *verdict) {
     }
     if (due->status != BH_OK && due->set) {
         /* One lost with a culprit that has ended before it shares its fault. */
-        opinion->fault_tick =
-            due->origin == NOBODY ? ++oracle->ticks : oracle->works[due->origin].fault_tick;
+        const bool shared = due->origin != NOBODY && !due->refused;
+        opinion->fault_tick = shared ? oracle->works[due->origin].fault_tick : ++oracle->ticks;
     }
     if (verdict->event != world->lives[work].id)
         world_fail(world, "E1", "#%d has the verdict of event %llu", work,

@@ -31,8 +31,9 @@ struct due {
     bool set;
     bh_status status;
     bh_executed executed;
-    int origin;  /* whose fault; NOBODY: its own */
-    bool anyhow; /* it must have ended once the call is over */
+    int origin;   /* whose fault; NOBODY: its own */
+    bool refused; /* and never ran: the fault is an old one, its poison begins here */
+    bool anyhow;  /* it must have ended once the call is over */
     struct cause cause;
 };
 

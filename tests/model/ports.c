@@ -88,6 +88,9 @@ static enum bhi_publish publish(struct bhi_crew *crew, struct bhi_submission *su
         if (world->program->works[other].stream == stream && world->lives[other].submitted &&
             !world->lives[other].ended && world->lives[other].worker != worker)
             world_fail(world, "order", "#%d goes into the lane before #%d", work, other);
+    struct due refusal;
+    if (trust_refuses(world, work, &refusal))
+        world_fail(world, "K5", "#%d goes into a lane although its kernel is refused", work);
     if (!trust_suits(world, worker, work))
         world_fail(world, "T3", "#%d goes to worker %d, which has been given others", work,
                    crew->pid);
@@ -375,9 +378,35 @@ static void stream_changed(struct bhi_core_stream *stream) {
     BHI_CONTAINER(stream, struct world_stream, core)->told = true;
 }
 
+/* Asked when it is queued, and when its turn comes: what is refused earlier may be let go until
+ * then. */
 static bool refuse(const struct bhi_submission *submission, struct bhi_outcome *out) {
-    (void)submission, (void)out;
-    return false;
+    struct world *world = world_of(submission->stream->core);
+    const int work = work_of_submission(submission);
+    const struct life *life = &world->lives[work];
+    const int stream = world->program->works[work].stream;
+    int obstacle;
+    bool early = !oracle_may_release(world, work, &obstacle);
+    for (int other = 0; other < work; other++)
+        early |= world->program->works[other].stream == stream && world->lives[other].submitted &&
+                 !world->lives[other].ended && !world->lives[other].worker;
+    struct due due;
+    if (!trust_refuses(world, work, &due))
+        return false;
+    if (life->worker || world->oracle.works[work].doomed || (life->queued && early))
+        world_fail(world, "K5", "#%d is refused when it is not its turn", work);
+    if (life->queued)
+        tally(TALLY_REFUSED_LATE);
+    oracle_expect(world, work, &due);
+    *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
+    out->status = due.status;
+    out->executed = BH_EXECUTED_NO;
+    out->blame = due.cause.blame;
+    out->command_index = due.cause.command_index;
+    out->origin = due.origin == NOBODY ? 0 : world->lives[due.origin].id;
+    out->ended_ns = world->now_ns;
+    out->message = "its kernel is refused";
+    return true;
 }
 
 static bool on_trial(const struct bhi_submission *submission) {

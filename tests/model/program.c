@@ -19,6 +19,10 @@ const char *program_op_name(enum op op) {
     return OP_NAMES[op];
 }
 
+uint32_t program_op_targets(enum op op) {
+    return OP_TARGETS[op];
+}
+
 /* -- drawing one from a seed ---------------------------------------------------------------------
  */
 
@@ -128,6 +132,26 @@ static uint8_t draw_target(struct draw *draw, const struct program *program, enu
     }
 }
 
+/* In half of all histories some steps are others. Not drawn with the rest: the other half is what
+ * it would be without. */
+static void mix_in(struct program *program) {
+    static const struct {
+        enum op op;
+        uint32_t one_in;
+    } MORE[] = {{OP_CANCEL_ALL, 24}, {OP_HOLD, 12}};
+    const uint32_t count = sizeof MORE / sizeof MORE[0];
+    const uint64_t kind = model_mix(program->seed ^ 0x3057) % (2 * (count + 1));
+    for (uint32_t i = 0; i < program->step_count && kind <= count; i++) {
+        struct step *step = &program->steps[i];
+        const uint64_t r = model_mix(program->seed * STEPS + i);
+        const uint64_t which = kind < count ? kind : r % count; /* one of them, or all */
+        if (step->op == OP_SUBMIT || step->op == OP_STAFF || r / 8 % MORE[which].one_in)
+            continue;
+        step->op = (uint8_t)MORE[which].op;
+        step->target = (uint8_t)(r / 4096 % (step->op == OP_HOLD ? KINDS : program->stream_count));
+    }
+}
+
 void program_generate(struct program *program, uint64_t seed) {
     struct draw draw = {seed};
     memset(program, 0, offsetof(struct program, works));
@@ -172,6 +196,7 @@ void program_generate(struct program *program, uint64_t seed) {
         }
     }
     program->work_count = works;
+    mix_in(program);
     if (closes)
         program->steps[program->step_count++] = (struct step){.op = OP_CLOSE};
 }

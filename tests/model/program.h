@@ -14,6 +14,7 @@
 #define STEPS   640
 #define USES    4
 #define WAITS   3
+#define KINDS   4 /* of kernels; 0: none */
 
 #define NO_DEADLINE UINT32_MAX
 
@@ -55,7 +56,9 @@ struct work {
     X(READY, "ready", STREAMS)         /* the starting worker is ready */                          \
     X(LOOK, "look", 1)                 /* the supervisor looks at the deadlines */                 \
     X(TIME, "time", 1)                 /* arg: ms pass */                                          \
-    X(NO_MEMORY, "no-memory", STREAMS) /* the next publication finds no memory */
+    X(NO_MEMORY, "no-memory", STREAMS) /* the next publication finds no memory */                  \
+    X(CANCEL_ALL, "cancel-all", STREAMS) /* all that the stream has on its way */                  \
+    X(HOLD, "hold", KINDS)               /* a kernel is refused; arg: how, or no longer */
 
 enum op {
 #define X(op, name, targets) OP_##op,
@@ -98,5 +101,6 @@ void program_generate(struct program *program, uint64_t seed);
 void program_print(const struct program *program, FILE *file);
 bool program_parse(struct program *program, FILE *file);
 const char *program_op_name(enum op op);
+uint32_t program_op_targets(enum op op); /* how many there can be */
 
 #endif

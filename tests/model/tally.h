@@ -14,6 +14,10 @@
     X(POISONED_STRICT, "POISONED by its strict stream")                                            \
     X(OTHER_CAUSES, "POISONED for several reasons")                                                \
     X(WORKER_LOST, "lost with another one's worker")                                               \
+    X(CANCELLED_ALL, "cancelled with all of its stream, unstarted")                                \
+    X(CANCELLED_ALL_LATE, "cancelled with all of its stream, started")                             \
+    X(REFUSED, "refused")                                                                          \
+    X(REFUSED_LATE, "refused when its turn came")                                                  \
     X(WITHDRAWN, "withdrawn in time")                                                              \
     X(WITHDRAWN_LATE, "withdrawn too late")                                                        \
     X(SKIPPED_LATE, "withdrawn too late, and skipped all the same")                                \

@@ -1,7 +1,7 @@
 #include "trust.h"
 
 uint64_t trust_code(int work) {
-    return work % 7 == 0 ? 0 : 1 + (uint64_t)work % 3;
+    return work % 7 == 0 ? 0 : 1 + (uint64_t)work % (KINDS - 1);
 }
 
 /* Not drawn with the rest: a seed's history is what it was. */
@@ -71,6 +71,46 @@ void trust_given(const struct world *world, struct worker *worker, int work) {
     const enum bhi_apart apart = apart_of(world, work);
     if (is_idle(world, worker) || apart > worker->kept)
         worker->kept = apart;
+}
+
+static bool launched(const struct world *world, int code) {
+    for (uint32_t work = 0; work < world->program->work_count; work++)
+        if (trust_code((int)work) == (uint64_t)code)
+            return true;
+    return false;
+}
+
+bool trust_hold(struct world *world, int code, uint32_t arg) {
+    static const bh_status STATUSES[] = {BH_OK, BH_QUARANTINED, BH_COMPILE_FAILED, BH_QUARANTINED};
+    struct hold *hold = &world->holds[code];
+    const bh_status status = STATUSES[arg % 4];
+    if (!code || status == hold->status || !launched(world, code))
+        return false;
+    *hold = (struct hold){.status = status, .origin = NOBODY};
+    /* For what one of its launches did, as a rule. */
+    for (int work = 0; work < WORKS && arg % 3; work++) {
+        const struct life *life = &world->lives[work];
+        if (life->ended && life->verdict.status != BH_OK && life->verdict.origin == life->id &&
+            trust_code(work) == (uint64_t)code)
+            hold->origin = work;
+    }
+    world_trace(world, "  kernel %d is %s", code, status ? "held" : "let go");
+    return true;
+}
+
+bool trust_refuses(const struct world *world, int work, struct due *out) {
+    const uint64_t code = trust_code(work);
+    const struct hold *hold = &world->holds[code];
+    if (!code || !hold->status)
+        return false;
+    *out = (struct due){.status = hold->status,
+                        .origin = hold->origin,
+                        .refused = true,
+                        .anyhow = true,
+                        .cause = NO_CAUSE};
+    out->cause.blame = BH_BLAME_CERTAIN;
+    out->cause.command_index = (uint32_t)work % 3;
+    return true;
 }
 
 bool trust_replaceable(const struct world *world, const struct worker *worker) {

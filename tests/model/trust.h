@@ -16,6 +16,10 @@ bool trust_tried(const struct program *program, int work);
 bool trust_suits(const struct world *world, const struct worker *worker, int work);
 /* It has been. */
 void trust_given(const struct world *world, struct worker *worker, int work);
+/* The host has |code| refused from now on, or no longer. */
+bool trust_hold(struct world *world, int code, uint32_t arg);
+/* |work| must not run: what becomes of it? */
+bool trust_refuses(const struct world *world, int work, struct due *out);
 /* Nothing is left in its lane, and it has been given something: it may be replaced. */
 bool trust_replaceable(const struct world *world, const struct worker *worker);
 bh_blame trust_blame(const struct worker *worker, int work, bh_status status);

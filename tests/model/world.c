@@ -212,7 +212,11 @@ static bool submit(struct world *world, int number) {
         world->now_ns - stream->gave_up_ns >= world->program->streams[work->stream].window_ms * MS)
         stream->losses = 0, oracle_healed(world, work->stream), tally(TALLY_HEALED);
     oracle_submit(world, number);
+    struct due refusal;
+    if (!world->oracle.works[number].doomed && trust_refuses(world, number, &refusal))
+        oracle_expect(world, number, &refusal); /* asked or not: it is to end at once */
     bhi_submission_enqueue(life->core);
+    life->queued = true;
     stream = world->streams[work->stream];
     bool unavailable = stream->core.state == BHI_STREAM_UNAVAILABLE;
     if (unavailable != (world->oracle.gives_up[work->stream] != 0))
@@ -221,17 +225,67 @@ static bool submit(struct world *world, int number) {
     return true;
 }
 
-static bool cancel(struct world *world, int work) {
-    struct life *life = &world->lives[work];
-    if (!life->submitted || life->ended)
-        return false;
+static void before_cancel(struct world *world, int work) {
+    const struct life *life = &world->lives[work];
     world->oracle.works[work].asked = true;
     struct due due = {.status = BH_CANCELLED, .origin = NOBODY, .cause = NO_CAUSE};
     due.cause.worker_pid = life->worker ? life->worker->crew.pid : 0;
     oracle_expect(world, work, &due);
-    bhi_submission_cancel(life->core);
+}
+
+static void after_cancel(struct world *world, int work) {
+    const struct life *life = &world->lives[work];
     if (life->worker && !life->ended && !life->worker->notify)
         world_fail(world, "E9", "nobody is to notice the end of #%d, which is cancelled", work);
+}
+
+static bool cancel(struct world *world, int work) {
+    struct life *life = &world->lives[work];
+    if (!life->submitted || life->ended)
+        return false;
+    before_cancel(world, work);
+    bhi_submission_cancel(life->core);
+    after_cancel(world, work);
+    return true;
+}
+
+/* All that the stream has on its way. What no worker has come to ends at once, each by itself: none
+ * is the victim of another that is cancelled with it. */
+static bool cancel_all(struct world *world, int s) {
+    struct world_stream *stream = world->streams[s];
+    uint64_t all = 0, unstarted = 0;
+    for (int work = 0; work < WORKS; work++) {
+        const struct life *life = &world->lives[work];
+        const struct worker *worker = life->worker;
+        if (!is_pending(world, work) || world->program->works[work].stream != s)
+            continue;
+        all |= 1ull << work;
+        if (world->oracle.works[work].doomed)
+            continue;
+        if (!worker || (!worker->kill_asked && life->seq > worker->started &&
+                        !worker->records[life->seq].withdrawn))
+            unstarted |= 1ull << work;
+        else
+            tally(TALLY_CANCELLED_ALL_LATE);
+    }
+    if (!stream || !stream->held || !all)
+        return false;
+    for (int work = 0; work < WORKS; work++)
+        if (all >> work & 1)
+            before_cancel(world, work);
+    bhi_stream_cancel(&stream->core);
+    for (int work = 0; work < WORKS; work++) {
+        const struct life *life = &world->lives[work];
+        if (all >> work & 1)
+            after_cancel(world, work);
+        if (!(unstarted >> work & 1))
+            continue;
+        tally(TALLY_CANCELLED_ALL);
+        if (!life->ended || life->verdict.status != BH_CANCELLED ||
+            life->verdict.origin != life->id || life->verdict.executed != BH_EXECUTED_NO)
+            world_fail(world, "E5", "#%d is cancelled with its stream, and %s", work,
+                       life->ended ? "ends of something else" : "has not ended");
+    }
     return true;
 }
 
@@ -364,6 +418,10 @@ static bool play(struct world *world, const struct step *step) {
         return submit(world, target);
     case OP_CANCEL:
         return cancel(world, target);
+    case OP_CANCEL_ALL:
+        return cancel_all(world, target);
+    case OP_HOLD:
+        return trust_hold(world, target, step->arg);
     case OP_MAP:
         return map(world, target);
     case OP_DISCARD:

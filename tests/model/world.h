@@ -74,6 +74,12 @@ struct world_stream {
     enum bhi_stream_state seen;
 };
 
+/* A kernel that is refused. */
+struct hold {
+    bh_status status; /* BH_OK: it is not */
+    int origin;       /* whose fault that is said to be, or NOBODY */
+};
+
 struct world_buffer {
     struct bhi_content content;
     uint32_t refs; /* of submissions */
@@ -85,6 +91,7 @@ struct life {
     struct bhi_submission *core; /* NULL: not there, or freed */
     bh_event *event;             /* referenced by the host until the end */
     bool submitted, ended;       /* ended: the core has said so */
+    bool queued;                 /* the call that queues it is over */
     struct worker *worker;       /* in whose lane it is */
     struct worker *watched;      /* where one who waits for it looks, as far as he was told */
     uint64_t seq;
@@ -105,7 +112,8 @@ struct world {
     struct world_stream *streams[STREAMS];
     struct world_buffer buffers[BUFFERS];
     struct life lives[WORKS];
-    struct worker *workers; /* that are not buried yet */
+    struct hold holds[KINDS]; /* by trust_code */
+    struct worker *workers;   /* that are not buried yet */
     struct worker *serving[STREAMS];
     int last_begun[STREAMS], submitted; /* submitted: the next number, at least */
     uint64_t now_ns, armed_ns, ids;
