@@ -116,6 +116,12 @@ static const struct bhi_section inspect_sections[] = {
              "  spirv_version  \"1.3\"\n"
              "  guard          null, or with --guarded {set, loops, left_alone, covered,\n"
              "                 lowered, polled, clamps, zeroed, disassembly}"},
+    {"JSON of arrays",
+     "  file           as it was given\n"
+     "  format         \"npy\" or \"safetensors\"\n"
+     "  tensors        [{name, type, shape, bytes, offset}], in the order of the\n"
+     "                 header; name is null of a .npy, type the file's own word\n"
+     "                 where it is none that can be loaded"},
 };
 
 static const struct bhi_example inspect_examples[] = {
@@ -124,6 +130,8 @@ static const struct bhi_example inspect_examples[] = {
      "The names of the buffers of a GLSL kernel."},
     {"bulkhead inspect kernel.spv --guarded | less",
      "What the driver sees of an untrusted kernel."},
+    {"bulkhead inspect m.safetensors", "Which tensors it has, and of what type and shape."},
+    {"bulkhead inspect m.safetensors --json | jq -r '.tensors[].name'", "Their names, one a line."},
 };
 
 static const struct bhi_section eval_sections[] = {
@@ -341,16 +349,18 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
          .run = bhi_run_main},
     [BHI_COMMAND_INSPECT] =
         {.name = "inspect",
-         .operand = "KERNEL",
+         .operand = "FILE",
          .least_operands = 1,
          .most_operands = 1,
-         .summary = "Say what a kernel declares, and what the guard makes of it",
+         .summary = "Say what a kernel declares, or which tensors a file has",
          .description =
-             "Says what the kernel in the file KERNEL (- is standard input) declares: entry point, "
-             "workgroup, bindings, push constants, specialization constants, capabilities. KERNEL "
+             "Says what the kernel in FILE (- is standard input) declares: entry point, "
+             "workgroup, bindings, push constants, specialization constants, capabilities. FILE "
              "is SPIR-V, GLSL or HLSL, as for bulkhead run. It is parsed in a sandboxed worker "
-             "without a "
-             "device: no device is asked whether it takes it, and nothing runs.",
+             "without a device: no device is asked whether it takes it, and nothing runs.\n\n"
+             "Of a FILE whose name ends in .npy or .safetensors it lists the arrays: type, shape, "
+             "bytes, the offset of the data in the file, and the name. Only --json and --verbose "
+             "are for these. The header is read in a sandboxed worker, the data not at all.",
          SECTIONS(inspect_sections),
          EXAMPLES(inspect_examples),
          .run = bhi_inspect_main},

@@ -1,4 +1,4 @@
-/* bulkhead inspect: what a kernel declares. */
+/* bulkhead inspect: what a kernel declares; inspect_tensors.c: what a file of arrays has. */
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 #include "args.h"
 #include "exit_status.h"
 #include "inspect_print.h"
+#include "inspect_tensors.h"
 #include "interrupt.h"
 #include "kernel_file.h"
 #include "session.h"
@@ -79,12 +80,12 @@ static int take_arguments(struct inspect *inspect, const struct bhi_args *args) 
                               &complaint)) {
         if (bhi_interrupt_signal())
             return bhi_interrupt_exit_status();
-        bhi_complain(command, "KERNEL %s: %s", inspect->file.path, complaint.text);
+        bhi_complain(command, "FILE %s: %s", inspect->file.path, complaint.text);
         return BHI_EXIT_USAGE;
     }
     inspect->file.code = inspect->code;
     if (!bhi_language_compiles(bhi_kernel_file_language(&inspect->file), &complaint)) {
-        bhi_complain(command, "KERNEL %s: %s", inspect->file.path, complaint.text);
+        bhi_complain(command, "FILE %s: %s", inspect->file.path, complaint.text);
         return BHI_EXIT_USAGE;
     }
     return BHI_EXIT_READY;
@@ -167,6 +168,8 @@ static void print(const struct inspect *inspect, const char *name, bool json) {
 
 int bhi_inspect_main(const struct bhi_args *args) {
     char name[64];
+    if (bhi_inspect_is_array(args->operands[0]))
+        return bhi_inspect_tensors(args);
     struct inspect *inspect = calloc(1, sizeof *inspect);
     if (!inspect) {
         bhi_complain(command, "out of memory");

@@ -11,12 +11,13 @@
 /* -- parts --------------------------------------------------------------------------------------
  */
 
-static const char *type_of(bh_dtype dtype) {
+const char *bhi_inspect_type(bh_dtype dtype) {
     static const char *const names[] = {
-        [BH_DTYPE_F16] = "f16", [BH_DTYPE_F32] = "f32", [BH_DTYPE_F64] = "f64",
-        [BH_DTYPE_I8] = "i8",   [BH_DTYPE_U8] = "u8",   [BH_DTYPE_I16] = "i16",
-        [BH_DTYPE_U16] = "u16", [BH_DTYPE_I32] = "i32", [BH_DTYPE_U32] = "u32",
-        [BH_DTYPE_I64] = "i64", [BH_DTYPE_U64] = "u64", [BH_DTYPE_BOOL] = "bool",
+        [BH_DTYPE_F16] = "f16",   [BH_DTYPE_F32] = "f32",         [BH_DTYPE_F64] = "f64",
+        [BH_DTYPE_I8] = "i8",     [BH_DTYPE_U8] = "u8",           [BH_DTYPE_I16] = "i16",
+        [BH_DTYPE_U16] = "u16",   [BH_DTYPE_I32] = "i32",         [BH_DTYPE_U32] = "u32",
+        [BH_DTYPE_I64] = "i64",   [BH_DTYPE_U64] = "u64",         [BH_DTYPE_BOOL] = "bool",
+        [BH_DTYPE_BF16] = "bf16", [BH_DTYPE_F8_E4M3] = "f8_e4m3", [BH_DTYPE_F8_E5M2] = "f8_e5m2",
     };
     return (size_t)dtype < sizeof names / sizeof names[0] && names[dtype] ? names[dtype] : "?";
 }
@@ -138,8 +139,8 @@ static void print_constants(const bh_inspection *said) {
         const bh_inspected_constant *constant = &said->constants[i];
         char value[64];
         value_text(constant, value);
-        printf("    %-6u %-4s = %-10s %s\n", constant->constant_id, type_of(constant->dtype), value,
-               clean(constant->name));
+        printf("    %-6u %-4s = %-10s %s\n", constant->constant_id,
+               bhi_inspect_type(constant->dtype), value, clean(constant->name));
     }
 }
 
@@ -225,8 +226,8 @@ static json_t *constants_json(const bh_inspection *said) {
         const bh_inspected_constant *constant = &said->constants[i];
         json_array_append_new(
             array, json_pack("{s:I, s:s, s:o, s:o}", "id", (json_int_t)constant->constant_id,
-                             "type", type_of(constant->dtype), "default", value_json(constant),
-                             "name", bhi_json_text(constant->name)));
+                             "type", bhi_inspect_type(constant->dtype), "default",
+                             value_json(constant), "name", bhi_json_text(constant->name)));
     }
     return array;
 }

@@ -17,4 +17,7 @@ void bhi_inspect_print_guarded(const struct bhi_inspected *inspected);
 /* One JSON object on stdout, and a line end. */
 void bhi_inspect_print_json(const struct bhi_inspected *inspected);
 
+/* "f32". */
+const char *bhi_inspect_type(bh_dtype dtype);
+
 #endif

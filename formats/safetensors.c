@@ -212,8 +212,20 @@ static bool refuse_unknown(json_t *root, const char *wanted, size_t count,
                       names, all || !used ? "" : ", ...");
 }
 
-static bool read_all(json_t *root, uint64_t data_bytes, const char *wanted,
-                     struct bhi_tensor *out_tensor, struct bhi_complaint *complaint) {
+/* What the header is read for: one tensor, or all. */
+struct purpose {
+    const char *wanted; /* NULL: all */
+    struct bhi_tensor *out_tensor;
+    bhi_tensor_seen seen;
+    void *user;
+};
+
+static const char *type_of(const json_t *entry) {
+    return json_string_value(json_object_get(entry, "dtype"));
+}
+
+static bool read_all(json_t *root, uint64_t data_bytes, const struct purpose *purpose,
+                     struct bhi_complaint *complaint) {
     const char *name;
     json_t *entry;
     size_t count = 0;
@@ -224,7 +236,7 @@ static bool read_all(json_t *root, uint64_t data_bytes, const char *wanted,
     json_object_foreach(root, name, entry) {
         struct bhi_tensor tensor = {0};
         const bool metadata = !strcmp(name, "__metadata__");
-        const bool it = !metadata && !strcmp(name, wanted);
+        const bool it = !metadata && purpose->wanted && !strcmp(name, purpose->wanted);
         if (metadata)
             good = check_metadata(entry, complaint);
         else if ((good = read_tensor(name, entry, data_bytes, it, &tensor, complaint)))
@@ -233,18 +245,21 @@ static bool read_all(json_t *root, uint64_t data_bytes, const char *wanted,
             break;
         if (it) {
             found = true;
-            *out_tensor = tensor;
+            *purpose->out_tensor = tensor;
         }
+        if (purpose->seen && !metadata)
+            purpose->seen(purpose->user, name, type_of(entry), &tensor);
     }
     good = good && check_cover(extents, count, data_bytes, complaint);
     free(extents);
-    return good && !found ? refuse_unknown(root, wanted, count, complaint) : good;
+    return good && purpose->wanted && !found
+               ? refuse_unknown(root, purpose->wanted, count, complaint)
+               : good;
 }
 
-bool bhi_safetensors_find(const char *text, size_t length, uint64_t data_bytes, const char *name,
-                          struct bhi_tensor *out_tensor, struct bhi_complaint *complaint) {
+static bool read_header(const char *text, size_t length, uint64_t data_bytes,
+                        const struct purpose *purpose, struct bhi_complaint *complaint) {
     json_error_t error;
-    memset(out_tensor, 0, sizeof *out_tensor);
     if (!check_depth(text, length, complaint))
         return false;
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
@@ -253,8 +268,21 @@ bool bhi_safetensors_find(const char *text, size_t length, uint64_t data_bytes, 
                           (size_t)BHI_SAFETENSORS_PREAMBLE +
                               (size_t)(error.position > 0 ? error.position : 0),
                           error.text);
-    bool good = json_is_object(root) ? read_all(root, data_bytes, name, out_tensor, complaint)
+    bool good = json_is_object(root) ? read_all(root, data_bytes, purpose, complaint)
                                      : bhi_refuse(complaint, "the header is not a JSON object");
     json_decref(root);
     return good;
+}
+
+bool bhi_safetensors_find(const char *text, size_t length, uint64_t data_bytes, const char *name,
+                          struct bhi_tensor *out_tensor, struct bhi_complaint *complaint) {
+    memset(out_tensor, 0, sizeof *out_tensor);
+    const struct purpose purpose = {.wanted = name, .out_tensor = out_tensor};
+    return read_header(text, length, data_bytes, &purpose, complaint);
+}
+
+bool bhi_safetensors_list(const char *text, size_t length, uint64_t data_bytes,
+                          bhi_tensor_seen seen, void *user, struct bhi_complaint *complaint) {
+    const struct purpose purpose = {.seen = seen, .user = user};
+    return read_header(text, length, data_bytes, &purpose, complaint);
 }

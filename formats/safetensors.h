@@ -37,4 +37,12 @@ bool bhi_safetensors_parse_preamble(const uint8_t *bytes, uint64_t file_bytes, s
 bool bhi_safetensors_find(const char *text, size_t length, uint64_t data_bytes, const char *name,
                           struct bhi_tensor *out_tensor, struct bhi_complaint *complaint);
 
+/* |type|: the dtype as the file calls it. Where it is not known here, tensor->dtype is NONE. */
+typedef void (*bhi_tensor_seen)(void *user, const char *name, const char *type,
+                                const struct bhi_tensor *tensor);
+/* Calls |seen| for each tensor, in the order of the header. What |seen| was told counts only where
+ * the return value is true: the header is refused as a whole. */
+bool bhi_safetensors_list(const char *text, size_t length, uint64_t data_bytes,
+                          bhi_tensor_seen seen, void *user, struct bhi_complaint *complaint);
+
 #endif

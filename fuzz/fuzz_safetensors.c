@@ -28,6 +28,20 @@ static uint64_t size_of(bh_dtype dtype) {
     }
 }
 
+struct seen {
+    size_t count;
+    bool wanted; /* one is called "t" */
+    uint64_t rest;
+};
+
+static void see(void *user, const char *name, const char *type, const struct bhi_tensor *tensor) {
+    struct seen *seen = user;
+    seen->count++;
+    seen->wanted |= !strcmp(name, "t");
+    FUZZ_CHECK(type != NULL && tensor->dimensions <= BHI_MAX_DIMENSIONS);
+    FUZZ_CHECK(tensor->begin <= seen->rest && tensor->bytes <= seen->rest - tensor->begin);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct bhi_complaint complaint = {.text = ""};
     struct bhi_tensor tensor;
@@ -46,7 +60,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(text, data + sizeof preamble, length);
     const uint64_t rest = size - sizeof preamble - length;
     bool found = bhi_safetensors_find(text, length, rest, "t", &tensor, &complaint);
+    struct bhi_complaint other = {.text = ""};
+    struct seen seen = {.rest = rest};
+    const bool listed = bhi_safetensors_list(text, length, rest, see, &seen, &other);
     free(text);
+    /* What can be found is in a list; what can be listed is found, unless its dtype is new to us.
+     */
+    FUZZ_CHECK(!found || (listed && seen.wanted));
+    FUZZ_CHECK(listed == (other.text[0] == 0));
     FUZZ_CHECK(found == (complaint.text[0] == 0));
     if (!found)
         return 0;

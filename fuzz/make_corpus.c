@@ -159,6 +159,7 @@ static void append_one(struct record *r, uint32_t type) {
         struct bhi_cmd_inspect *c = append(r, BHI_CMD_INSPECT, sizeof *c);
         c->file = 1;
         c->answer = 2;
+        c->room = 3;
     } else if (type == BHI_CMD_LOAD) {
         struct bhi_cmd_load *c = append(r, BHI_CMD_LOAD, sizeof *c);
         c->file = 1;

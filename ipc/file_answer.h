@@ -18,4 +18,30 @@ struct bhi_file_answer {
     char text[BHI_FILE_TEXT];
 };
 
+/* The answer to an inspection with room for a list: this, then as many rows as there are, or as
+ * there is room for. The loader writes the rows first. */
+#define BHI_FILE_NAME    1024u
+#define BHI_FILE_TYPE    16u
+#define BHI_FILE_TENSORS (1u << 19) /* more than a header of 16 MiB can have */
+
+struct bhi_file_list {
+    uint32_t refused; /* as above */
+    int32_t error;
+    uint64_t count; /* tensors in the file */
+    char text[BHI_FILE_TEXT];
+};
+
+struct bhi_file_row {
+    uint32_t dtype; /* bh_dtype; NONE: one that is not known */
+    uint32_t dimensions;
+    uint64_t shape[BHI_FILE_DIMENSIONS];
+    uint64_t offset, bytes;   /* of the data, in the file */
+    char type[BHI_FILE_TYPE]; /* the dtype as the file calls it */
+    char name[BHI_FILE_NAME];
+};
+
+static inline uint64_t bhi_file_list_bytes(uint64_t room) {
+    return sizeof(struct bhi_file_list) + room * sizeof(struct bhi_file_row);
+}
+
 #endif

@@ -65,7 +65,7 @@ static void give_name(struct bhi_file *file, const bh_file_source *source) {
         snprintf(path, sizeof path, "descriptor %d", source->fd);
     }
     bhi_text_line(file->name, sizeof file->name, path, strlen(path));
-    if (source->format == BH_FILE_SAFETENSORS) {
+    if (source->tensor) {
         size_t used = strlen(file->name);
         char shown[100];
         bhi_text_line(shown, sizeof shown, source->tensor, strlen(source->tensor));
@@ -110,7 +110,7 @@ static void note(struct bhi_file *file, const struct bhi_msg_opened *opened,
     info->modified_ns = opened->modified_ns;
     info->changed_s = opened->changed_s;
     info->changed_ns = opened->changed_ns;
-    if (source->format == BH_FILE_SAFETENSORS)
+    if (source->tensor)
         snprintf(info->tensor, sizeof info->tensor, "%s", source->tensor);
 }
 

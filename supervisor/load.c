@@ -1,20 +1,18 @@
 /* bh_buffer_from_file: a buffer whose content a loader reads. Two submissions to a loader's stream:
- * one has the header parsed and is waited for, the other reads the data. Deadlines, deaths, poison
- * and cancelling are those of any submission. */
+ * one has the header parsed and is waited for (file_header.h), the other reads the data. Deadlines,
+ * deaths, poison and cancelling are those of any submission. */
 #include "load.h"
 #include "buffer.h"
-#include "callback.h"
 #include "commands.h"
 #include "context.h"
 #include "copy_once.h"
 #include "core/detail.h"
-#include "errand.h"
 #include "event.h"
 #include "file.h"
 #include "file_answer.h"
+#include "file_header.h"
 #include "futex.h"
 #include "layout.h"
-#include "loaders.h"
 #include "stream.h"
 #include "text.h"
 #include "worker_proc.h"
@@ -41,121 +39,23 @@ BH_API void bh_file_source_init_sized(bh_file_source *source, size_t size) {
     bhi_layout_init(source, size, &defaults, sizeof defaults);
 }
 
-/* -- the two submissions ---------------------------------------------------------------------- */
-
-/* |command| is about |file| and fills |buffer|. *out_event is referenced. |quiet|: how it ends is
- * the caller's to tell, and counts as nobody's failure. */
-static bh_status submit(struct bhi_file *file, struct bh_buffer *buffer, const void *command,
-                        size_t size, uint64_t deadline_ns, bool quiet, struct bh_event **out_event,
-                        bh_detail *detail) {
-    struct bh_stream *stream;
-    bh_status status = bhi_loaders_pick(file->context, quiet, CALL, &stream, detail);
-    if (status != BH_OK)
-        return status;
-    const struct bhi_errand errand = {
-        .call = CALL,
-        .command = command,
-        .size = size,
-        .file = file,
-        .fills = buffer,
-        .deadline_ns = deadline_ns,
-        .quiet = quiet,
-    };
-    status = bhi_errand_submit(stream, &errand, out_event, detail);
-    bhi_stream_unref(stream);
-    return status;
-}
-
-static bh_status await_inspection(struct bh_event *event, const struct bhi_file *file,
-                                  uint64_t deadline_ns, bh_detail *detail) {
-    bh_status status = bhi_event_await(event, deadline_ns);
-    if (status != BH_OK) {
-        /* A loader that is held up by it is of no use any more. */
-        bhi_context_lock(event->context);
-        if (event->submission)
-            bhi_submission_cancel(event->submission);
-        bhi_context_unlock(event->context);
-        return bhi_fail(detail, status, 0, CALL ": %s: its header was not parsed in time",
-                        file->name);
-    }
-    if (event->verdict.status == BH_OK)
-        return BH_OK;
-    if (event->verdict.status == BH_DEADLINE)
-        return bhi_fail(detail, BH_TIMEOUT, 0, CALL ": %s: its header was not parsed in time",
-                        file->name);
-    return bhi_fail(detail, event->verdict.status, 0, CALL ": %.400s", event->verdict.message);
-}
-
-/* -- what the loader says --------------------------------------------------------------------- */
-
-static uint32_t dtype_bytes(uint32_t dtype) {
-    static const uint8_t bytes[] = {
-        [BH_DTYPE_F16] = 2,  [BH_DTYPE_F32] = 4,     [BH_DTYPE_F64] = 8,     [BH_DTYPE_I8] = 1,
-        [BH_DTYPE_U8] = 1,   [BH_DTYPE_I16] = 2,     [BH_DTYPE_U16] = 2,     [BH_DTYPE_I32] = 4,
-        [BH_DTYPE_U32] = 4,  [BH_DTYPE_I64] = 8,     [BH_DTYPE_U64] = 8,     [BH_DTYPE_BF16] = 2,
-        [BH_DTYPE_BOOL] = 1, [BH_DTYPE_F8_E4M3] = 1, [BH_DTYPE_F8_E5M2] = 1,
-    };
-    return dtype < sizeof bytes ? bytes[dtype] : 0;
-}
-
-/* It need not be true, but it has to make sense: the range lies in the file, and is as long as the
- * array takes. */
-static bool makes_sense(const struct bhi_file_answer *answer, uint64_t file_bytes) {
-    uint64_t bytes = dtype_bytes(answer->dtype);
-    if (!bytes || answer->dimensions > BHI_FILE_DIMENSIONS || answer->offset > file_bytes ||
-        answer->bytes > file_bytes - answer->offset)
-        return false;
-    bool empty = false;
-    for (uint32_t i = 0; i < answer->dimensions; i++) {
-        empty = empty || !answer->shape[i];
-        if (answer->shape[i] && __builtin_mul_overflow(bytes, answer->shape[i], &bytes))
-            return false;
-    }
-    return answer->bytes == (empty ? 0 : bytes);
-}
-
-static bh_status take_answer(const struct bh_buffer *buffer, const struct bhi_file *file,
-                             struct bhi_file_answer *out, bh_detail *detail) {
-    bhi_copy_once(out, buffer->pointer, sizeof *out); /* the loader can still write there */
-    if (out->refused) {
-        char why[BHI_FILE_TEXT];
-        bhi_text_line(why, sizeof why, out->text, sizeof out->text);
-        bhi_fail(detail, BH_LOAD_FAILED, 0, CALL ": %s: %s", file->name, why);
-        if (detail && out->error > 0 && out->error < 4096)
-            detail->sys_errno = out->error; /* its words are in the text */
-        return BH_LOAD_FAILED;
-    }
-    if (makes_sense(out, file->info.size))
-        return BH_OK;
-    return bhi_fail(detail, BH_PROTOCOL, 0, CALL ": %s: what the loader says of it makes no sense",
-                    file->name);
-}
+/* -- what is to be read ------------------------------------------------------------------------ */
 
 static bh_status inspect(struct bhi_file *file, const bh_file_source *source, uint64_t deadline_ns,
                          struct bhi_file_answer *out, bh_detail *detail) {
-    bh_status status = bhi_callback_check(CALL, detail);
-    if (status != BH_OK)
-        return status;
     struct bh_buffer *answer;
-    status = bhi_buffer_make(file->context, sizeof *out, CALL, &answer, detail);
+    bh_status status =
+        bhi_file_inspect(file, source->header_timeout_ns, deadline_ns, 0, CALL, &answer, detail);
     if (status != BH_OK)
         return status;
-    const struct bhi_cmd_inspect command = {
-        .header = {.type = BHI_CMD_INSPECT, .size = sizeof command},
-        .file = file->info.file,
-        .answer = answer->id,
-    };
-    struct bh_event *event = NULL;
-    status = submit(file, answer, &command, sizeof command, source->header_timeout_ns, true, &event,
-                    detail);
-    if (status == BH_OK) {
-        status = await_inspection(event, file, deadline_ns, detail);
-        if (status == BH_OK)
-            status = take_answer(answer, file, out, detail);
-        bhi_event_unref(event);
-    }
+    bhi_copy_once(out, answer->pointer, sizeof *out); /* the loader can still write there */
     bh_buffer_release(answer);
-    return status;
+    if (out->refused)
+        return bhi_file_refused(file, out->error, out->text, CALL, detail);
+    const struct bhi_file_extent extent = {out->offset, out->bytes};
+    if (bhi_file_makes_sense(file, out->dtype, out->dimensions, out->shape, extent))
+        return BH_OK;
+    return bhi_file_senseless(file, CALL, detail);
 }
 
 /* A raw range has no header: what is asked for has to be there. */
@@ -181,33 +81,9 @@ static bh_status take_range(const struct bhi_file *file, const bh_file_source *s
 
 static bh_status take_source(const bh_file_source *given, bh_file_source *source,
                              bh_detail *detail) {
-    if (!given)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source is NULL");
-    bh_file_source_init(source);
-    bh_status status =
-        bhi_layout_take_options(BHI_OURS(bh_file_source), source, given, CALL, "source", detail);
+    bh_status status = bhi_file_source_take(given, source, CALL, detail);
     if (status != BH_OK)
         return status;
-    if (!source->path && source->fd < 0)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": source.path is NULL, and source.fd is no descriptor");
-    if (source->format < BH_FILE_RAW || source->format > BH_FILE_SAFETENSORS)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": source.format %d is not a bh_file_format", source->format);
-    if (!source->header_timeout_ns || !source->deadline_ns)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": source.%s is 0; BH_FOREVER is for none",
-                        source->deadline_ns ? "header_timeout_ns" : "deadline_ns");
-    if (source->path && !source->path[0])
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.path is empty");
-    if (source->path && source->fd >= 0)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": there are a source.path and a source.fd (%d); -1 is none",
-                        source->fd);
-    /* What would not be heeded was meant to be. */
-    if (source->format != BH_FILE_RAW && (source->offset || source->size != BH_WHOLE_SIZE))
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": source.offset and source.size are for BH_FILE_RAW");
     if (source->format != BH_FILE_SAFETENSORS)
         return source->tensor ? bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                                          CALL ": source.tensor is for BH_FILE_SAFETENSORS")
@@ -243,8 +119,8 @@ static bh_status start_load(struct bhi_file *file, struct bh_buffer *buffer,
         .offset = what->offset,
         .bytes = what->bytes,
     };
-    bh_status status = submit(file, buffer, &command, sizeof command, source->deadline_ns, false,
-                              &load->event, detail);
+    bh_status status = bhi_file_submit(file, buffer, &command, sizeof command, source->deadline_ns,
+                                       false, CALL, &load->event, detail);
     if (status != BH_OK) {
         free(load);
         return status;

@@ -78,7 +78,8 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   inspect        a header is about to be parsed
  *   inspected      it has been, whether the file has changed meanwhile is checked next
  *   lie_offset, lie_wrap, lie_bytes, lie_dtype, lie_no_dtype, lie_dimensions, lie_empty, lie_shape,
- *   lie_text       (fail: that part of what it says of the file is not true)
+ *   lie_text, lie_list_count, lie_list_offset, lie_list_dimensions, lie_list_name
+ *                  (fail: that part of what it says of the file is not true)
  *   load           a file is about to be read, all that was known of it is checked next
  *   load_read      a piece of it has been read (fail: EIO)
  *   short_read     a piece is about to be read (fail: 1,000 bytes at most)

@@ -11,6 +11,7 @@
 #include <bulkhead/bulkhead.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -316,14 +317,68 @@ static void lie(struct bhi_file_answer *answer) {
         memset(answer->text, '\x1b', sizeof answer->text);
     }
 }
+
+static void lie_of_all(struct bhi_file_list *list, int out) {
+    const uint64_t huge = UINT64_MAX - 7;
+    const off_t row = (off_t)bhi_file_list_bytes(0);
+    if (BHI_FAULT_FAILS("lie_list_count")) {
+        list->count = BHI_FILE_TENSORS + 1;
+    }
+    if (BHI_FAULT_FAILS("lie_list_offset")) {
+        (void)!pwrite(out, &huge, sizeof huge, row + (off_t)offsetof(struct bhi_file_row, offset));
+    }
+    if (BHI_FAULT_FAILS("lie_list_dimensions")) {
+        (void)!pwrite(out, &huge, 4, row + (off_t)offsetof(struct bhi_file_row, dimensions));
+    }
+    if (BHI_FAULT_FAILS("lie_list_name")) {
+        char name[BHI_FILE_NAME];
+        memset(name, '\x1b', sizeof name);
+        (void)!pwrite(out, name, sizeof name, row + (off_t)offsetof(struct bhi_file_row, name));
+    }
+}
 #endif
+
+/* The answer is written behind whatever rows there are. */
+static bool give(int out, const void *answer, size_t size, struct bhi_fault *fault) {
+    const ssize_t written = pwrite(out, answer, size, 0);
+    return written == (ssize_t)size ||
+           fail(fault, written < 0 ? errno : EIO, "the answer could not be given");
+}
+
+static bool give_list(int out, uint64_t count, const struct bhi_fault *wrong,
+                      struct bhi_fault *fault) {
+    struct bhi_file_list list = {.count = count};
+    if (wrong != NULL) {
+        list = (struct bhi_file_list){.refused = 1, .error = wrong->vk_result};
+        snprintf(list.text, sizeof list.text, "%s", wrong->text);
+    }
+#if BHI_FAULTS
+    lie_of_all(&list, out);
+#endif
+    return give(out, &list, sizeof list, fault);
+}
+
+static bool give_answer(int out, struct bhi_file_answer *answer, const struct bhi_fault *wrong,
+                        struct bhi_fault *fault) {
+    if (wrong != NULL) {
+        *answer = (struct bhi_file_answer){.refused = 1, .error = wrong->vk_result};
+        snprintf(answer->text, sizeof answer->text, "%s", wrong->text);
+    }
+#if BHI_FAULTS
+    lie(answer);
+#endif
+    return give(out, answer, sizeof *answer, fault);
+}
 
 /* What is wrong with the file is the answer; only what keeps it from answering is a fault. */
 static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *command,
                     struct bhi_fault *fault) {
     BHI_FAULT_POINT("inspect");
     struct bhi_file_answer answer = {0};
-    struct buffer *out = find_buffer(loader, command->answer, sizeof answer, fault);
+    uint64_t count = 0;
+    struct buffer *out =
+        find_buffer(loader, command->answer,
+                    command->room ? bhi_file_list_bytes(command->room) : sizeof answer, fault);
     if (out == NULL) {
         return false;
     }
@@ -335,8 +390,12 @@ static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *com
         outwait_step(file);
         good = unchanged(file, fault);
     }
-    if (good && !bhi_loader_header(&file->info, file->fd, &answer, &error, &complaint)) {
-        good = fail(fault, error, "%s", complaint.text);
+    if (good) {
+        good = command->room
+                   ? bhi_loader_list(&file->info, file->fd, out->fd, command->room, &count, &error,
+                                     &complaint)
+                   : bhi_loader_header(&file->info, file->fd, &answer, &error, &complaint);
+        good = good || fail(fault, error, "%s", complaint.text);
     }
     BHI_FAULT_POINT("inspected");
     struct bhi_fault later;
@@ -345,17 +404,11 @@ static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *com
         *fault = later;
         good = false;
     }
-    if (!good) {
-        answer = (struct bhi_file_answer){.refused = 1, .error = fault->vk_result};
-        snprintf(answer.text, sizeof answer.text, "%s", fault->text);
-    }
-#if BHI_FAULTS
-    lie(&answer);
-#endif
-    const ssize_t written = pwrite(out->fd, &answer, sizeof answer, 0);
+    const struct bhi_fault wrong = *fault;
+    good = command->room ? give_list(out->fd, count, good ? NULL : &wrong, fault)
+                         : give_answer(out->fd, &answer, good ? NULL : &wrong, fault);
     bhi_loader_detach(loader, command->answer); /* used once */
-    return written == (ssize_t)sizeof answer ||
-           fail(fault, written < 0 ? errno : EIO, "the answer could not be given");
+    return good;
 }
 
 static bool load(struct bhi_loader *loader, const struct bhi_cmd_load *command, uint64_t seq,

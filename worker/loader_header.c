@@ -4,9 +4,11 @@
 #include "npy.h"
 #include "safetensors.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Of each bhi_dtype, in its order. */
 static const bh_dtype public_dtypes[] = {
@@ -80,9 +82,10 @@ static void name_once(struct bhi_complaint *complaint, const char *tensor) {
     }
 }
 
-static bool read_safetensors(const struct bhi_msg_file_attach *file, int fd,
-                             struct bhi_file_answer *answer, int *out_error,
-                             struct bhi_complaint *complaint) {
+/* *out_text is the caller's to free; the data begins where it ends, at *out_data. */
+static bool read_text(const struct bhi_msg_file_attach *file, int fd, char **out_text,
+                      size_t *out_length, uint64_t *out_data, int *out_error,
+                      struct bhi_complaint *complaint) {
     uint8_t preamble[BHI_SAFETENSORS_PREAMBLE] = {0};
     size_t length;
     const uint64_t head = file->size < sizeof preamble ? file->size : sizeof preamble;
@@ -94,10 +97,27 @@ static bool read_safetensors(const struct bhi_msg_file_attach *file, int fd,
     if (text == NULL) {
         return bhi_refuse(complaint, "out of memory for a header of %zu bytes", length);
     }
+    if (!read_header(fd, text, sizeof preamble, length, out_error, complaint)) {
+        free(text);
+        return false;
+    }
+    *out_text = text;
+    *out_length = length;
+    *out_data = sizeof preamble + length;
+    return true;
+}
+
+static bool read_safetensors(const struct bhi_msg_file_attach *file, int fd,
+                             struct bhi_file_answer *answer, int *out_error,
+                             struct bhi_complaint *complaint) {
+    char *text;
+    size_t length;
+    uint64_t data;
+    if (!read_text(file, fd, &text, &length, &data, out_error, complaint)) {
+        return false;
+    }
     struct bhi_tensor tensor;
-    const uint64_t data = sizeof preamble + length;
     const bool good =
-        read_header(fd, text, sizeof preamble, length, out_error, complaint) &&
         bhi_safetensors_find(text, length, file->size - data, file->tensor, &tensor, complaint);
     free(text);
     if (!good) {
@@ -121,4 +141,89 @@ bool bhi_loader_header(const struct bhi_msg_file_attach *file, int fd,
         return read_safetensors(file, fd, answer, out_error, complaint);
     }
     return bhi_refuse(complaint, "a raw range has no header");
+}
+
+/* -- all of them ------------------------------------------------------------------------------ */
+
+struct listing {
+    int out;
+    uint64_t data; /* where the offsets count from */
+    uint64_t room, count;
+    int error; /* of a write */
+};
+
+static void write_row(struct listing *listing, const struct bhi_file_row *row) {
+    const uint64_t at = bhi_file_list_bytes(listing->count++);
+    if (listing->count > listing->room || listing->error != 0) {
+        return;
+    }
+    const ssize_t written = pwrite(listing->out, row, sizeof *row, (off_t)at);
+    if (written != (ssize_t)sizeof *row) {
+        listing->error = written < 0 ? errno : EIO;
+    }
+}
+
+static void take_tensor(void *user, const char *name, const char *type,
+                        const struct bhi_tensor *tensor) {
+    struct listing *listing = user;
+    struct bhi_file_row row = {.dtype = (uint32_t)tensor->dtype,
+                               .dimensions = tensor->dimensions,
+                               .offset = listing->data + tensor->begin,
+                               .bytes = tensor->bytes};
+    memcpy(row.shape, tensor->shape, tensor->dimensions * sizeof tensor->shape[0]);
+    snprintf(row.type, sizeof row.type, "%s", type);
+    snprintf(row.name, sizeof row.name, "%s", name);
+    write_row(listing, &row);
+}
+
+static bool list_safetensors(const struct bhi_msg_file_attach *file, int fd,
+                             struct listing *listing, int *out_error,
+                             struct bhi_complaint *complaint) {
+    char *text;
+    size_t length;
+    if (!read_text(file, fd, &text, &length, &listing->data, out_error, complaint)) {
+        return false;
+    }
+    const bool good = bhi_safetensors_list(text, length, file->size - listing->data, take_tensor,
+                                           listing, complaint);
+    free(text);
+    return good;
+}
+
+/* One, without a name. */
+static bool list_npy(const struct bhi_msg_file_attach *file, int fd, struct listing *listing,
+                     int *out_error, struct bhi_complaint *complaint) {
+    struct bhi_file_answer answer = {0};
+    if (!read_npy(file, fd, &answer, out_error, complaint)) {
+        return false;
+    }
+    struct bhi_file_row row = {.dtype = answer.dtype,
+                               .dimensions = answer.dimensions,
+                               .offset = answer.offset,
+                               .bytes = answer.bytes};
+    memcpy(row.shape, answer.shape, sizeof row.shape);
+    for (uint32_t i = 0; i < BHI_DTYPE_COUNT; i++) {
+        if ((uint32_t)public_dtypes[i] == answer.dtype) {
+            snprintf(row.type, sizeof row.type, "%s", bhi_dtype_npy_code((enum bhi_dtype)i));
+        }
+    }
+    write_row(listing, &row);
+    return true;
+}
+
+bool bhi_loader_list(const struct bhi_msg_file_attach *file, int fd, int out, uint64_t room,
+                     uint64_t *out_count, int *out_error, struct bhi_complaint *complaint) {
+    struct listing listing = {.out = out, .room = room};
+    *out_error = 0;
+    const bool good = file->format == BH_FILE_NPY
+                          ? list_npy(file, fd, &listing, out_error, complaint)
+                      : file->format == BH_FILE_SAFETENSORS
+                          ? list_safetensors(file, fd, &listing, out_error, complaint)
+                          : bhi_refuse(complaint, "a raw range has no header");
+    if (good && listing.error != 0) {
+        *out_error = listing.error;
+        return bhi_refuse(complaint, "the list could not be given: %s", strerror(listing.error));
+    }
+    *out_count = listing.count;
+    return good;
 }

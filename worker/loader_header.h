@@ -12,5 +12,9 @@
 bool bhi_loader_header(const struct bhi_msg_file_attach *file, int fd,
                        struct bhi_file_answer *answer, int *out_error,
                        struct bhi_complaint *complaint);
+/* Lists what arrays the file has: writes at most |room| rows into |out|, behind the place of a
+ * struct bhi_file_list. *out_count is how many there are. */
+bool bhi_loader_list(const struct bhi_msg_file_attach *file, int fd, int out, uint64_t room,
+                     uint64_t *out_count, int *out_error, struct bhi_complaint *complaint);
 
 #endif

@@ -402,6 +402,33 @@ static void load(struct scene *s, const char *path) {
     EMPTY(array.it);
     KEPT(array);
     bh_buffer_release(buffer);
+
+    static const char begin[] = "\x93NUMPY\1\0m\0{'descr': '<f4', 'fortran_order': False, "
+                                "'shape': (2,)}";
+    char header[10 + 'm'];
+    memset(header, ' ', sizeof header);
+    memcpy(header, begin, sizeof begin - 1);
+    header[sizeof header - 1] = '\n';
+    FILE *npy = tmpfile();
+    EXPECT(npy && fwrite(header, 1, sizeof header, npy) == sizeof header &&
+           fwrite(header, 1, 8, npy) == 8 && fflush(npy) == 0);
+    bh_file_source array_source = source;
+    array_source.path = NULL;
+    array_source.fd = fileno(npy);
+    array_source.format = BH_FILE_NPY;
+    struct {
+        bh_file_tensor it[2];
+        unsigned char behind[64];
+    } *tensors = malloc(sizeof *tensors);
+    EXPECT(tensors);
+    memset(tensors, PATTERN, sizeof *tensors);
+    size_t count;
+    OK(bh_file_tensors(s->context, &array_source, tensors->it, 1, &count, &why));
+    EXPECT(count == 1 && tensors->it[0].shape[0] == 2 && !strcmp(tensors->it[0].type, "f4"));
+    EMPTY(tensors->it[0]);
+    EXPECT(untouched(&tensors->it[1], sizeof tensors->it[1] + sizeof tensors->behind));
+    free(tensors);
+    fclose(npy);
 #ifdef GROWN
     source.abi_probe = 1;
     REFUSED(bh_buffer_from_file(s->context, &source, &buffer, &why), "bh_file_source", "is set");

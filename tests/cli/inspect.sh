@@ -164,4 +164,61 @@ refuses "specialization constant 0 has 4 bytes in the module; 8 were given" \
     inspect "$SHADERS/matmul.spv" --spec 0=u64:8
 refuses "-D and -I are for GLSL" inspect "$SHADERS/matmul.spv" -D A
 
+# -- files of arrays -------------------------------------------------------------------------------
+# safetensors FILE HEADER BYTES: the length in 8 bytes, the header, zeros.
+safetensors() {
+    local length=${#2} bytes
+    bytes=$(printf '\\%03o' $((length % 256)) $((length / 256 % 256)) $((length / 65536)))
+    printf '%b' "${bytes//\\/\\0}\\0\\0\\0\\0\\0" > "$1"
+    printf '%s' "$2" >> "$1"
+    head -c "$3" /dev/zero >> "$1"
+}
+tensors='{"embed.weight":{"dtype":"F32","shape":[4,3],"data_offsets":[0,48]},'
+tensors+='"b":{"dtype":"BF16","shape":[2],"data_offsets":[48,52]},'
+tensors+='"\u001b[31mred\u200b":{"dtype":"F4_X","shape":[3],"data_offsets":[52,54]}}'
+safetensors m.safetensors "$tensors" 54
+case_name="tensors of a .safetensors, as docs/files.md shows them"
+cli inspect m.safetensors
+ready
+cat > expected <<'END'
+m.safetensors
+  3 tensors, 54 bytes of data
+  type  shape  bytes  offset  name
+  f32   [4,3]     48     206  embed.weight
+  bf16  [2]        4     254  b
+  F4_X  [3]        2     258  ?[31mred?
+END
+if diff expected .stdout; then passed=$((passed + 1)); else fail "another list"; fi
+case_name="tensors as JSON"
+cli inspect m.safetensors --json
+ready
+expect_json 'keys == ["file", "format", "tensors"] and .file == "m.safetensors"
+    and .format == "safetensors" and (.tensors | map(.type)) == ["f32", "bf16", "F4_X"]
+    and .tensors[0] == {"name": "embed.weight", "type": "f32", "shape": [4, 3], "bytes": 48, "offset": 206}
+    and .tensors[2].name == "?[31mred?"'
+case_name="a .npy has one, without a name"
+cli inspect x.npy --json
+ready
+expect_json '.format == "npy" and .tensors == [{"name": null, "type": "f32", "shape": [256], "bytes": 1024,
+    "offset": 128}]'
+cli inspect x.npy
+ready
+expect_stdout "f32   [256]   1024     128"
+case_name="more than the first look has room for, each on one whole row"
+many=
+for ((i = 0; i < 300; i++)); do
+    many+="${many:+,}\"$(printf 'block.%0180d' $i)\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[$i,$((i + 1))]}"
+done
+safetensors many.safetensors "{$many}" 300
+cli inspect many.safetensors
+ready
+if [ "$(wc -l < .stdout)" -eq 303 ]; then passed=$((passed + 1)); else fail "not 303 lines"; fi
+expect_stdout "block.$(printf '%0180d' 299)"
+safetensors bad.safetensors '{"t":{"dtype":"F32","shape":[4,3],"data_offsets":[0,40]}}' 40
+refuses "bad.safetensors: tensor 't': its shape takes 48 bytes, its offsets 0..40 are 40 (LOAD_FAILED)" \
+    inspect bad.safetensors
+refuses "nowhere.npy: No such file or directory" inspect nowhere.npy
+refuses "FILE x.npz: a .npz file is not read; unzip it" inspect x.npz
+refuses "--entry is for kernels; x.npy is a file of arrays" inspect x.npy --entry main
+
 finish

@@ -39,10 +39,10 @@ refuses "unexpected argument '--json'" "${run[@]}" -- --json
 refuses "unexpected argument 'x'" devices x
 refuses "unknown option '--foo'; see bulkhead doctor --help" doctor --foo
 
-refuses "KERNEL is missing" inspect
+refuses "FILE is missing" inspect
 refuses "--entry : the name is empty" inspect k.spv --entry ''
 refuses "--spec 1: '1' is not ID=TYPE:VALUE" inspect k.spv --spec 1
-refuses "KERNEL nowhere.spv: No such file or directory" inspect nowhere.spv
+refuses "FILE nowhere.spv: No such file or directory" inspect nowhere.spv
 
 # -- values ----------------------------------------------------------------------------------------
 refuses "--groups 0: '0': there must be at least one group" run k.spv --groups 0

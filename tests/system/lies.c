@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #define HEADER "{" TENSOR("t", "U16", "4", "0,8") "}"
@@ -47,6 +48,103 @@ static void words_of_a_liar(void) {
     BHT_TRUE(memchr(detail.message, '\0', sizeof detail.message) != NULL);
     BHT_TRUE(strchr(detail.message, '\x1b') == NULL);
     BHT_EQ(detail.sys_errno, 0);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+#define TWO "{" TENSOR("t", "U16", "4", "0,8") ", " TENSOR("new", "F4_E2M1", "4", "8,10") "}"
+
+static bh_status list(bh_context *context, bh_file_tensor *tensors, size_t capacity, size_t *count,
+                      bh_detail *detail) {
+    bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, NULL);
+    *count = 77;
+    return bh_file_tensors(context, &source, tensors, capacity, count, detail);
+}
+
+/* Each tensor lies in the file and is as long as its shape takes, or nothing is listed. */
+static void lists_are_seen_through(void) {
+    static const struct {
+        const char *fault, *words;
+    } lies[] = {
+        {"lie_list_count", "t: what the loader says of it makes no sense"},
+        {"lie_list_offset", "t: what the loader says of it makes no sense"},
+        {"lie_list_dimensions", "t: what the loader says of it makes no sense"},
+        {"lie_list_name", NULL},
+    };
+    enter_folder();
+    write_safetensors("t", sizeof TWO - 1, TWO, 10);
+    bh_file_tensor *tensors = calloc(3, sizeof *tensors);
+    BHT_TRUE(tensors != NULL);
+    for (size_t i = 0; i < BHT_COUNT(lies); i++) {
+        char faults[64];
+        snprintf(faults, sizeof faults, "*:%s:1=fail", lies[i].fault);
+        bh_context *context = fx_context(faults);
+        bh_detail detail;
+        size_t count;
+        const bh_status status = list(context, tensors, 3, &count, &detail);
+        if (lies[i].words) {
+            BHT_EQ(status, BH_PROTOCOL);
+            BHT_STR_HAS(detail.message, lies[i].words);
+            BHT_EQ(count, 0);
+        } else { /* a name is what it is, as far as it may be shown */
+            BHT_EQ(status, BH_OK);
+            BHT_STR_HAS(tensors[0].name, "????");
+            BHT_EQ(strlen(tensors[0].name), sizeof tensors->name - 1);
+            BHT_TRUE(strchr(tensors[0].name, '\x1b') == NULL);
+        }
+        BHT_EQ(list(context, tensors, 3, &count, &detail), BH_OK); /* it lied once */
+        BHT_EQ(count, 2);
+        bh_context_destroy(context);
+    }
+    free(tensors);
+    leave_folder();
+}
+
+static void what_is_listed(void) {
+    const uint64_t data = 8 + sizeof TWO - 1;
+    bh_context *context = fx_context(NULL);
+    enter_folder();
+    write_safetensors("t", sizeof TWO - 1, TWO, 10);
+    bh_file_tensor *tensors = calloc(2, sizeof *tensors);
+    bh_detail detail;
+    size_t count;
+    BHT_EQ(list(context, tensors, 2, &count, &detail), BH_OK);
+    BHT_EQ(count, 2);
+    BHT_STR_EQ(tensors[0].name, "t");
+    BHT_STR_EQ(tensors[0].type, "U16");
+    BHT_EQ(tensors[0].dtype, BH_DTYPE_U16);
+    BHT_EQ(tensors[0].dimensions, 1);
+    BHT_EQ(tensors[0].shape[0], 4);
+    BHT_EQ(tensors[0].offset, data);
+    BHT_EQ(tensors[0].bytes, 8);
+    BHT_STR_EQ(tensors[1].name, "new");
+    BHT_STR_EQ(tensors[1].type, "F4_E2M1");
+    BHT_EQ(tensors[1].dtype, BH_DTYPE_NONE);
+    BHT_EQ(tensors[1].offset, data + 8);
+    BHT_EQ(tensors[1].bytes, 2);
+    /* Where there is room for fewer, it is said how many there are. */
+    memset(tensors, 0x5a, 2 * sizeof *tensors);
+    BHT_EQ(list(context, tensors, 1, &count, &detail), BH_OK);
+    BHT_EQ(count, 2);
+    BHT_STR_EQ(tensors[0].name, "t");
+    BHT_EQ(tensors[1].name[0], 0x5a);
+    BHT_EQ(list(context, NULL, 0, &count, &detail), BH_OK);
+    BHT_EQ(count, 2);
+    BHT_EQ(list(context, NULL, 1, &count, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "out_tensors is NULL");
+    bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+    BHT_EQ(bh_file_tensors(context, &source, tensors, 2, &count, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "source.tensor is not NULL");
+    source = source_of("t", BH_FILE_RAW, NULL);
+    BHT_EQ(bh_file_tensors(context, &source, tensors, 2, &count, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "source.format is BH_FILE_RAW, which has no header");
+    /* What bh_buffer_from_file refuses: here the second tensor, which it does not ask for. */
+    const char bad[] = "{" TENSOR("t", "U16", "4", "0,8") ", " TENSOR("u", "U8", "4", "8,10") "}";
+    write_safetensors("t", sizeof bad - 1, bad, 10);
+    BHT_EQ(list(context, tensors, 2, &count, &detail), BH_LOAD_FAILED);
+    BHT_STR_HAS(detail.message, "bh_file_tensors: t: tensor 'u': its shape takes 4 bytes");
+    BHT_EQ(count, 0);
+    free(tensors);
     bh_context_destroy(context);
     leave_folder();
 }
@@ -153,6 +251,7 @@ int main(int argc, char **argv) {
         BHT_TEST(lies_are_seen_through),         BHT_TEST(words_of_a_liar),
         BHT_TEST(a_device_worker_loads_no_file), BHT_TEST(a_loader_has_no_device),
         BHT_TEST(a_log_line_is_one_line),        BHT_TEST(changed_while_it_is_inspected),
+        BHT_TEST(lists_are_seen_through),        BHT_TEST(what_is_listed),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -62,6 +62,7 @@ static struct bhi_cmd_inspect *add_inspect(struct builder *b) {
     struct bhi_cmd_inspect *c = add(b, BHI_CMD_INSPECT, sizeof *c);
     c->file = 4;
     c->answer = 5;
+    c->room = 6;
     return c;
 }
 

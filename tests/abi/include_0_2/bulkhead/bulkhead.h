@@ -507,6 +507,35 @@ BH_INLINE BH_MUST_USE bh_status bh_buffer_array(const bh_buffer *buffer, bh_arra
     return bh_buffer_array_sized(buffer, out_info, sizeof *out_info);
 }
 
+typedef struct bh_file_tensor {
+    bh_dtype dtype; /* NONE: not known here; bh_buffer_from_file does not take it */
+    uint32_t dimensions;
+    uint64_t shape[64];
+    uint64_t offset; /* of its data, from the beginning of the file */
+    uint64_t bytes;
+    char type[16]; /* the dtype as the file calls it: "BF16"; "f4" of a .npy, without byte order */
+    char name[1024]; /* empty of a .npy; cut where it is longer; "?" stands for what may not be
+                        shown, and such a name bh_buffer_from_file does not take either */
+} bh_file_tensor;
+
+/* Lists the arrays of a .npy (one) or .safetensors (all tensors, in the order of its header), and
+ * loads none. |source| is as for bh_buffer_from_file, without a tensor; its deadline_ns is not
+ * used. Fills in the first |capacity| of them (one has some 1.6 KiB: many are not for a stack);
+ * *out_count is how many there are: where these are more, call again with more room. A header that
+ * bh_buffer_from_file refuses is refused here with the same words.
+ *
+ * The header is parsed by a loader, as there, and what the loader says is checked: each tensor lies
+ * in the file and has as many bytes as its shape takes.
+ *
+ * Blocks until the header is parsed, header_timeout_ns at most. Not in a completion callback.
+ * Returns BH_OK, or what bh_buffer_from_file returns. */
+BH_INLINE BH_MUST_USE bh_status bh_file_tensors(bh_context *context, const bh_file_source *source,
+                                                bh_file_tensor *out_tensors, size_t capacity,
+                                                size_t *out_count, bh_detail *detail) {
+    return bh_file_tensors_sized(context, source, out_tensors, capacity, sizeof *out_tensors,
+                                 out_count, detail);
+}
+
 /* -- kernels -------------------------------------------------------------------------------- */
 
 /* One specialization constant (Vulkan 1.3, section 10.7.4): |size| is 1, 2, 4 or 8; booleans are 4

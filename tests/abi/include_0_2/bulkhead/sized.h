@@ -40,6 +40,7 @@ typedef struct bh_description bh_description;
 typedef struct bh_detail bh_detail;
 typedef struct bh_device_info bh_device_info;
 typedef struct bh_file_source bh_file_source;
+typedef struct bh_file_tensor bh_file_tensor;
 typedef struct bh_glsl_source bh_glsl_source;
 typedef struct bh_inspect_options bh_inspect_options;
 typedef struct bh_inspection bh_inspection;
@@ -87,6 +88,11 @@ BH_API BH_MUST_USE bh_status bh_context_kernel_stats_sized(bh_context *context,
                                                            size_t stats_size, bh_detail *detail);
 BH_API BH_MUST_USE bh_status bh_buffer_array_sized(const bh_buffer *buffer, bh_array_info *out_info,
                                                    size_t info_size);
+BH_API BH_MUST_USE bh_status bh_file_tensors_sized(bh_context *context,
+                                                   const bh_file_source *source,
+                                                   bh_file_tensor *out_tensors, size_t capacity,
+                                                   size_t tensor_size, size_t *out_count,
+                                                   bh_detail *detail);
 BH_API BH_MUST_USE bh_status bh_kernel_reflect_sized(bh_kernel *kernel, bh_stream *stream,
                                                      uint64_t timeout_ns, bh_kernel_info *out_info,
                                                      size_t info_size, bh_detail *detail);

@@ -1,0 +1,14 @@
+/* bulkhead inspect of a file of arrays: what it has. */
+#ifndef BHI_CLI_INSPECT_TENSORS_H
+#define BHI_CLI_INSPECT_TENSORS_H
+
+#include <stdbool.h>
+
+#include "args.h"
+
+/* By its name: a .npy or .safetensors, or an array file of another kind, which is refused. */
+bool bhi_inspect_is_array(const char *path);
+/* Returns an exit status. */
+int bhi_inspect_tensors(const struct bhi_args *args);
+
+#endif

@@ -1,0 +1,163 @@
+#include "file_header.h"
+#include "buffer.h"
+#include "callback.h"
+#include "commands.h"
+#include "core/detail.h"
+#include "errand.h"
+#include "event.h"
+#include "file_answer.h"
+#include "layout.h"
+#include "loaders.h"
+#include "stream.h"
+#include "text.h"
+
+/* -- submissions ---------------------------------------------------------------------- */
+
+bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const void *command,
+                          size_t size, uint64_t deadline_ns, bool quiet, const char *call,
+                          struct bh_event **out_event, bh_detail *detail) {
+    struct bh_stream *stream;
+    bh_status status = bhi_loaders_pick(file->context, quiet, call, &stream, detail);
+    if (status != BH_OK)
+        return status;
+    const struct bhi_errand errand = {
+        .call = call,
+        .command = command,
+        .size = size,
+        .file = file,
+        .fills = buffer,
+        .deadline_ns = deadline_ns,
+        .quiet = quiet,
+    };
+    status = bhi_errand_submit(stream, &errand, out_event, detail);
+    bhi_stream_unref(stream);
+    return status;
+}
+
+static bh_status await_inspection(struct bh_event *event, const struct bhi_file *file,
+                                  uint64_t deadline_ns, const char *call, bh_detail *detail) {
+    bh_status status = bhi_event_await(event, deadline_ns);
+    if (status != BH_OK) {
+        /* A loader that is held up by it is of no use any more. */
+        bhi_context_lock(event->context);
+        if (event->submission)
+            bhi_submission_cancel(event->submission);
+        bhi_context_unlock(event->context);
+        return bhi_fail(detail, status, 0, "%s: %s: its header was not parsed in time", call,
+                        file->name);
+    }
+    if (event->verdict.status == BH_OK)
+        return BH_OK;
+    if (event->verdict.status == BH_DEADLINE)
+        return bhi_fail(detail, BH_TIMEOUT, 0, "%s: %s: its header was not parsed in time", call,
+                        file->name);
+    return bhi_fail(detail, event->verdict.status, 0, "%s: %.400s", call, event->verdict.message);
+}
+
+/* -- what the loader says --------------------------------------------------------------------- */
+
+static uint32_t dtype_bytes(uint32_t dtype) {
+    static const uint8_t bytes[] = {
+        [BH_DTYPE_F16] = 2,  [BH_DTYPE_F32] = 4,     [BH_DTYPE_F64] = 8,     [BH_DTYPE_I8] = 1,
+        [BH_DTYPE_U8] = 1,   [BH_DTYPE_I16] = 2,     [BH_DTYPE_U16] = 2,     [BH_DTYPE_I32] = 4,
+        [BH_DTYPE_U32] = 4,  [BH_DTYPE_I64] = 8,     [BH_DTYPE_U64] = 8,     [BH_DTYPE_BF16] = 2,
+        [BH_DTYPE_BOOL] = 1, [BH_DTYPE_F8_E4M3] = 1, [BH_DTYPE_F8_E5M2] = 1,
+    };
+    return dtype < sizeof bytes ? bytes[dtype] : 0;
+}
+
+bool bhi_file_makes_sense(const struct bhi_file *file, uint32_t dtype, uint32_t dimensions,
+                          const uint64_t *shape, struct bhi_file_extent extent) {
+    uint64_t bytes = dtype_bytes(dtype);
+    const uint64_t file_bytes = file->info.size;
+    if (!bytes || dimensions > BHI_FILE_DIMENSIONS || extent.offset > file_bytes ||
+        extent.bytes > file_bytes - extent.offset)
+        return false;
+    bool empty = false;
+    for (uint32_t i = 0; i < dimensions; i++) {
+        empty = empty || !shape[i];
+        if (shape[i] && __builtin_mul_overflow(bytes, shape[i], &bytes))
+            return false;
+    }
+    return extent.bytes == (empty ? 0 : bytes);
+}
+
+bh_status bhi_file_senseless(const struct bhi_file *file, const char *call, bh_detail *detail) {
+    return bhi_fail(detail, BH_PROTOCOL, 0, "%s: %s: what the loader says of it makes no sense",
+                    call, file->name);
+}
+
+bh_status bhi_file_refused(const struct bhi_file *file, int32_t error, const char *text,
+                           const char *call, bh_detail *detail) {
+    char why[BHI_FILE_TEXT];
+    bhi_text_line(why, sizeof why, text, BHI_FILE_TEXT);
+    bhi_fail(detail, BH_LOAD_FAILED, 0, "%s: %s: %s", call, file->name, why);
+    if (detail && error > 0 && error < 4096)
+        detail->sys_errno = error; /* its words are in the text */
+    return BH_LOAD_FAILED;
+}
+
+bh_status bhi_file_inspect(struct bhi_file *file, uint64_t timeout_ns, uint64_t deadline_ns,
+                           uint64_t room, const char *call, struct bh_buffer **out_answer,
+                           bh_detail *detail) {
+    bh_status status = bhi_callback_check(call, detail);
+    if (status != BH_OK)
+        return status;
+    struct bh_buffer *answer;
+    const uint64_t bytes = room ? bhi_file_list_bytes(room) : sizeof(struct bhi_file_answer);
+    status = bhi_buffer_make(file->context, bytes, call, &answer, detail);
+    if (status != BH_OK)
+        return status;
+    const struct bhi_cmd_inspect command = {
+        .header = {.type = BHI_CMD_INSPECT, .size = sizeof command},
+        .file = file->info.file,
+        .answer = answer->id,
+        .room = room,
+    };
+    struct bh_event *event = NULL;
+    status = bhi_file_submit(file, answer, &command, sizeof command, timeout_ns, true, call, &event,
+                             detail);
+    if (status == BH_OK) {
+        status = await_inspection(event, file, deadline_ns, call, detail);
+        bhi_event_unref(event);
+    }
+    if (status == BH_OK)
+        *out_answer = answer;
+    else
+        bh_buffer_release(answer);
+    return status;
+}
+
+/* -- what the caller wants -------------------------------------------------------------------- */
+
+bh_status bhi_file_source_take(const bh_file_source *given, bh_file_source *source,
+                               const char *call, bh_detail *detail) {
+    if (!given)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source is NULL", call);
+    bh_file_source_init(source);
+    bh_status status =
+        bhi_layout_take_options(BHI_OURS(bh_file_source), source, given, call, "source", detail);
+    if (status != BH_OK)
+        return status;
+    if (!source->path && source->fd < 0)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "%s: source.path is NULL, and source.fd is no descriptor", call);
+    if (source->format < BH_FILE_RAW || source->format > BH_FILE_SAFETENSORS)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "%s: source.format %d is not a bh_file_format", call, source->format);
+    if (!source->header_timeout_ns || !source->deadline_ns)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "%s: source.%s is 0; BH_FOREVER is for none", call,
+                        source->deadline_ns ? "header_timeout_ns" : "deadline_ns");
+    if (source->path && !source->path[0])
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source.path is empty", call);
+    if (source->path && source->fd >= 0)
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "%s: there are a source.path and a source.fd (%d); -1 is none", call,
+                        source->fd);
+    /* What would not be heeded was meant to be. */
+    if (source->format != BH_FILE_RAW && (source->offset || source->size != BH_WHOLE_SIZE))
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "%s: source.offset and source.size are for BH_FILE_RAW", call);
+    return BH_OK;
+}
