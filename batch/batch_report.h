@@ -28,6 +28,7 @@ struct bhi_report_run {
     uint64_t elapsed_ns; /* of this process */
     uint64_t ran;        /* attempts of this process */
     int exit_status;
+    bool halted;                      /* too many jobs have failed (--halt) */
     const struct bhi_report_bad *bad; /* in the order of the file, more or less */
     size_t bad_count;
     const struct bhi_report_stuck *stuck;

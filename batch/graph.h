@@ -17,7 +17,8 @@ struct bhi_node {
                            |ids| */
     enum bhi_job_state state;
     bool told;      /* it was started by this process */
-    bool again;     /* it had failed, and --retry-failed takes it up: its line may be a new one */
+    bool again;     /* it had ended, and is taken up again: its line may be a new one */
+    bool redone;    /* it runs anew (--redo), as those do that depend on it: to be recorded */
     bool restated;  /* when it was loaded, its state followed from another's: to be recorded */
     bool replaced;  /* its line is not the recorded one: to be recorded */
     uint32_t given; /* while lines are compared: how many came until this one's, itself included */

@@ -23,6 +23,7 @@ enum bhi_statement {
     BHI_SQL_STATE,
     BHI_SQL_RESUME,
     BHI_SQL_RETRY,
+    BHI_SQL_REDO,
     BHI_SQL_REPLACE,
     BHI_SQL_COUNT
 };

@@ -15,6 +15,13 @@ static const char *text_of(sqlite3_stmt *row, int column) {
 /* -- loading ------------------------------------------------------------------------------------
  */
 
+static void begin_anew(struct bhi_node *node) {
+    node->state = BHI_JOB_SUBMITTED;
+    node->origin = BHI_NO_NODE;
+    node->job.guilty = node->job.victim = 0;
+    node->again = true;
+}
+
 /* What the last process left behind: what it ran is to be run again, unless it was sealed. That is
  * recorded when all else about this run has been accepted (bhi_journal_add). */
 static void take_up(struct bhi_node *node, const struct bhi_queue_options *options) {
@@ -22,13 +29,35 @@ static void take_up(struct bhi_node *node, const struct bhi_queue_options *optio
     if (node->state == BHI_JOB_CANCELLED || node->state == BHI_JOB_RUNNING)
         node->state = BHI_JOB_WAITING;
     if (options->retry_failed &&
-        (node->state == BHI_JOB_FAILED || node->state == BHI_JOB_QUARANTINED)) {
-        node->state = BHI_JOB_SUBMITTED;
-        node->origin = BHI_NO_NODE;
-        job->guilty = job->victim = 0;
-        node->again = true;
-    }
+        (node->state == BHI_JOB_FAILED || node->state == BHI_JOB_QUARANTINED))
+        begin_anew(node);
     job->interrupted = !bhi_job_state_is_end(node->state);
+}
+
+/* --redo: the jobs, and all that depend on them. What one has under temporary names is swept. */
+static enum bhi_queue_result redo(struct bhi_graph *graph, const struct bhi_queue_options *options,
+                                  struct bhi_complaint *complaint) {
+    for (size_t i = 0; i < options->redo_count; i++) {
+        struct bhi_node *first = bhi_graph_find(graph, options->redo[i]);
+        if (!first) {
+            bhi_refuse(complaint, "%.400s has no job \"%.255s\" that could be done anew",
+                       options->folder, options->redo[i]);
+            return BHI_QUEUE_BAD_INPUT;
+        }
+        const uint32_t search = bhi_graph_search(graph, first, true, UINT32_MAX);
+        for (uint32_t k = 0; k < graph->count; k++) {
+            struct bhi_node *node = bhi_graph_node(graph, k);
+            struct bhi_job *job = &node->job;
+            if (node->seen != search)
+                continue;
+            begin_anew(node);
+            node->redone = job->interrupted = true;
+            job->sealed = false;
+            free((char *)job->outputs);
+            job->outputs = NULL;
+        }
+    }
+    return BHI_QUEUE_OK;
 }
 
 /* What the outputs of a sealed job are recognised by: as much of it as it has outputs. */
@@ -139,7 +168,7 @@ enum bhi_queue_result bhi_journal_load(struct bhi_journal *journal,
     if (rc == SQLITE_OK && !bhi_graph_rank(graph, &cycle))
         rc = cycle ? SQLITE_CORRUPT : SQLITE_NOMEM;
     if (rc == SQLITE_OK)
-        return BHI_QUEUE_OK;
+        return redo(graph, options, complaint);
     bhi_journal_complain(journal, rc, complaint);
     return BHI_QUEUE_ENVIRON;
 }
@@ -172,6 +201,7 @@ static bool visit_job(sqlite3_stmt *row, void *argument) {
         .sealed = sqlite3_column_int(row, 14) != 0,
         .blame = (bh_blame)sqlite3_column_int(row, 15),
         .text = text_of(row, 16),
+        .outputs = text_of(row, 17),
     };
     return visit->visit(visit->user, &record);
 }
@@ -234,7 +264,7 @@ bool bhi_journal_each_job(struct bhi_journal *journal,
                     "CASE attempt.started WHEN 1 THEN attempt.started_ns WHEN 0 THEN 0 "
                     "ELSE progress.started_ns END, "
                     "progress.ended_ns, origin.id, coalesce(status, 2), message, sealed, "
-                    "coalesce(blame, 0), job.text FROM job "
+                    "coalesce(blame, 0), job.text, outputs FROM job "
                     "JOIN progress ON progress.job = job.number "
                     "LEFT JOIN job AS origin ON origin.number = progress.origin "
                     "LEFT JOIN attempt ON attempt.job = job.number AND attempt.attempt = verdict "

@@ -40,7 +40,8 @@ static const char bhi_journal_schema[] =
     "    state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 6),\n"
     /* its outputs are complete under their temporary names */
     "    sealed INTEGER NOT NULL CHECK (sealed IN (0, 1)),\n"
-    "    outputs TEXT NOT NULL,\n" /* while it is sealed: what they are recognised by */
+    /* while it is sealed, and when it is done: what they are recognised by */
+    "    outputs TEXT NOT NULL,\n"
     "    tried INTEGER NOT NULL CHECK (tried >= 0),\n"       /* rows in attempt */
     "    attempts INTEGER NOT NULL CHECK (attempts >= 0),\n" /* of them that were started */
     "    guilty INTEGER NOT NULL CHECK (guilty >= 0),\n"

@@ -39,7 +39,9 @@ static const char *const statements[BHI_SQL_COUNT] = {
     [BHI_SQL_FINISHED] =
         "UPDATE attempt SET ended_ns = CASE ended_ns WHEN 0 THEN ?3 ELSE ended_ns END, "
         "guilty = ?4, status = ?5, message = ?6, blame = ?7 WHERE job = ?1 AND attempt = ?2",
-    [BHI_SQL_ENDED] = "UPDATE progress SET state = ?2, sealed = 0, outputs = '', attempts = ?3, "
+    /* What a DONE one has written is known by the same marks: for --verify. */
+    [BHI_SQL_ENDED] = "UPDATE progress SET state = ?2, sealed = 0, "
+                      "outputs = CASE ?2 WHEN 3 THEN outputs ELSE '' END, attempts = ?3, "
                       "guilty = ?4, victim = ?5, tried = max(tried, ?6), "
                       "verdict = CASE ?6 WHEN 0 THEN verdict ELSE ?6 END, ended_ns = "
                       "CASE ?8 WHEN 0 THEN ?7 ELSE (SELECT attempt.ended_ns FROM attempt WHERE "
@@ -49,6 +51,8 @@ static const char *const statements[BHI_SQL_COUNT] = {
                        "WHERE state = 6 OR (state = 2 AND NOT sealed)",
     [BHI_SQL_RETRY] = "UPDATE progress SET state = 0, guilty = 0, victim = 0, origin = NULL, "
                       "ended_ns = 0 WHERE state IN (4, 5)",
+    [BHI_SQL_REDO] = "UPDATE progress SET state = 0, sealed = 0, outputs = '', guilty = 0, "
+                     "victim = 0, origin = NULL, ended_ns = 0 WHERE job = ?1",
     [BHI_SQL_REPLACE] =
         "UPDATE job SET line = ?2, priority = ?3, retries = ?4, text = ?5 WHERE number = ?1",
 };
@@ -195,7 +199,9 @@ static int resume_jobs(struct bhi_journal *journal, const struct bhi_graph *grap
             .job = job->number,
             .origin = node->origin == BHI_NO_NODE ? 0 : (uint64_t)node->origin + 1,
             .time_ns = now_ns};
-        if (node->restated)
+        if (node->redone)
+            rc = bhi_journal_run(journal, BHI_SQL_REDO, "i", (int64_t)job->number);
+        if (rc == SQLITE_OK && node->restated)
             rc = bhi_journal_write(journal, &note);
         if (rc == SQLITE_OK && node->replaced)
             rc = bhi_journal_run(journal, BHI_SQL_REPLACE, "iiiit", (int64_t)job->number,

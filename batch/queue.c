@@ -17,7 +17,7 @@ struct bhi_queue {
     bool knows_paths;            /* of what was loaded; guarded by |adding| */
     uint32_t loaded;             /* nodes below this were there when it was opened */
     bool begun;                  /* all that was loaded and taken up is recorded so; |mutex| */
-    bool retry_failed;           /* as it was opened */
+    bool retry_failed, dry;      /* as it was opened */
     struct bhi_journal *journal; /* NULL: none */
     struct bhi_journal_batch batch;
     char *jobs_path; /* owned; may be NULL */
@@ -67,7 +67,8 @@ static enum bhi_queue_result open_journal(struct bhi_queue *queue,
     result = bhi_journal_load(queue->journal, options, &queue->graph, complaint);
     if (result != BHI_QUEUE_OK)
         return result;
-    bhi_journal_accept(queue->journal);
+    if (!options->dry)
+        bhi_journal_accept(queue->journal);
     bhi_graph_admit(&queue->graph, note_restated, queue);
     queue->loaded = queue->graph.admitted;
     queue->knows_paths = queue->begun = queue->loaded == 0;
@@ -90,6 +91,7 @@ enum bhi_queue_result bhi_queue_open(const struct bhi_queue_options *options,
     queue->retries = options->retries;
     queue->knows_paths = queue->begun = true;
     queue->retry_failed = options->retry_failed;
+    queue->dry = options->dry;
     queue->jobs_path = options->jobs_path ? strdup(options->jobs_path) : NULL;
     if (options->jobs_path && !queue->jobs_path)
         bhi_refuse(complaint, "out of memory");
@@ -185,7 +187,7 @@ static void begin(struct bhi_queue *queue, struct bhi_admission *admission) {
     bhi_admission_keep(admission);
     for (uint32_t i = 0; i < queue->loaded && !queue->begun; i++) {
         struct bhi_node *node = bhi_graph_node(&queue->graph, i);
-        node->restated = node->again = false;
+        node->restated = node->again = node->redone = false;
     }
     queue->begun = true;
 }
@@ -224,6 +226,10 @@ static enum bhi_queue_result add(struct bhi_queue *queue, const struct bhi_job_s
     pthread_mutex_unlock(&queue->mutex);
     if (!good)
         return result;
+    if (queue->dry) {
+        (void)bhi_journal_close(queue->journal);
+        queue->journal = NULL;
+    }
     /* Others go on meanwhile: they pass over what is not admitted. */
     if (queue->journal && changes)
         result = bhi_journal_add(queue->journal, &queue->graph, queue->begun ? NULL : &resumed,
@@ -372,6 +378,14 @@ void bhi_queue_counts(struct bhi_queue *queue, struct bhi_queue_counts *out_coun
     pthread_mutex_unlock(&queue->mutex);
     if (broken)
         out_counts->takeable = 0;
+}
+
+bool bhi_queue_runs_anew(struct bhi_queue *queue, const char *id) {
+    pthread_mutex_lock(&queue->mutex);
+    const struct bhi_node *node = bhi_graph_find(&queue->graph, id);
+    const bool anew = node && node->again;
+    pthread_mutex_unlock(&queue->mutex);
+    return anew;
 }
 
 /* -- the journal's ------------------------------------------------------------------------------

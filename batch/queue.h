@@ -57,9 +57,14 @@ struct bhi_queue_options {
     bool retry_failed;     /* with resume: FAILED and QUARANTINED ones are taken up again, with
                               a clean record of guilt, and so are those that failed through them;
                               the first _add may give them other lines */
-    uint32_t retries;      /* for jobs that give none */
-    uint64_t linger_ns;    /* how long a record may wait for others to be committed with it where
-                              nobody waits for it; 0: the default, 10 ms */
+    const char *const *redo; /* with resume: ids of jobs that are to run anew, with all that depend
+                                on them; the first _add may give them other lines */
+    size_t redo_count;
+    bool dry;           /* nothing is recorded: the folder, where it is given, has a batch, and
+                           from the first _add on there is no journal; for _take and _ended */
+    uint32_t retries;   /* for jobs that give none */
+    uint64_t linger_ns; /* how long a record may wait for others to be committed with it where
+                           nobody waits for it; 0: the default, 10 ms */
 };
 
 enum bhi_queue_result {
@@ -132,6 +137,8 @@ struct bhi_queue_counts {
         next_due_ns; /* CLOCK_MONOTONIC when a delayed one becomes takeable; 0: none is delayed */
 };
 void bhi_queue_counts(struct bhi_queue *queue, struct bhi_queue_counts *out_counts);
+/* Whether a loaded job has ended and is to run anew (retry_failed, redo). */
+bool bhi_queue_runs_anew(struct bhi_queue *queue, const char *id);
 /* Whether the journal has failed; the complaint (may be NULL) says how. */
 bool bhi_queue_broken(struct bhi_queue *queue, struct bhi_complaint *complaint);
 /* Waits until all that was recorded is durable. False: it is broken. */
@@ -151,6 +158,8 @@ struct bhi_job_record {
     bool sealed; /* RUNNING, and its outputs are complete under their temporary names */
     int32_t priority;
     uint32_t retries, attempts, guilty;
+    const char *outputs; /* of a DONE or sealed one: what they are recognised by (marks.h); "": it
+                            has none, or an earlier version did not keep it */
     /* CLOCK_REALTIME; 0: not yet. |started_ns| of the last attempt, 0 where that was refused. */
     uint64_t submitted_ns, started_ns, ended_ns;
     const char *origin;  /* id of the job through which it failed; "": itself, or it has not */

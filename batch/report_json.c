@@ -56,6 +56,7 @@ static json_t *summary(struct bhi_queue *queue, const struct bhi_tally *tally,
     json_object_set_new(object, "device", run->device ? text_or_null(run->device) : json_null());
     json_object_set_new(object, "streams", number(run->streams));
     json_object_set_new(object, "exit_status", json_integer(run->exit_status));
+    json_object_set_new(object, "halted", json_boolean(run->halted));
     json_object_set_new(object, "total", number(tally->counts.total));
     for (int state = 0; state < BHI_JOB_STATES; state++)
         json_object_set_new(object, bhi_job_state_name((enum bhi_job_state)state),

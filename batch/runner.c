@@ -153,7 +153,9 @@ static bool may_take(struct bhi_runner *runner) {
         !runner->stopping && !runner->solo && !runner->deferred.count && !runner->thirsty.count &&
         runner->at[BHI_WORK_PREPARING] < (size_t)BHI_RUNNER_STAGED * runner->options->streams &&
         runner->at[BHI_WORK_PARKED] < BHI_RUNNER_PARKED &&
-        runner->at[BHI_WORK_FINISHING] < BHI_RUNNER_FINISHING;
+        runner->at[BHI_WORK_FINISHING] < BHI_RUNNER_FINISHING &&
+        /* It may be a failure too many: that is looked at first. */
+        (!runner->options->halt || !runner->at[BHI_WORK_OVER]);
     pthread_mutex_unlock(&runner->lock);
     return may;
 }
@@ -301,7 +303,12 @@ static void conclude(struct bhi_runner *runner, struct bhi_work *work, bool alon
     work->attempt.next = answer.next;
     work->attempt.guilty = answer.guilty;
     work->attempt.unproven = answer.unproven;
-    if (runner->options->ended)
+    runner->failed += answer.next == BHI_JOB_FAILED || answer.next == BHI_JOB_QUARANTINED;
+    /* It is given back: that it was taken is nobody's affair. */
+    const bool unbegun = runner->halted && !work->attempt.started && answer.next == BHI_JOB_WAITING;
+    if (unbegun)
+        work->attempt.verdict.status = BH_PENDING;
+    if (runner->options->ended && !unbegun)
         runner->options->ended(runner->options->user, job, &work->attempt);
     bhi_queue_ended(runner->queue, work->job, &work->attempt, answer.delay_ns);
     if (answer.next == BHI_JOB_DONE)
@@ -327,7 +334,8 @@ static void conclude_all(struct bhi_runner *runner) {
 /* -- ending -------------------------------------------------------------------------------------
  */
 
-/* Nothing new begins; what is in flight is cancelled, what is READY still gets to its place. */
+/* Nothing new begins; what is in flight is cancelled, unless failures have halted it; what is READY
+ * still gets to its place. */
 static void stop(struct bhi_runner *runner) {
     struct bhi_work *work;
     struct bhi_work_list aside;
@@ -345,7 +353,7 @@ static void stop(struct bhi_runner *runner) {
         bhi_work_refuse(work, BH_CANCELLED, 0, "cancelled before it was given to a worker");
     while ((work = bhi_work_pop(&runner->deferred)) != NULL)
         stage(runner, work); /* to be cancelled there */
-    for (uint32_t i = 0; i < runner->options->streams; i++)
+    for (uint32_t i = 0; i < runner->options->streams && !runner->halted; i++)
         (void)!bh_stream_cancel(runner->streams[i].stream);
     BHI_BATCH_STEP("stopped");
 }
@@ -421,6 +429,11 @@ static enum bhi_runner_result loop(struct bhi_runner *runner, struct bhi_complai
             runner->interrupted = true;
             result = BHI_RUNNER_INTERRUPTED;
         }
+        if (!runner->stopping && !runner->interrupted && runner->options->halt &&
+            runner->failed >= runner->options->halt) {
+            runner->halted = true;
+            result = BHI_RUNNER_HALTED;
+        }
         if (!runner->stopping && !runner->interrupted &&
             (is_hopeless(runner) || bhi_queue_broken(runner->queue, NULL)))
             result = BHI_RUNNER_ENVIRON;
@@ -444,6 +457,11 @@ static enum bhi_runner_result loop(struct bhi_runner *runner, struct bhi_complai
         wait_for_news(runner, &counts);
     }
     report_progress(runner, &counts);
+    if (result == BHI_RUNNER_HALTED && !is_left(runner, &counts))
+        result = BHI_RUNNER_FINISHED; /* the last ones have failed */
+    if (result == BHI_RUNNER_HALTED)
+        bhi_refuse(complaint, "%llu job%s failed", (unsigned long long)runner->failed,
+                   runner->failed == 1 ? " has" : "s have");
     if (result == BHI_RUNNER_FINISHED && runner->stuck) {
         result = BHI_RUNNER_STUCK;
         if (runner->stuck == 1)

@@ -25,6 +25,7 @@ struct bhi_runner_options {
     bh_isolation isolation;
     bool limits_memory;
     uint64_t memory_limit;
+    uint64_t halt; /* when so many jobs have failed by themselves no more are taken; 0: never */
     /* Called about ten times a second, and once at the end; RUNNING is what workers have. May be
      * NULL. Thread: the caller's. */
     void (*progress)(void *user, const struct bhi_queue_counts *counts);
@@ -43,6 +44,8 @@ struct bhi_runner_options {
 enum bhi_runner_result {
     BHI_RUNNER_FINISHED,    /* every job has ended */
     BHI_RUNNER_INTERRUPTED, /* a signal: what ran was cancelled, the rest waits for --resume */
+    BHI_RUNNER_HALTED,      /* so many jobs have failed, and others have not begun; what workers had
+                               has ended, the rest is as it was */
     BHI_RUNNER_ENVIRON,     /* no worker can be had, or the queue is broken */
     BHI_RUNNER_STUCK,       /* all has ended but jobs whose complete outputs cannot be put in their
                                places, and what depends on those */

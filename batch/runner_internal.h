@@ -111,6 +111,8 @@ struct bhi_runner {
     uint64_t told_ns;
     bool hopeless;    /* the last refusal was for ever */
     bool interrupted; /* by a signal */
+    bool halted;      /* by too many failures: what no worker has had is as it was */
+    uint64_t failed;  /* jobs, by themselves */
     struct bhi_complaint why;
     uint64_t stuck; /* jobs whose outputs are complete, and not in their places */
 

@@ -4,12 +4,14 @@
  * state folder is opened and the jobs are in it; only then, workers.
  */
 #include <bulkhead/bulkhead.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "args.h"
 #include "batch_jobs.h"
+#include "batch_look.h"
 #include "batch_report.h"
 #include "clock.h"
 #include "descriptors.h"
@@ -27,8 +29,10 @@ enum { MOST_STREAMS = 256, DEFAULT_STREAMS = 2, DEFAULT_RETRIES = 2 };
 struct batch {
     const char *jobs_path, *device, *cache_dir, *html;
     char *state; /* owned */
-    uint64_t streams, retries;
-    bool resume, retry_failed, keep_going, json, verbose;
+    uint64_t streams, retries, halt;
+    const char **redo; /* owned; ids */
+    size_t redo_count;
+    bool resume, retry_failed, keep_going, dry_run, verify, halted, json, verbose;
     bool limits_memory;
     bh_isolation isolation;
     bool limits_grace;
@@ -78,6 +82,11 @@ static bool parse_item(struct batch *batch, const struct bhi_arg *item,
         return parse_isolation(value, &batch->isolation, complaint);
     case BHI_BATCH_RETRY:
         return bhi_parse_count(value, 0, BHI_JOB_RETRIES, &batch->retries, complaint);
+    case BHI_BATCH_HALT:
+        return bhi_parse_count(value, 1, UINT32_MAX, &batch->halt, complaint);
+    case BHI_BATCH_REDO:
+        batch->redo[batch->redo_count++] = value;
+        return *value ? true : bhi_refuse(complaint, "the id is empty");
     case BHI_BATCH_DEADLINE:
         return bhi_parse_duration(value, &batch->deadline_ns, complaint);
     case BHI_BATCH_COMPILE_DEADLINE:
@@ -103,6 +112,8 @@ static bool parse_item(struct batch *batch, const struct bhi_arg *item,
     default:
         batch->resume |= item->option == BHI_BATCH_RESUME;
         batch->retry_failed |= item->option == BHI_BATCH_RETRY_FAILED;
+        batch->dry_run |= item->option == BHI_BATCH_DRY_RUN;
+        batch->verify |= item->option == BHI_BATCH_VERIFY;
         batch->keep_going |= item->option == BHI_BATCH_KEEP_GOING;
         batch->json |= item->option == BHI_BATCH_JSON;
         batch->verbose |= item->option == BHI_BATCH_VERBOSE;
@@ -110,9 +121,27 @@ static bool parse_item(struct batch *batch, const struct bhi_arg *item,
     }
 }
 
+/* What only looks runs nothing, and reports nothing of a run. */
+static bool check_options(const struct batch *batch, struct bhi_complaint *complaint) {
+    if (batch->retry_failed && !batch->resume)
+        return bhi_refuse(complaint, "--retry-failed goes with --resume");
+    if (batch->redo_count && !batch->resume)
+        return bhi_refuse(complaint, "--redo goes with --resume");
+    if (batch->verify && (batch->resume || batch->dry_run))
+        return bhi_refuse(complaint, "--verify runs nothing: it goes without --%s",
+                          batch->resume ? "resume" : "dry-run");
+    if (batch->html && (batch->verify || batch->dry_run))
+        return bhi_refuse(complaint, "--html is for a batch that runs: it goes without --%s",
+                          batch->verify ? "verify" : "dry-run");
+    return true;
+}
+
 static bool parse(struct batch *batch, const struct bhi_args *args,
                   struct bhi_complaint *complaint) {
     batch->jobs_path = args->operands[0];
+    batch->redo = calloc(args->item_count + 1, sizeof *batch->redo);
+    if (!batch->redo)
+        return bhi_refuse(complaint, "out of memory");
     batch->streams = DEFAULT_STREAMS;
     batch->retries = DEFAULT_RETRIES;
     for (size_t i = 0; i < args->item_count; i++) {
@@ -122,8 +151,8 @@ static bool parse(struct batch *batch, const struct bhi_args *args,
             return bhi_refuse(complaint, "--%s %.200s: %.700s", bhi_options[item->option].name,
                               item->value, inner.text);
     }
-    if (batch->retry_failed && !batch->resume)
-        return bhi_refuse(complaint, "--retry-failed goes with --resume");
+    if (!check_options(batch, complaint))
+        return false;
     if (batch->state)
         return true;
     if (!strcmp(batch->jobs_path, "-"))
@@ -155,12 +184,25 @@ static int queue_exit_status(enum bhi_queue_result result, const struct bhi_comp
     return result == BHI_QUEUE_BAD_INPUT ? BHI_EXIT_USAGE : BHI_EXIT_ENVIRON;
 }
 
+/* Whether something is kept there: what only looks makes nothing. */
+static bool has_state(const struct batch *batch) {
+    char *path = NULL;
+    if (asprintf(&path, "%s/batch.db", batch->state) < 0)
+        return true;
+    const bool has = access(path, F_OK) == 0 || errno != ENOENT;
+    free(path);
+    return has;
+}
+
 static int open_queue(struct batch *batch) {
     const struct bhi_queue_options options = {
-        .folder = batch->state,
+        .folder = batch->dry_run && !has_state(batch) ? NULL : batch->state,
         .jobs_path = batch->jobs_path,
-        .resume = batch->resume,
+        .resume = batch->resume || batch->verify,
         .retry_failed = batch->retry_failed,
+        .redo = batch->redo,
+        .redo_count = batch->redo_count,
+        .dry = batch->dry_run || batch->verify,
         .retries = (uint32_t)batch->retries,
     };
     struct bhi_complaint complaint;
@@ -191,6 +233,15 @@ static int submit_jobs(struct batch *batch) {
         bhi_complain("batch", "the current folder cannot be found");
         return BHI_EXIT_ENVIRON;
     }
+    if (batch->dry_run && !has_state(batch)) {
+        batch->resume = false; /* it would just start */
+        if (batch->redo_count) {
+            bhi_complain("batch", "%s has no job \"%s\" that could be done anew", batch->state,
+                         batch->redo[0]);
+            free(folder);
+            return BHI_EXIT_USAGE;
+        }
+    }
     if (batch->resume)
         (void)((exit_status = open_queue(batch)) != BHI_EXIT_READY ||
                (exit_status = check_jobs(batch, bhi_queue_cwd(batch->queue))) != BHI_EXIT_READY);
@@ -207,7 +258,6 @@ static int submit_jobs(struct batch *batch) {
 }
 
 static int read_jobs(struct batch *batch) {
-    batch->jobs.retries_failed = batch->retry_failed;
     int exit_status = bhi_batch_jobs_read(&batch->jobs, batch->jobs_path);
     if (exit_status != BHI_EXIT_READY)
         return exit_status;
@@ -327,6 +377,7 @@ static int run_jobs(struct batch *batch) {
         .tenant = batch->tenant,
         .limits_memory = batch->limits_memory,
         .memory_limit = batch->memory_limit,
+        .halt = batch->halt,
         .progress = on_progress,
         .ended = on_ended,
         .waits = on_waits,
@@ -347,6 +398,11 @@ static int run_jobs(struct batch *batch) {
         bhi_complain("batch", "cancelled by SIG%s; --resume goes on",
                      sigabbrev_np(bhi_interrupt_signal()));
         return bhi_interrupt_exit_status();
+    case BHI_RUNNER_HALTED:
+        batch->halted = true;
+        bhi_complain("batch", "halted: %s (--halt %llu); --resume goes on with the others",
+                     complaint.text, (unsigned long long)batch->halt);
+        return BHI_EXIT_POISONED;
     case BHI_RUNNER_STUCK:
         bhi_complain("batch", "%s; --resume tries again", complaint.text);
         return BHI_EXIT_ENVIRON;
@@ -372,6 +428,7 @@ static int report(struct batch *batch, int exit_status) {
         .elapsed_ns = bhi_clock_ns() - batch->began_ns,
         .ran = batch->ran,
         .exit_status = exit_status,
+        .halted = batch->halted,
         .bad = batch->jobs.bads,
         .bad_count = batch->jobs.bads_count,
         .stuck = batch->stuck,
@@ -398,8 +455,33 @@ static int report(struct batch *batch, int exit_status) {
     return run.exit_status;
 }
 
+/* Nothing is run, and no device is needed. */
+static int look(struct batch *batch) {
+    int exit_status;
+    if (batch->verify && !has_state(batch)) {
+        bhi_complain("batch", "%s has no batch: there is nothing to verify", batch->state);
+        return BHI_EXIT_USAGE;
+    }
+    if (batch->verify)
+        exit_status = open_queue(batch);
+    else
+        (void)((exit_status = read_jobs(batch)) != BHI_EXIT_READY ||
+               (exit_status = submit_jobs(batch)) != BHI_EXIT_READY);
+    const struct bhi_batch_look look = {.jobs_path = batch->jobs_path,
+                                        .state = batch->state,
+                                        .json = batch->json,
+                                        .verbose = batch->verbose,
+                                        .bad = batch->jobs.bads_count};
+    if (exit_status != BHI_EXIT_READY)
+        return exit_status;
+    return batch->verify ? bhi_batch_verify(batch->queue, &look)
+                         : bhi_batch_plan(batch->queue, &look);
+}
+
 static int run(struct batch *batch) {
     int exit_status;
+    if (batch->verify || batch->dry_run)
+        return look(batch);
     (void)((exit_status = check_html(batch)) != BHI_EXIT_READY ||
            (exit_status = read_jobs(batch)) != BHI_EXIT_READY ||
            (exit_status = open_context(batch)) != BHI_EXIT_READY ||
@@ -426,6 +508,7 @@ int bhi_batch_main(const struct bhi_args *args) {
     }
     bhi_batch_jobs_free(&batch.jobs);
     free_stuck(&batch);
+    free(batch.redo);
     free(batch.state);
     return exit_status;
 }

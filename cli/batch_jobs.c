@@ -87,7 +87,7 @@ static bool take_line(void *user, size_t line, struct bhi_job_spec *spec, const 
 
 int bhi_batch_jobs_read(struct bhi_batch_jobs *jobs, const char *path) {
     struct bhi_complaint complaint;
-    *jobs = (struct bhi_batch_jobs){.retries_failed = jobs->retries_failed};
+    *jobs = (struct bhi_batch_jobs){0};
     bhi_names_init(&jobs->bad_ids);
     jobs->path = path;
     jobs->name = strcmp(path, "-") ? path : "standard input";
@@ -139,15 +139,16 @@ static void take_fault(void *user, size_t index, const struct bhi_complaint *com
 
 /* Ids of the queue's jobs: all, or those that will not run any more: what is sealed is complete. */
 struct known {
+    struct bhi_queue *queue;
     struct bhi_names names;
-    bool ended_only, retries_failed, no_memory;
+    bool ended_only, no_memory;
 };
 
 static bool note_known(void *user, const struct bhi_job_record *record) {
     struct known *known = user;
-    const bool failed = record->state == BHI_JOB_FAILED || record->state == BHI_JOB_QUARANTINED;
-    const bool ended =
-        record->state == BHI_JOB_DONE || record->sealed || (failed && !known->retries_failed);
+    const bool ended = (record->state == BHI_JOB_DONE || record->sealed ||
+                        record->state == BHI_JOB_FAILED || record->state == BHI_JOB_QUARANTINED) &&
+                       !bhi_queue_runs_anew(known->queue, record->id);
     if (known->ended_only && !ended)
         return true;
     known->no_memory = bhi_names_add(&known->names, record->id) == BHI_NO_NAME;
@@ -155,6 +156,7 @@ static bool note_known(void *user, const struct bhi_job_record *record) {
 }
 
 static bool note_all(struct known *known, struct bhi_queue *queue) {
+    known->queue = queue;
     return !queue || (bhi_queue_each_job(queue, note_known, known) && !known->no_memory);
 }
 
@@ -162,7 +164,7 @@ int bhi_batch_jobs_check(struct bhi_batch_jobs *jobs, struct bhi_queue *queue, c
                          const char *state) {
     const struct bhi_preflight_own own = {
         .jobs = strcmp(jobs->path, "-") != 0 ? jobs->path : "/dev/stdin", .state = state};
-    struct known ended = {.ended_only = true, .retries_failed = jobs->retries_failed};
+    struct known ended = {.ended_only = true};
     bool *skipped = calloc(jobs->count + 1, sizeof *skipped);
     struct flight flight = {.jobs = jobs,
                             .dropped = calloc(jobs->count + 1, sizeof *flight.dropped)};

@@ -13,10 +13,9 @@ struct bhi_batch_jobs {
     struct bhi_job_spec *specs; /* owned, each too */
     size_t count, capacity;
     bool no_memory;
-    bool roots_only;     /* files are looked for of those that depend on nothing: lines are bad, and
-                            what would write the others' inputs is not known */
-    bool retries_failed; /* the caller's: those that have failed will run again */
-    size_t bad;          /* lines that were refused, and told */
+    bool roots_only; /* files are looked for of those that depend on nothing: lines are bad, and
+                        what would write the others' inputs is not known */
+    size_t bad;      /* lines that were refused, and told */
     struct bhi_report_bad *bads; /* owned, and their texts: what is known of each */
     size_t bads_count, bads_capacity;
     struct bhi_names bad_ids; /* of |bads|, by index; what is no id begins with a line end */

@@ -204,7 +204,8 @@ static const struct bhi_section batch_sections[] = {
      "done: outputs are renamed into place after they are complete and recorded so, and recorded "
      "done after that."},
     {"Exit status", "  0    all jobs are done\n"
-                    "  1    some have failed or are quarantined\n"
+                    "  1    some have failed or are quarantined, --halt has ended it for that,\n"
+                    "       or --verify has found outputs that are not what was written\n"
                     "  2    bad usage or bad input: nothing was started\n"
                     "  3    the environment cannot do it (see bulkhead doctor)\n"
                     "  130  cancelled by SIGINT, 143 by SIGTERM; a second one, half a second\n"
@@ -217,6 +218,7 @@ static const struct bhi_example batch_examples[] = {
     {"bulkhead batch jobs.jsonl --resume", "Goes on after a crash, a signal or a power failure."},
     {"bulkhead batch jobs.jsonl --streams 8 --device nvidia --html report.html",
      "Eight workers on one GPU, and a page that shows what happened when."},
+    {"bulkhead batch jobs.jsonl --resume --redo j7", "Runs j7 anew, and what depends on it."},
     {"make-jobs | bulkhead batch - --state nightly --json | jq .failures",
      "Jobs from another program, results for the next one."},
 };

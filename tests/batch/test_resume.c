@@ -273,6 +273,85 @@ static void test_sealed_keeps_its_times(void **state) {
     }
 }
 
+static enum bhi_queue_result open_redo(const struct place *place, const char *const *ids,
+                                       size_t count, bool dry, struct bhi_queue **out_queue,
+                                       struct bhi_complaint *complaint) {
+    const struct bhi_queue_options options = {.folder = place->folder,
+                                              .jobs_path = "jobs.jsonl",
+                                              .resume = true,
+                                              .redo = ids,
+                                              .redo_count = count,
+                                              .dry = dry};
+    return bhi_queue_open(&options, out_queue, complaint);
+}
+
+/* a is done, b is sealed, c waits for it; d is quarantined, and e fell with it; f is done. */
+static void test_redo_begins_anew_with_what_depends_on_it(void **state) {
+    (void)state;
+    static const char sql[] = "SELECT id, jobs.state, jobs.sealed, outputs, jobs.guilty, jobs.origin, "
+                              "ended_ns > 0 FROM jobs JOIN progress ON job = number";
+    static const char before[] = "a done 0  0 - 1; b running 1  0 - 0; c submitted 0  0 - 0; "
+                                 "d quarantined 0  1 - 1; e failed 0  0 d 1; f done 0  0 - 1; ";
+    static const char *const unknown[] = {"f", "nobody"}, *const ids[] = {"a", "d"};
+    struct place place;
+    struct bhi_queue *queue;
+    struct bhi_complaint complaint;
+    make_place(&place);
+    queue = fresh(&place);
+    add(queue, "a b:a c:b d e:d f");
+    run_one(queue, "a", BHI_JOB_DONE, BH_OK);
+    struct bhi_job *job = take(queue, "b");
+    bhi_queue_started(queue, job, 1);
+    seal_job(queue, job, "", ignore, NULL);
+    run_one(queue, "d", BHI_JOB_QUARANTINED, BH_DEADLINE);
+    run_one(queue, "f", BHI_JOB_DONE, BH_OK);
+    bhi_queue_close(queue);
+    expect_sql(&place, sql, before);
+
+    assert_int_equal(open_redo(&place, unknown, 2, false, &queue, &complaint), BHI_QUEUE_BAD_INPUT);
+    assert_non_null(strstr(complaint.text, "has no job \"nobody\""));
+    expect_sql(&place, sql, before);
+
+    /* What only looks sees it, and changes nothing. */
+    assert_int_equal(open_redo(&place, ids, 1, true, &queue, &complaint), BHI_QUEUE_OK);
+    assert_true(bhi_queue_runs_anew(queue, "b"));
+    assert_false(bhi_queue_runs_anew(queue, "d"));
+    assert_int_equal(bhi_queue_add(queue, NULL, 0, &complaint), BHI_QUEUE_OK);
+    for (const char *id = "a"; *id != 'd'; id = *id == 'a' ? "b" : *id == 'b' ? "c" : "d") {
+        job = take(queue, id);
+        assert_false(job->sealed);
+        end(queue, job, BHI_JOB_DONE, BH_OK);
+    }
+    take(queue, NULL);
+    bhi_queue_close(queue);
+    expect_sql(&place, sql, before);
+
+    assert_int_equal(open_redo(&place, ids, 2, false, &queue, &complaint), BHI_QUEUE_OK);
+    assert_int_equal(
+        add_line(queue, "{\"id\": \"a\", \"kernel\": \"new\", \"groups\": 1}", &complaint),
+        BHI_QUEUE_OK);
+    expect_sql(
+        &place, sql,
+        "a waiting 0  0 - 0; b submitted 0  0 - 0; c submitted 0  0 - 0; d waiting 0  0 - 0; "
+        "e submitted 0  0 - 0; f done 0  0 - 1; ");
+    bhi_queue_close(queue); /* killed: it stays so */
+    queue = again(&place);
+    job = take(queue, "a");
+    assert_true(job->interrupted && strstr(job->text, "new"));
+    assert_int_equal(job->attempts, 1);
+    bhi_queue_started(queue, job, 1);
+    end(queue, job, BHI_JOB_DONE, BH_OK);
+    run_one(queue, "b", BHI_JOB_DONE, BH_OK);
+    run_one(queue, "c", BHI_JOB_DONE, BH_OK);
+    run_one(queue, "d", BHI_JOB_DONE, BH_OK);
+    run_one(queue, "e", BHI_JOB_DONE, BH_OK);
+    take(queue, NULL);
+    bhi_queue_close(queue);
+    expect_sql(&place, "SELECT id, state, attempts FROM jobs",
+               "a done 2; b done 2; c done 1; d done 2; e done 1; f done 1; ");
+    remove_place(&place);
+}
+
 /* As many as it has outputs, and nothing else. */
 static void test_what_outputs_are_recognised_by(void **state) {
     (void)state;
@@ -308,7 +387,8 @@ static void test_what_outputs_are_recognised_by(void **state) {
     assert_string_equal(job->outputs, good);
     end(queue, job, BHI_JOB_DONE, BH_OK);
     bhi_queue_close(queue);
-    expect_sql(&place, "SELECT state, outputs FROM progress", "3 ; ");
+    expect_sql(&place, "SELECT state, sealed, outputs FROM progress",
+               "3 0 0@18446744073709551615 3@4; ");
     remove_place(&place);
 }
 
@@ -337,6 +417,7 @@ int main(void) {
         cmocka_unit_test(test_begun_twice_is_one_attempt),
         cmocka_unit_test(test_sealed_is_given_back_sealed),
         cmocka_unit_test(test_sealed_keeps_its_times),
+        cmocka_unit_test(test_redo_begins_anew_with_what_depends_on_it),
         cmocka_unit_test(test_what_outputs_are_recognised_by),
         cmocka_unit_test(test_the_first_beginning_is_kept),
     };

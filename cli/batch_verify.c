@@ -1,0 +1,223 @@
+/* Whether the outputs of a batch are what was written (--verify): there, and of the size and the
+ * time that were recorded before they were put in their places. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch_look.h"
+#include "exit_status.h"
+#include "json.h"
+#include "marks.h"
+#include "paths.h"
+#include "quantity.h"
+#include "text.h"
+
+enum finding { UNCHANGED, REPLACED, MISSING, CHANGED, UNREADABLE, UNKNOWN, FINDINGS };
+
+static const char *const names[FINDINGS] = {"unchanged", "replaced",   "missing",
+                                            "changed",   "unreadable", "unknown"};
+static const char *const texts[FINDINGS] = {
+    [UNCHANGED] = "is as it was written",
+    [REPLACED] = "was replaced by a later job of the batch",
+    [MISSING] = "is missing",
+    [CHANGED] = "is not what the job wrote: it has another size or time",
+    [UNREADABLE] = "cannot be looked at",
+    [UNKNOWN] = "has no size and time in the record",
+};
+
+/* One output of a job that is done, or is being put in its place. */
+struct output {
+    char *id, *path; /* owned; as written */
+    size_t line;
+    uint32_t file; /* index of its path, normalized */
+    uint64_t ended_ns;
+    bool done, known;
+    struct bhi_outfile_mark mark;
+};
+
+struct verify {
+    const char *cwd;
+    struct bhi_paths paths;
+    struct bhi_names files;
+    struct output *outputs; /* owned */
+    size_t count, capacity;
+    uint64_t jobs, of[FINDINGS];
+    bool failed;
+};
+
+static bool grow(struct verify *verify) {
+    if (verify->count < verify->capacity)
+        return true;
+    const size_t capacity = verify->capacity ? 2 * verify->capacity : 64;
+    struct output *grown = reallocarray(verify->outputs, capacity, sizeof *grown);
+    if (!grown)
+        return false;
+    verify->outputs = grown;
+    verify->capacity = capacity;
+    return true;
+}
+
+static bool note(struct verify *verify, const struct bhi_job_record *record, const char *path,
+                 const char **marks) {
+    char *normal = grow(verify) ? bhi_paths_normalize(&verify->paths, path) : NULL;
+    if (!normal)
+        return false;
+    struct output *output = &verify->outputs[verify->count++];
+    *output = (struct output){.id = strdup(record->id),
+                              .path = strdup(path),
+                              .line = record->line,
+                              .file = bhi_names_find(&verify->files, normal),
+                              .ended_ns = record->ended_ns,
+                              .done = record->state == BHI_JOB_DONE};
+    output->known = bhi_marks_next(marks, &output->mark);
+    if (output->file == BHI_NO_NAME)
+        output->file = bhi_names_add(&verify->files, normal);
+    free(normal);
+    return output->id && output->path && output->file != BHI_NO_NAME;
+}
+
+static bool take(void *user, const struct bhi_job_record *record) {
+    struct verify *verify = user;
+    struct bhi_job_spec spec;
+    struct bhi_complaint ignored;
+    const char *marks = record->outputs;
+    if (record->state != BHI_JOB_DONE && !record->sealed)
+        return true;
+    verify->failed = !bhi_job_parse(record->text, strlen(record->text), &spec, &ignored);
+    if (verify->failed)
+        return false;
+    verify->jobs += record->state == BHI_JOB_DONE;
+    for (size_t i = 0; i < spec.write_count && !verify->failed; i++)
+        verify->failed = !note(verify, record, spec.writes[i], &marks);
+    bhi_job_spec_free(&spec);
+    return !verify->failed;
+}
+
+static enum finding look_at(const struct verify *verify, const struct output *output) {
+    struct bhi_complaint ignored;
+    struct bhi_outfile file;
+    char *whole = NULL;
+    if (!output->known)
+        return UNKNOWN;
+    if (*output->path != '/' && asprintf(&whole, "%s/%s", verify->cwd, output->path) < 0)
+        return UNREADABLE;
+    enum finding found = UNREADABLE;
+    const bool there = bhi_outfile_adopt(whole ? whole : output->path, "-", &file, &ignored);
+    if (there && bhi_outfile_has(&file, true, &output->mark))
+        found = UNCHANGED;
+    else if (file.error == ENOENT || file.error == ENOTDIR)
+        found = MISSING;
+    else if (!file.error)
+        found = CHANGED;
+    file.temporary[0] = 0; /* there was none: nothing is to be removed */
+    bhi_outfile_abandon(&file);
+    free(whole);
+    return found;
+}
+
+/* Jobs with one output come one after the other: the last to end is the one whose file it is. One
+ * that is being put in its place is the last of all. */
+static void find_last(const struct verify *verify, size_t *last) {
+    for (size_t i = 0; i < verify->files.count; i++)
+        last[i] = SIZE_MAX;
+    for (size_t i = 0; i < verify->count; i++) {
+        const struct output *output = &verify->outputs[i];
+        const struct output *before =
+            last[output->file] == SIZE_MAX ? NULL : &verify->outputs[last[output->file]];
+        if (!before || (before->done && (!output->done || output->ended_ns >= before->ended_ns)))
+            last[output->file] = i;
+    }
+}
+
+static void tell(struct verify *verify, const struct output *output, enum finding found,
+                 const struct bhi_batch_look *look, json_t *list) {
+    char id[300], path[600];
+    verify->of[found]++;
+    if (found <= REPLACED && !look->verbose)
+        return;
+    if (list)
+        json_array_append_new(list,
+                              json_pack("{s:o, s:I, s:o, s:s}", "id", bhi_json_text(output->id),
+                                        "line", (json_int_t)output->line, "output",
+                                        bhi_json_text(output->path), "finding", names[found]));
+    else
+        printf("%s: %s %s\n", bhi_text_clean(id, sizeof id, output->id),
+               bhi_text_clean(path, sizeof path, output->path), texts[found]);
+}
+
+static void print_summary(const struct verify *verify, uint64_t outputs) {
+    char number[BHI_QUANTITY], jobs[BHI_QUANTITY];
+    printf("%s output%s of %s job%s that %s done", bhi_quantity_count(number, outputs),
+           outputs == 1 ? "" : "s", bhi_quantity_count(jobs, verify->jobs),
+           verify->jobs == 1 ? "" : "s", verify->jobs == 1 ? "is" : "are");
+    const char *separator = ": ";
+    for (int i = 0; i < FINDINGS; i++) {
+        if (!verify->of[i] && (i != UNCHANGED || outputs == 0))
+            continue;
+        printf("%s%s %s", separator, bhi_quantity_count(number, verify->of[i]), names[i]);
+        separator = ", ";
+    }
+    fputc('\n', stdout);
+}
+
+static bool print_object(const struct verify *verify, uint64_t outputs,
+                         const struct bhi_batch_look *look, int exit_status, json_t *list) {
+    json_t *object =
+        json_pack("{s:o, s:o, s:I, s:I, s:i}", "jobs", bhi_json_text(look->jobs_path), "state",
+                  bhi_json_text(look->state), "done", (json_int_t)verify->jobs, "outputs",
+                  (json_int_t)outputs, "exit_status", exit_status);
+    for (int i = 0; i < FINDINGS; i++)
+        json_object_set_new(object, names[i], json_integer((json_int_t)verify->of[i]));
+    json_object_set(object, "findings", list);
+    const bool good = object && json_dumpf(object, stdout, JSON_INDENT(2)) == 0;
+    fputc('\n', stdout);
+    json_decref(object);
+    return good;
+}
+
+static int judge(struct verify *verify, const size_t *last, const struct bhi_batch_look *look) {
+    json_t *list = look->json ? json_array() : NULL;
+    uint64_t outputs = 0;
+    for (size_t i = 0; i < verify->count; i++) {
+        const struct output *output = &verify->outputs[i];
+        if (!output->done)
+            continue;
+        outputs++;
+        tell(verify, output, last[output->file] == i ? look_at(verify, output) : REPLACED, look,
+             list);
+    }
+    const bool fine = outputs == verify->of[UNCHANGED] + verify->of[REPLACED];
+    int exit_status = fine ? BHI_EXIT_READY : BHI_EXIT_POISONED;
+    if (!look->json)
+        print_summary(verify, outputs);
+    else if (!print_object(verify, outputs, look, exit_status, list))
+        exit_status = BHI_EXIT_ENVIRON;
+    json_decref(list);
+    return exit_status;
+}
+
+int bhi_batch_verify(struct bhi_queue *queue, const struct bhi_batch_look *look) {
+    struct verify verify = {.cwd = bhi_queue_cwd(queue)};
+    int exit_status = BHI_EXIT_ENVIRON;
+    bhi_names_init(&verify.files);
+    verify.failed = !bhi_paths_init(&verify.paths, verify.cwd);
+    const bool read = !verify.failed && bhi_queue_each_job(queue, take, &verify) && !verify.failed;
+    size_t *last = read ? calloc(verify.files.count + 1, sizeof *last) : NULL;
+    if (last) {
+        find_last(&verify, last);
+        exit_status = judge(&verify, last, look);
+    } else {
+        bhi_complain("batch", "%s", read ? "out of memory" : "the state folder cannot be read");
+    }
+    free(last);
+    for (size_t i = 0; i < verify.count; i++) {
+        free(verify.outputs[i].id);
+        free(verify.outputs[i].path);
+    }
+    free(verify.outputs);
+    bhi_paths_fini(&verify.paths);
+    bhi_names_fini(&verify.files);
+    return exit_status;
+}

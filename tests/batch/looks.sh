@@ -1,0 +1,161 @@
+#!/usr/bin/env bash
+# What is asked of a batch beside running it once: its plan, an end after so many failures, a job and
+# what depends on it anew, and whether the outputs are what was written.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+# shellcheck source=tests/batch/jobs.sh
+. "$(dirname "${BASH_SOURCE[0]}")/jobs.sh"
+
+# The pid of who came last is in the lock.
+fingerprint() {
+    find . -type f ! -name '.before' ! -name '.stdout' ! -name '.stderr' ! -name lock -exec cksum {} + | sort
+}
+
+"$NPY" make x.npy 'f32[1000]' ramp 0 1
+{
+    echo '# squares of squares'
+    square third b.npy c.npy ',"depends_on":["second"]'
+    square first x.npy a.npy
+    square second a.npy b.npy ',"depends_on":["first"]'
+    square apart x.npy d.npy ',"priority":5'
+} > jobs.jsonl
+
+case_name="a plan: all is looked at, nothing is made"
+cli batch jobs.jsonl --dry-run --json
+expect_status 0
+expect_untouched
+expect_json '.dry_run and .total == 4 and [.plan[].id] == ["apart", "first", "second", "third"]'
+expect_json '.plan[3] | .line == 2 and (.kernel | endswith("square.spv")) and .depends_on == ["second"]'
+cli batch jobs.jsonl --dry-run --device nowhere # no device is asked for
+expect_status 0
+expect_stdout '4 jobs would run'
+if [ ! -e jobs.jsonl.state ]; then passed=$((passed + 1)); else fail "there is a state"; fi
+square bad nowhere.npy e.npy > bad.jsonl
+refuses_plan() { # WORDS ARGUMENT...
+    local words=$1
+    shift
+    cli batch "$@" --dry-run
+    expect_status 2
+    expect_stderr "$words"
+    expect_untouched
+}
+refuses_plan 'bad.jsonl:1: input nowhere.npy: No such file' bad.jsonl
+{ square a x.npy a.npy ',"depends_on":["b"]'; square b x.npy b.npy ',"depends_on":["a"]'; } > circle.jsonl
+refuses_plan 'a -> b -> a' circle.jsonl
+refuses_plan 'has no job "first"' jobs.jsonl --resume --redo first
+cat jobs.jsonl bad.jsonl > some.jsonl
+cli batch some.jsonl --dry-run --keep-going
+expect_status 1
+expect_stdout '4 jobs would run'
+expect_untouched
+
+case_name="what goes together"
+refuses "--redo goes with --resume" batch jobs.jsonl --redo first
+refuses "--verify runs nothing: it goes without --resume" batch jobs.jsonl --verify --resume
+refuses "--html is for a batch that runs" batch jobs.jsonl --dry-run --html page.html
+refuses "has no batch" batch jobs.jsonl --verify
+refuses "--halt 0" batch jobs.jsonl --halt 0
+
+case_name="a batch that is as it was written"
+cli batch jobs.jsonl
+expect_status 0
+cli batch jobs.jsonl --verify
+expect_status 0
+expect_stdout '4 outputs of 4 jobs that are done: 4 unchanged'
+expect_untouched
+refuses_plan 'has a batch of 4 jobs' jobs.jsonl
+cli batch jobs.jsonl --dry-run --resume
+expect_status 0
+expect_stdout '0 jobs would run'
+square late d.npy f.npy ',"depends_on":["apart"]' >> jobs.jsonl
+cli batch jobs.jsonl --dry-run --resume --redo second --json
+expect_json '[.plan[].id] == ["second", "third", "late"]'
+expect_untouched
+expect_sql "SELECT count(*), sum(state = 'done') FROM jobs" "4|4"
+
+case_name="a job anew, and what depends on it"
+"$NPY" make x.npy 'f32[1000]' ramp 1 1
+cp -p d.npy d.before
+cli batch jobs.jsonl --resume --redo nobody
+expect_status 2
+expect_stderr 'has no job "nobody" that could be done anew'
+cli batch jobs.jsonl --resume --redo first
+expect_status 0
+expect_sql "SELECT id, state, attempts FROM jobs" "third|done|2
+first|done|2
+second|done|2
+apart|done|1
+late|done|1"
+if cmp -s d.npy d.before && [ ! d.npy -nt d.before ]; then
+    passed=$((passed + 1))
+else
+    fail "what does not depend on it ran again"
+fi
+"$NPY" make y.npy 'f32[1000]' ramp 1 1
+cli run "$SHADERS/square.spv" --groups 16 --in 0=y.npy --out '1=z.npy:f32[1000]'
+if cmp -s a.npy z.npy; then passed=$((passed + 1)); else fail "it is not computed anew"; fi
+
+case_name="outputs that are not what was written"
+rm a.npy
+touch -d '1 hour ago' b.npy
+truncate -s -4 c.npy
+cli batch jobs.jsonl --verify
+expect_status 1
+expect_stdout 'first: a.npy is missing'
+expect_stdout 'second: b.npy is not what the job wrote'
+expect_stdout 'third: c.npy is not what the job wrote'
+expect_stdout '5 outputs of 5 jobs that are done: 2 unchanged, 1 missing, 2 changed'
+expect_untouched
+cli batch jobs.jsonl --verify --json --verbose
+expect_json '.exit_status == 1 and .done == 5 and .outputs == 5 and .missing == 1 and .changed == 2'
+expect_json '[.findings[] | [.id, .output, .finding]] == [["third", "c.npy", "changed"],
+    ["first", "a.npy", "missing"], ["second", "b.npy", "changed"], ["apart", "d.npy", "unchanged"],
+    ["late", "f.npy", "unchanged"]]'
+cli batch jobs.jsonl --resume --redo first
+expect_status 0
+cli batch jobs.jsonl --verify
+expect_status 0
+
+case_name="what a later job has replaced is its"
+printf '%s\n' '#version 450' 'layout(local_size_x = 1) in;' \
+    'layout(set = 0, binding = 0) buffer Counter { uint counter; };' 'void main() { counter++; }' > count.comp
+"$NPY" make count.npy 'u32[1]' ramp 7 0
+{
+    echo '{"id":1,"kernel":"count.comp","groups":1,"inout":{"0":"count.npy"}}'
+    echo '{"id":2,"kernel":"count.comp","groups":1,"inout":{"0":"./count.npy"},"depends_on":[1]}'
+} > count.jsonl
+cli batch count.jsonl
+expect_status 0
+cli batch count.jsonl --verify
+expect_status 0
+expect_stdout '2 outputs of 2 jobs that are done: 1 unchanged, 1 replaced'
+touch -d '1 hour ago' count.npy
+cli batch count.jsonl --verify
+expect_status 1
+expect_stdout '2: ./count.npy is not what'
+
+case_name="so many failures end it"
+echo "no kernel" > bad.spv
+"$NPY" make d.npy 'u32[1000]' ramp 0 1
+{
+    for i in $(seq 200); do
+        echo "{\"id\":\"j$i\",\"kernel\":\"bad.spv\",\"groups\":1,\"out\":{\"0\":\"$i.npy:f32[1]\"}}"
+    done
+    # A worker has it, or nobody: it is not cancelled.
+    echo "{\"id\":\"endless\",\"kernel\":\"$SHADERS/hang.spv\",\"groups\":[65535],\"priority\":9,\
+\"inout\":{\"0\":\"d.npy:h.npy\"},\"deadline\":\"500ms\",\"retries\":0}"
+} > jobs.jsonl
+rm -r jobs.jsonl.state
+cli batch jobs.jsonl --halt 3 --streams 1 --json
+expect_status 1
+expect_stderr 'have failed (--halt 3); --resume goes on with the others'
+expect_json '.halted and .exit_status == 1 and .failed >= 3 and .failed <= 12 and .waiting >= 188'
+expect_sql "SELECT count(*) FROM jobs JOIN progress ON job = number WHERE jobs.state = 'waiting' AND
+    (tried > 0 OR started_ns > 0 OR progress.ended_ns > 0)" 0
+expect_sql "SELECT count(*) FROM attempt WHERE status = 46" 0
+failed_before=$(jq .failed .stdout)
+cli batch jobs.jsonl --resume --halt 300 --json
+expect_status 1
+expect_json --argjson before "$failed_before" '(.halted | not) and .failed == 200 and .waiting == 0 and
+    .quarantined == 1'
+finish
