@@ -28,7 +28,9 @@ struct bhi_guard_options {
 struct bhi_guarded {
     uint32_t *code;
     size_t words;
-    uint32_t set;        /* of the guard's buffer, which is binding 0 */
+    uint32_t set;        /* of the guard's buffer */
+    uint32_t binding;    /* 0, unless it shares the set */
+    bool shares_set;     /* with the kernel's own bindings: no set is free */
     uint32_t loops;      /* reachable ones, of all functions: the sum of the next four */
     uint32_t left_alone; /* provably short */
     uint32_t covered;    /* an inner loop polls for it */

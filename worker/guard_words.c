@@ -6,27 +6,61 @@
 #define SPIRV_1_3 0x00010300u
 #define SPIRV_1_4 0x00010400u
 
-/* The first descriptor set that no variable of the module has. */
-static uint32_t free_set(struct bhi_guard *g) {
+/* The lowest binding that no variable of any set has. */
+static uint32_t free_binding(struct bhi_ir *ir) {
+    uint32_t count = 0;
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
+         ins = ins->next) {
+        count += bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationBinding;
+    }
+    uint8_t *taken = bhi_ir_alloc(ir, count + 1);
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
+         ins = ins->next) {
+        if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationBinding &&
+            ins->words[3] < count) {
+            taken[ins->words[3]] = 1;
+        }
+    }
+    uint32_t binding = 0;
+    while (taken[binding]) { /* the last one is free */
+        binding++;
+    }
+    return binding;
+}
+
+/* Where the buffer is bound: in the first descriptor set that no variable of the module has, else
+ * in the last one that the kernel uses, at a binding that is free. */
+static void place_words(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
+    struct bhi_guarded *out = g->out;
     const uint32_t count = g->options->max_sets;
     uint8_t *taken = bhi_ir_alloc(ir, count + 1);
     for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
          ins = ins->next) {
         if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationDescriptorSet &&
             ins->words[3] < count) {
-            taken[ins->words[3]] = 1;
+            const bool used = bhi_module_uses(&g->module, ins->words[1]) != 0;
+            taken[ins->words[3]] |= used ? 2 : 1;
         }
     }
     for (uint32_t set = 0; set < count; set++) {
         if (!taken[set]) {
-            return set;
+            out->set = set;
+            out->shares_set = false;
+            return;
+        }
+        if (taken[set] & 2) {
+            out->set = set;
+            out->shares_set = true;
         }
     }
-    bhi_ir_refuse(ir, BH_LIMIT_EXCEEDED,
-                  "the kernel uses all %u descriptor sets of the device (maxBoundDescriptorSets); "
-                  "the guard needs one: put bindings into fewer sets, or mark the kernel trusted",
-                  count);
+    if (!out->shares_set) {
+        bhi_ir_refuse(ir, BH_LIMIT_EXCEEDED,
+                      "the kernel declares all %u descriptor sets of the device "
+                      "(maxBoundDescriptorSets), and uses none; the guard needs one: declare fewer",
+                      count);
+    }
+    out->binding = free_binding(ir);
 }
 
 /* Does nothing where |entry|, an OpEntryPoint, lists |variable|. */
@@ -83,7 +117,7 @@ static bool vulkan_memory_model(const struct bhi_ir *ir) {
 
 void bhi_guard_add_words(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
-    g->out->set = free_set(g);
+    place_words(g);
     g->type_uint = bhi_ir_type_uint(ir);
     g->type_bool = bhi_ir_type_bool(ir);
     g->zero = bhi_ir_constant(ir, g->type_uint, 0);
@@ -114,7 +148,8 @@ void bhi_guard_add_words(struct bhi_guard *g) {
     }
     bhi_ir_decorate(ir, SpvOpDecorate,
                     BHI_OPERANDS(g->buffer, SpvDecorationDescriptorSet, g->out->set));
-    bhi_ir_decorate(ir, SpvOpDecorate, BHI_OPERANDS(g->buffer, SpvDecorationBinding, 0));
+    bhi_ir_decorate(ir, SpvOpDecorate,
+                    BHI_OPERANDS(g->buffer, SpvDecorationBinding, g->out->binding));
     if (ir->version >= SPIRV_1_4) {
         add_to_interfaces(g, g->buffer);
         add_to_interfaces(g, g->counter);

@@ -82,13 +82,22 @@ static VkResult create_memory(struct bhi_vk_device *device, struct bhi_vk_abort 
     return result;
 }
 
+void bhi_vk_abort_write(struct bhi_vk_device *device, const struct bhi_vk_abort *a,
+                        VkDescriptorSet set, uint32_t binding) {
+    const VkDescriptorBufferInfo buffer = {a->buffer, 0, sizeof(struct bhi_guard_words)};
+    const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                        .dstSet = set,
+                                        .dstBinding = binding,
+                                        .descriptorCount = 1,
+                                        .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC,
+                                        .pBufferInfo = &buffer};
+    device->api.UpdateDescriptorSets(device->device, 1, &write, 0, NULL);
+}
+
 static VkResult create_set(struct bhi_vk_device *device, struct bhi_vk_abort *a,
                            const char **out_call) {
     const struct bhi_vk_api *vk = &device->api;
-    const VkDescriptorSetLayoutBinding binding = {.descriptorType =
-                                                      VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC,
-                                                  .descriptorCount = 1,
-                                                  .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+    const VkDescriptorSetLayoutBinding binding = bhi_vk_abort_binding(0);
     VkDescriptorSetLayoutCreateInfo layout = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
     *out_call = "vkCreateDescriptorSetLayout (abort words)";
@@ -125,13 +134,7 @@ static VkResult create_set(struct bhi_vk_device *device, struct bhi_vk_abort *a,
     if (result != VK_SUCCESS) {
         return result;
     }
-    const VkDescriptorBufferInfo buffer = {a->buffer, 0, sizeof(struct bhi_guard_words)};
-    const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-                                        .dstSet = a->set,
-                                        .descriptorCount = 1,
-                                        .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC,
-                                        .pBufferInfo = &buffer};
-    vk->UpdateDescriptorSets(device->device, 1, &write, 0, NULL);
+    bhi_vk_abort_write(device, a, a->set, 0);
     return VK_SUCCESS;
 }
 

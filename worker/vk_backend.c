@@ -53,6 +53,7 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
     b->kernels.abort = &b->abort;
     b->groups.limit = BHI_GROUP_LIMIT;
     b->groups.max_bytes = BHI_GROUP_BYTES;
+    b->groups.abort = &b->abort;
     b->compiling = config->compiling;
     b->user = config->user;
     b->compiles = UINT64_MAX;

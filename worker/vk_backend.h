@@ -67,7 +67,8 @@ struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *backend,
 void bhi_vk_bind_group(const struct bhi_backend *backend, VkCommandBuffer commands,
                        const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group);
 void bhi_vk_bind_abort(const struct bhi_backend *backend, VkCommandBuffer commands,
-                       const struct bhi_vk_kernel *kernel, uint32_t slot);
+                       const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group,
+                       uint32_t slot);
 /* vk_merge.c: the markers, and records in one command buffer. Begin, add records one by one, end
  * with what is to be submitted (VK_NULL_HANDLE: *fault). A record that is refused leaves nothing
  * behind; *out_spoiled: it did, and the command buffer cannot be used. |before| is the seq of the

@@ -9,27 +9,45 @@
 #define POOL_SETS    256u
 #define POOL_STORAGE 2048u
 #define POOL_UNIFORM 1024u
+#define POOL_WORDS   32u /* few kernels use all sets */
+
+struct room {
+    uint32_t sets, storage, uniform;
+    uint32_t words; /* abort words: dynamic storage buffers */
+};
 
 /* What is left is counted here: a driver need not refuse what its pool was not made for. */
 struct bhi_vk_pool {
     struct bhi_vk_pool *next;
     VkDescriptorPool pool;
-    uint32_t sets, storage, uniform;
+    struct room left;
 };
 
-static void count_descriptors(const struct bhi_reflection *r, uint32_t *storage,
-                              uint32_t *uniform) {
-    *storage = *uniform = 0;
+/* What the sets of |kernel| take of a pool. */
+static struct room room_for(const struct bhi_vk_kernel *kernel) {
+    const struct bhi_reflection *r = kernel->reflection;
+    struct room room = {.sets = r->set_count, .words = kernel->guard_shares_set};
     for (uint32_t i = 0; i < r->binding_count; i++) {
-        *(r->bindings[i].kind == BH_STORAGE_BUFFER ? storage : uniform) += r->bindings[i].count;
+        *(r->bindings[i].kind == BH_STORAGE_BUFFER ? &room.storage : &room.uniform) +=
+            r->bindings[i].count;
     }
+    return room;
+}
+
+/* Takes |room|, or with |sign| 1 gives it back. */
+static void move_room(struct bhi_vk_pool *pool, const struct room *room, int sign) {
+    pool->left.sets += (uint32_t)sign * room->sets;
+    pool->left.storage += (uint32_t)sign * room->storage;
+    pool->left.uniform += (uint32_t)sign * room->uniform;
+    pool->left.words += (uint32_t)sign * room->words;
 }
 
 static struct bhi_vk_pool *find_pool(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
-                                     uint32_t sets, uint32_t storage, uint32_t uniform,
-                                     struct bhi_fault *fault) {
+                                     const struct room *room, struct bhi_fault *fault) {
     for (struct bhi_vk_pool *pool = groups->pools; pool != NULL; pool = pool->next) {
-        if (pool->sets >= sets && pool->storage >= storage && pool->uniform >= uniform) {
+        const struct room *left = &pool->left;
+        if (left->sets >= room->sets && left->storage >= room->storage &&
+            left->uniform >= room->uniform && left->words >= room->words) {
             return pool;
         }
     }
@@ -41,12 +59,13 @@ static struct bhi_vk_pool *find_pool(struct bhi_vk_device *device, struct bhi_vk
     const VkDescriptorPoolSize sizes[] = {
         {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, POOL_STORAGE},
         {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, POOL_UNIFORM},
+        {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC, POOL_WORDS},
     };
     const VkDescriptorPoolCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
         .flags = VK_DESCRIPTOR_POOL_CREATE_FREE_DESCRIPTOR_SET_BIT,
         .maxSets = POOL_SETS,
-        .poolSizeCount = 2,
+        .poolSizeCount = 3,
         .pPoolSizes = sizes,
     };
     VkResult result = device->api.CreateDescriptorPool(device->device, &info, NULL, &pool->pool);
@@ -55,15 +74,14 @@ static struct bhi_vk_pool *find_pool(struct bhi_vk_device *device, struct bhi_vk
         free(pool);
         return NULL;
     }
-    pool->sets = POOL_SETS;
-    pool->storage = POOL_STORAGE;
-    pool->uniform = POOL_UNIFORM;
+    pool->left = (struct room){POOL_SETS, POOL_STORAGE, POOL_UNIFORM, POOL_WORDS};
     pool->next = groups->pools;
     groups->pools = pool;
     return pool;
 }
 
-static void write_descriptors(struct bhi_vk_device *device, const struct bhi_vk_group *group) {
+static void write_descriptors(struct bhi_vk_device *device, const struct bhi_vk_groups *groups,
+                              const struct bhi_vk_group *group) {
     const struct bhi_reflection *r = group->kernel->reflection;
     VkDescriptorBufferInfo buffers[BHI_MAX_BINDINGS];
     VkWriteDescriptorSet writes[BHI_MAX_BINDINGS];
@@ -89,6 +107,10 @@ static void write_descriptors(struct bhi_vk_device *device, const struct bhi_vk_
         };
     }
     device->api.UpdateDescriptorSets(device->device, r->binding_count, writes, 0, NULL);
+    if (group->kernel->guard_shares_set) {
+        bhi_vk_abort_write(device, groups->abort, group->sets[group->kernel->guard_set],
+                           group->kernel->guard_binding);
+    }
 }
 
 static uint64_t hash_ranges(const struct bhi_vk_kernel *kernel,
@@ -127,13 +149,10 @@ static void destroy_group(struct bhi_vk_device *device, struct bhi_vk_groups *gr
     unlink_group(groups, group);
     groups->count--;
     groups->bytes -= group->bytes;
-    uint32_t storage, uniform;
-    count_descriptors(group->kernel->reflection, &storage, &uniform);
+    const struct room room = room_for(group->kernel);
     device->api.FreeDescriptorSets(device->device, group->pool->pool,
                                    group->kernel->reflection->set_count, group->sets);
-    group->pool->sets += group->kernel->reflection->set_count;
-    group->pool->storage += storage;
-    group->pool->uniform += uniform;
+    move_room(group->pool, &room, 1);
     free(group);
 }
 
@@ -156,8 +175,10 @@ bool bhi_vk_groups_make_room(struct bhi_vk_device *device, struct bhi_vk_groups 
 }
 
 /* A set takes whole pages; no driver's descriptor is larger. */
-static uint64_t bytes_of(const struct bhi_reflection *r) {
-    return (uint64_t)r->set_count * 4096 + (uint64_t)r->buffer_count * 512;
+static uint64_t bytes_of(const struct bhi_vk_kernel *kernel) {
+    const struct bhi_reflection *r = kernel->reflection;
+    return (uint64_t)r->set_count * 4096 +
+           ((uint64_t)r->buffer_count + kernel->guard_shares_set) * 512;
 }
 
 static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
@@ -165,18 +186,17 @@ static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bh
                                          const struct bhi_group_range *ranges,
                                          struct bhi_fault *fault) {
     const struct bhi_reflection *r = kernel->reflection;
-    uint32_t storage, uniform;
-    count_descriptors(r, &storage, &uniform);
-    if (!bhi_vk_groups_make_room(device, groups, bytes_of(r))) {
+    const struct room room = room_for(kernel);
+    if (!bhi_vk_groups_make_room(device, groups, bytes_of(kernel))) {
         bhi_fault_set(
             fault, BH_OUT_OF_HOST_MEMORY,
             "%llu bytes of descriptor sets are in use, %llu more are needed, and a worker "
             "may have %llu",
-            (unsigned long long)groups->bytes, (unsigned long long)bytes_of(r),
+            (unsigned long long)groups->bytes, (unsigned long long)bytes_of(kernel),
             (unsigned long long)groups->max_bytes);
         return NULL;
     }
-    struct bhi_vk_pool *pool = find_pool(device, groups, r->set_count, storage, uniform, fault);
+    struct bhi_vk_pool *pool = find_pool(device, groups, &room, fault);
     struct bhi_vk_group *group =
         pool != NULL ? calloc(1, sizeof *group + r->buffer_count * sizeof *ranges) : NULL;
     if (group == NULL) {
@@ -197,16 +217,14 @@ static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bh
         free(group);
         return NULL;
     }
-    pool->sets -= r->set_count;
-    pool->storage -= storage;
-    pool->uniform -= uniform;
+    move_room(pool, &room, -1);
     group->kernel = kernel;
     group->pool = pool;
-    group->bytes = bytes_of(r);
+    group->bytes = bytes_of(kernel);
     groups->bytes += group->bytes;
     group->range_count = r->buffer_count;
     memcpy(group->ranges, ranges, r->buffer_count * sizeof *ranges);
-    write_descriptors(device, group);
+    write_descriptors(device, groups, group);
     return group;
 }
 

@@ -41,6 +41,7 @@ struct bhi_vk_groups {
     struct bhi_vk_pool *pools;
     uint32_t count, limit;
     uint64_t bytes, max_bytes;
+    const struct bhi_vk_abort *abort; /* for kernels whose sets have its words in them */
 };
 
 /* The group of |kernel| (READY) with |ranges|, made if there is none; takes a reference. NULL and

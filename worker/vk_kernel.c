@@ -167,7 +167,7 @@ static VkResult create_layout(struct bhi_vk_device *device, const struct bhi_vk_
     VkDescriptorSetLayout sets[BHI_MAX_SETS];
     uint32_t count = r->set_count;
     memcpy(sets, k->set_layouts, count * sizeof *sets);
-    if (k->guard_set != BHI_NO_SET) {
+    if (k->guard_set != BHI_NO_SET && !k->guard_shares_set) {
         for (; count <= k->guard_set; count++) {
             sets[count] = abort->empty;
         }
@@ -194,7 +194,7 @@ static VkResult create_layouts(struct bhi_vk_device *device, const struct bhi_vk
     const struct bhi_reflection *r = k->reflection;
     uint32_t next = 0;
     for (uint32_t set = 0; set < r->set_count; set++) {
-        VkDescriptorSetLayoutBinding bindings[BHI_MAX_BINDINGS];
+        VkDescriptorSetLayoutBinding bindings[BHI_MAX_BINDINGS + 1];
         uint32_t count = 0;
         for (; next < r->binding_count && r->bindings[next].set == set; next++) {
             bindings[count++] = (VkDescriptorSetLayoutBinding){
@@ -205,6 +205,9 @@ static VkResult create_layouts(struct bhi_vk_device *device, const struct bhi_vk
                 .descriptorCount = r->bindings[next].count,
                 .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
             };
+        }
+        if (k->guard_shares_set && set == k->guard_set) {
+            bindings[count++] = bhi_vk_abort_binding(k->guard_binding);
         }
         const VkDescriptorSetLayoutCreateInfo info = {
             .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
@@ -286,6 +289,8 @@ static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels
     }
     k->reflection = r;
     k->guard_set = guarded.set;
+    k->guard_binding = guarded.binding;
+    k->guard_shares_set = guarded.shares_set;
     VkResult result = create_layouts(device, kernels->abort, k);
     if (result != VK_SUCCESS) {
         bhi_fault_vk(fault, result, "layouts of the kernel");

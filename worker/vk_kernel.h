@@ -25,7 +25,8 @@ struct bhi_vk_kernel {
     uint32_t constant_count;
     bool trusted;                         /* not guarded */
     bool in_parts;                        /* from REFLECTED on: a large grid is split */
-    uint32_t guard_set;                   /* from REFLECTED on: where its abort word is bound */
+    uint32_t guard_set, guard_binding;    /* from REFLECTED on: where its abort word is bound */
+    bool guard_shares_set;                /* that is one of its own sets */
     struct bhi_reflection *reflection;    /* from REFLECTED on */
     struct bhi_vk_kernel *next_reflected; /* queue of those not yet reported */
     VkDescriptorSetLayout set_layouts[BHI_MAX_SETS];

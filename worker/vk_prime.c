@@ -33,7 +33,7 @@ static VkResult record(struct bhi_backend *b, const struct bhi_vk_kernel *kernel
     }
     vk->CmdBindPipeline(b->primer, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->pipeline);
     bhi_vk_bind_group(b, b->primer, kernel, group);
-    bhi_vk_bind_abort(b, b->primer, kernel, BHI_ABORT_SET);
+    bhi_vk_bind_abort(b, b->primer, kernel, group, BHI_ABORT_SET);
     if (kernel->reflection->push_bytes > 0) {
         vk->CmdPushConstants(b->primer, kernel->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                              kernel->reflection->push_bytes, push);

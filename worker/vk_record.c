@@ -169,7 +169,8 @@ void bhi_vk_bind_group(const struct bhi_backend *b, VkCommandBuffer commands,
                        const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group) {
     const uint32_t count = kernel->reflection->set_count;
     const uint32_t gap = kernel->guard_set < count ? kernel->guard_set : count;
-    /* Where the guard's set lies between the kernel's own, it is none of the group's. */
+    /* Where the guard's set lies between the kernel's own, it is none of the group's, or one that
+     * is bound together with its word. */
     if (gap > 0) {
         b->device.api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                                             kernel->layout, 0, gap, group->sets, 0, NULL);
@@ -182,10 +183,13 @@ void bhi_vk_bind_group(const struct bhi_backend *b, VkCommandBuffer commands,
 }
 
 void bhi_vk_bind_abort(const struct bhi_backend *b, VkCommandBuffer commands,
-                       const struct bhi_vk_kernel *kernel, uint32_t slot) {
+                       const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group,
+                       uint32_t slot) {
     const uint32_t offset = bhi_vk_abort_offset(slot);
+    const VkDescriptorSet *set =
+        kernel->guard_shares_set ? &group->sets[kernel->guard_set] : &b->abort.set;
     b->device.api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->layout,
-                                        kernel->guard_set, 1, &b->abort.set, 1, &offset);
+                                        kernel->guard_set, 1, set, 1, &offset);
 }
 
 static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatch *dispatch) {
@@ -215,12 +219,17 @@ static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatc
         vk->CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->pipeline);
         r->bound_kernel = kernel;
     }
-    if (group != NULL && group != r->bound_group) {
+    if (kernel->guard_shares_set && group != r->bound_group) {
+        r->bound_abort = NULL;
+    }
+    if (group == NULL) {
+        r->bound_group = NULL; /* the guard's set takes the place of its first one */
+    } else if (group != r->bound_group) {
         bhi_vk_bind_group(r->backend, r->commands, kernel, group);
         r->bound_group = group;
     }
     if (bhi_vk_kernel_guarded(kernel) && r->bound_abort != kernel) {
-        bhi_vk_bind_abort(r->backend, r->commands, kernel, r->slot);
+        bhi_vk_bind_abort(r->backend, r->commands, kernel, group, r->slot);
         r->bound_abort = kernel;
     }
     if (dispatch->push_size > 0) {

@@ -38,6 +38,9 @@ static const uint32_t parts[] =
 static const uint32_t length[] =
 #include "kernels/length.inc"
     ;
+static const uint32_t eight_sets[] =
+#include "kernels/eight_sets.inc"
+    ;
 
 static void saxpy_runs(void **state) {
     (void)state;
@@ -123,6 +126,102 @@ static void many_sets_with_gaps(void **state) {
     }
     assert_false(bhi_backend_next_reflection(rig.backend, &info, bindings)); /* once each */
     rig_close(&rig);
+}
+
+/* The guard's set of a kernel without buffers is the first: that of the kernel before is bound
+ * again. */
+static void nothing_between_two(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, NULL);
+    float *x = rig_buffer(&rig, 1, 16), *y = rig_buffer(&rig, 2, 16);
+    rig_kernel(&rig, 1, CODE(saxpy));
+    rig_kernel(&rig, 2, CODE(nothing));
+    const struct {
+        float a;
+        uint32_t n;
+    } arguments = {2, 4};
+    x[3] = 3;
+    y[3] = 1;
+    rig_begin(&rig);
+    for (int i = 0; i < 3; i++) {
+        rig_dispatch(&rig, 1, 1, 1, 1,
+                     BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
+                              {.binding = 1, .buffer = 2, .access = BH_READ_WRITE}),
+                     &arguments, sizeof arguments);
+        rig_dispatch(&rig, 2, 1, 1, 1, NULL, 0, NULL, 0);
+    }
+    rig_run_ok(&rig);
+    assert_true(y[3] == 19);
+    rig_close(&rig);
+}
+
+/* Buffers of eight_sets: 1 to 7 are read, 8 and 9 count. */
+static void add_all(struct rig *rig, uint64_t kernel, uint64_t rounds, uint64_t out) {
+    rig_dispatch(rig, kernel, 1, 1, 1,
+                 BINDINGS({.set = 0, .binding = 0, .buffer = 1, .access = BH_READ},
+                          {.set = 1, .binding = 0, .buffer = 2, .access = BH_READ},
+                          {.set = 2, .binding = 1, .buffer = 3, .access = BH_READ},
+                          {.set = 3, .binding = 0, .buffer = rounds, .access = BH_READ},
+                          {.set = 4, .binding = 0, .buffer = 4, .access = BH_READ},
+                          {.set = 5, .binding = 0, .buffer = 5, .access = BH_READ},
+                          {.set = 6, .binding = 0, .buffer = 6, .access = BH_READ},
+                          {.set = 7, .binding = 0, .buffer = out, .access = BH_READ_WRITE},
+                          {.set = 7, .binding = 3, .buffer = 7, .access = BH_READ}),
+                 NULL, 0);
+}
+
+/* Where no set is free, the guard's word is in one of the kernel's own; each record still has its
+ * own word, and each group of buffers its own sets. */
+static void all_sets_are_used(void **state) {
+    (void)state;
+    for (int trusted = 0; trusted < 2; trusted++) {
+        struct rig rig;
+        rig_open(&rig, NULL);
+        for (uint64_t id = 1; id <= 7; id++) {
+            uint32_t *data = rig_buffer(&rig, id, 64 * 4);
+            for (uint32_t i = 0; i < 64; i++) {
+                data[i] = (uint32_t)id * 100;
+            }
+        }
+        uint32_t *y = rig_buffer(&rig, 8, 64 * 4), *z = rig_buffer(&rig, 9, 64 * 4);
+        uint32_t *rounds = rig_buffer(&rig, 10, 16), *endless = rig_buffer(&rig, 11, 16);
+        *rounds = 2;
+        *endless = UINT32_MAX;
+        rig.trusted = trusted;
+        rig_kernel(&rig, 1, CODE(eight_sets));
+        const uint32_t once = 100 + 101 + 200 + 300 + 400 + 500 + 600 + 700; /* 100 ^ 1 is 101 */
+        for (uint32_t turn = 1; turn <= 2; turn++) {
+            for (int record = 0; record < 2; record++) {
+                rig_begin(&rig);
+                add_all(&rig, 1, 10, 8);
+                add_all(&rig, 1, 10, 9);
+                add_all(&rig, 1, 10, 9);
+                add_all(&rig, 1, 10, 9);
+            }
+            rig_run_ok(&rig);
+            for (uint32_t i = 0; i < 64; i++) {
+                assert_int_equal(y[i], 2 * turn * once);
+                assert_int_equal(z[i], 6 * turn * once);
+            }
+        }
+        for (int record = 0; !trusted && record < 3; record++) { /* the second would not end */
+            rig_begin(&rig);
+            add_all(&rig, 1, record == 1 ? 11 : 10, record == 1 ? 9 : 8);
+            if (record == 1) {
+                bhi_backend_abort(rig.backend, rig.seq);
+            }
+        }
+        if (!trusted) {
+            assert_true(rig_run(&rig));
+            assert_int_equal(rig.results[0].status, BH_OK);
+            assert_int_equal(rig.results[1].status, BH_DEADLINE);
+            assert_int_equal(rig.results[2].status, BH_OK);
+            assert_int_equal(y[63], 6 * once);
+            assert_int_equal(z[63], 12 * once);
+        }
+        rig_close(&rig);
+    }
 }
 
 static void aliases_are_one_binding(void **state) {
@@ -388,6 +487,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(saxpy_runs),
         cmocka_unit_test(many_sets_with_gaps),
+        cmocka_unit_test(nothing_between_two),
+        cmocka_unit_test(all_sets_are_used),
         cmocka_unit_test(aliases_are_one_binding),
         cmocka_unit_test(push_constants_arrive),
         cmocka_unit_test(specialization),

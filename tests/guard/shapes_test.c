@@ -312,16 +312,42 @@ static void test_only_kernels_with_counted_loops_ask_who_is_there(void **state) 
     check_counted(single_block, 0, 1, true);
 }
 
-/* Without a descriptor set to have, there is no guard. */
+/* Without a descriptor set to have, the words go to the last one that is used, at a binding that
+ * nothing has; where none is used there is no guard. */
 static void test_no_set_free(void **state) {
     (void)state;
-    struct stand_module module = stand_compute("", "OpReturn\n", "", 3);
     const struct bhi_guard_options options = {.entry = "main", .max_sets = 1};
-    struct bhi_guarded guarded;
+    struct stand_module module = stand_compute(
+        "", "%p = OpAccessChain %p_uint %out %u_0 %u_0\nOpStore %p %u_1\nOpReturn\n", "", 3);
+    struct bhi_guarded guarded = stand_guard_with(&module, &options);
+    assert_int_equal(guarded.set, 0);
+    assert_int_equal(guarded.binding, 1);
+    assert_true(guarded.shares_set);
+    bhi_guarded_fini(&guarded);
+    guarded = stand_guard(&module);
+    assert_int_equal(guarded.set, 1);
+    assert_int_equal(guarded.binding, 0);
+    assert_false(guarded.shares_set);
+    bhi_guarded_fini(&guarded);
+    stand_free(&module);
+
+    module = stand_compute("", "OpReturn\n", "", 3);
     struct bhi_fault fault;
     assert_false(bhi_guard(module.code, module.words, &options, &guarded, &fault));
     assert_int_equal(fault.status, BH_LIMIT_EXCEEDED);
     assert_non_null(strstr(fault.text, "maxBoundDescriptorSets"));
+    stand_free(&module);
+
+    /* Set 0 is used, set 1 is only declared: the words must lie where there is a layout. */
+    module = stand_compute_with(
+        "OpDecorate %more DescriptorSet 1\nOpDecorate %more Binding 1\n",
+        "%more = OpVariable %p_block StorageBuffer\n", "",
+        "%p = OpAccessChain %p_uint %out %u_0 %u_0\nOpStore %p %u_1\nOpReturn\n", "", 3);
+    const struct bhi_guard_options two = {.entry = "main", .max_sets = 2};
+    guarded = stand_guard_with(&module, &two);
+    assert_int_equal(guarded.set, 0);
+    assert_int_equal(guarded.binding, 2);
+    bhi_guarded_fini(&guarded);
     stand_free(&module);
 }
 
