@@ -92,7 +92,7 @@ static void print_device(const bh_device_info *device) {
         used += (size_t)snprintf(features + used, sizeof features - used, "%s%s", i ? " " : "",
                                  bhi_text_clean(name, sizeof name, device->features[i]));
     printf("  features\n");
-    bhi_text_wrap(stdout, features, 12, 100);
+    bhi_text_wrap(stdout, features, 12, bhi_text_width(stdout));
 }
 
 int bhi_devices_main(const struct bhi_args *args) {

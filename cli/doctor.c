@@ -10,7 +10,7 @@
 #include "session.h"
 #include "text.h"
 
-enum { CAPACITY = 256, WIDTH = 110 };
+enum { CAPACITY = 256 };
 
 static const char *result_name(bh_check_result result) {
     switch (result) {
@@ -38,7 +38,7 @@ static const char *mark(const bh_check *check, const char **out_colour) {
 
 static void print_indented(const char *text) {
     char clean[512];
-    bhi_text_wrap(stdout, bhi_text_clean(clean, sizeof clean, text), 12, WIDTH);
+    bhi_text_wrap(stdout, bhi_text_clean(clean, sizeof clean, text), 12, bhi_text_width(stdout));
 }
 
 static void print_check(const bh_check *check, bool coloured) {

@@ -4,6 +4,7 @@
 #include "ipc/text.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -49,6 +50,10 @@ bool bhi_text_coloured(FILE *stream) {
     if (!term || !strcmp(term, "dumb"))
         return false;
     return isatty(fileno(stream)) == 1;
+}
+
+int bhi_text_width(FILE *stream) {
+    return isatty(fileno(stream)) == 1 ? 100 : INT_MAX;
 }
 
 void bhi_text_wrap(FILE *stream, const char *text, int indent, int width) {

@@ -15,7 +15,7 @@ enum {
     GAP = 2,
     NARROW = 24, /* columns that a wrapped message needs; with less it gets lines of its own */
     LINES = 4,   /* of a wrapped message on a terminal at most */
-    WIDTH = 100, /* where there is no terminal */
+    WIDTH = 100, /* of a terminal that does not say, and of memory */
 };
 static const char ellipsis[] = "\xE2\x80\xA6";
 
@@ -67,7 +67,7 @@ int bhi_columns_width(FILE *stream) {
     int fd = fileno(stream);
     if (fd >= 0 && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col;
-    return WIDTH;
+    return fd < 0 || isatty(fd) == 1 ? WIDTH : BHI_COLUMNS_WHOLE;
 }
 
 /* -- what a text takes --------------------------------------------------------------------------
@@ -167,9 +167,9 @@ static void print_wrapped(FILE *stream, const char *text, size_t indent, size_t 
     }
 }
 
-static void measure(const struct bhi_columns *table, size_t *widths) {
+static void measure(const struct bhi_columns *table, bool whole, size_t *widths) {
     for (size_t i = 0; i < table->column_count; i++) {
-        size_t most = table->columns[i].most ? table->columns[i].most : SIZE_MAX;
+        size_t most = table->columns[i].most && !whole ? table->columns[i].most : SIZE_MAX;
         widths[i] = bhi_columns_of(table->columns[i].name);
         for (size_t row = 0; row < table->row_count; row++) {
             size_t width = bhi_columns_of(table->cells[row * table->column_count + i]);
@@ -212,7 +212,7 @@ bool bhi_columns_print(const struct bhi_columns *table, FILE *stream, int indent
     size_t last = table->column_count - 1, at = (size_t)indent;
     if (table->failed)
         return false;
-    measure(table, widths);
+    measure(table, width >= BHI_COLUMNS_WHOLE, widths);
     for (size_t i = 0; i < table->column_count; i++)
         names[i] = table->columns[i].name;
     for (size_t i = 0; i < last; i++)

@@ -1,4 +1,4 @@
-/* A table for a terminal: columns aligned, the last one wrapped. */
+/* A table: columns aligned, on a terminal the last one wrapped. */
 #ifndef BHI_REPORT_COLUMNS_H
 #define BHI_REPORT_COLUMNS_H
 
@@ -6,7 +6,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { BHI_COLUMNS = 12 };
+enum {
+    BHI_COLUMNS = 12,
+    BHI_COLUMNS_WHOLE = 1 << 30, /* as a width: nothing is wrapped or cut */
+};
 
 struct bhi_column {
     const char *name;
@@ -36,7 +39,8 @@ void bhi_columns_row(struct bhi_columns *table, const char *const *cells, enum b
 bool bhi_columns_print(const struct bhi_columns *table, FILE *stream, int indent, int width);
 void bhi_columns_free(struct bhi_columns *table);
 
-/* How wide lines to |stream| should be: as its terminal is, else 100. */
+/* How wide lines to |stream| should be: as its terminal is; what goes to a file or a pipe is for
+ * grep, and whole. */
 int bhi_columns_width(FILE *stream);
 /* Columns that |text| (UTF-8) takes on a terminal. */
 size_t bhi_columns_of(const char *text);

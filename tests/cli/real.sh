@@ -298,6 +298,13 @@ refuses_json LOAD_FAILED "No such file" run "$SHADERS/square.spv" "${spv[@]:0:2}
 refuses_json INVALID_ARGUMENT "odd.spv" run odd.spv "${spv[@]}"
 refuses "no device fits 'no such thing'" run "$SHADERS/square.spv" "${spv[@]}" --device "no such thing"
 case_name="a device by selector and by a part of its name"
+case_name="a pipe gets a device's features on one line, a terminal gets them wrapped"
+features() { awk '/^  features/ { on = 1; next } /^            / { n += on; next } { on = 0 } END { print n }' "$1"; }
+cli devices
+devices=$(grep -c '^  features' .stdout)
+if [ "$(features .stdout)" = "$devices" ]; then passed=$((passed + 1)); else fail "not one line each"; fi
+script -qec "'$BULKHEAD' devices" /dev/null < /dev/null | tr -d '\r' > wrapped
+if [ "$(features wrapped)" -gt "$devices" ]; then passed=$((passed + 1)); else fail "not wrapped"; fi
 cli devices --json
 expect_status 0
 selector=$(jq -r '.devices[0].selector' .stdout)

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "columns.h"
 #include "quantity.h"
@@ -49,6 +50,24 @@ static void columns_are_aligned(void **state) {
                               "  " HAN HAN DOTS "     4  cut\n"
                               "  abcde" DOTS "    5  cut\n");
     free(text);
+}
+
+/* What greps a table wants a row on a line, and all of it. */
+static void a_pipe_gets_whole_rows(void **state) {
+    (void)state;
+    static const char *const rows[][3] = {
+        {"abcdefgh", "1", "one two three four five six seven eight nine ten eleven twelve"}};
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    FILE *stream = fdopen(ends[1], "w");
+    assert_non_null(stream);
+    char *text = table(rows, 1, bhi_columns_width(stream));
+    assert_string_equal(
+        text, "  A         N  TEXT\n"
+              "  abcdefgh  1  one two three four five six seven eight nine ten eleven twelve\n");
+    free(text);
+    fclose(stream);
+    close(ends[0]);
 }
 
 static void last_column_is_wrapped(void **state) {
@@ -138,11 +157,9 @@ static void amounts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_are_aligned),
-        cmocka_unit_test(last_column_is_wrapped),
-        cmocka_unit_test(long_text_is_whole),
-        cmocka_unit_test(narrow_terminal),
-        cmocka_unit_test(amounts),
+        cmocka_unit_test(columns_are_aligned),    cmocka_unit_test(last_column_is_wrapped),
+        cmocka_unit_test(a_pipe_gets_whole_rows), cmocka_unit_test(long_text_is_whole),
+        cmocka_unit_test(narrow_terminal),        cmocka_unit_test(amounts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
