@@ -58,6 +58,7 @@ set(backend_sources
     reflect.c
     session.c
     session_control.c
+    spec_defaults.c
     spirv_names.c
     title.c
     validate.c

@@ -4,12 +4,14 @@
 #include "commands.h"
 #include "faults.h"
 #include "futex.h"
+#include "spec_defaults.h"
 #include "vk_fault.h"
 #include "vk_stage.h"
 
 #include <bulkhead/bulkhead.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #define POLL_NS        100000u
@@ -98,6 +100,36 @@ static VkResult wait_for_fence(struct bhi_backend *b, uint64_t started, uint32_t
     return result;
 }
 
+/* A kernel that was given no workgroup size has one invocation do the work of all of them. */
+static void append_defaults(const struct bhi_backend *b, const struct bhi_lane_record *record,
+                            struct bhi_fault *fault) {
+    for (const struct bhi_cmd_header *command = bhi_record_first(record); command != NULL;
+         command = bhi_record_next(record, command)) {
+        const struct bhi_vk_kernel *kernel =
+            command->type == BHI_CMD_DISPATCH
+                ? bhi_map_get(&b->kernels.map, ((const struct bhi_cmd_dispatch *)command)->kernel)
+                : NULL;
+        struct bhi_module module;
+        struct bhi_fault ignored;
+        char left[320];
+        if (kernel == NULL || kernel->trusted ||
+            (kernel->state != BHI_KERNEL_REFLECTED && kernel->state != BHI_KERNEL_READY) ||
+            !bhi_module_init(&module, kernel->code, kernel->words, kernel->entry, kernel->constants,
+                             kernel->constant_count, &ignored)) {
+            continue;
+        }
+        const uint32_t count = bhi_spec_defaults(&module, left, sizeof left);
+        bhi_module_fini(&module);
+        if (count > 0) {
+            const size_t used = strlen(fault->text);
+            snprintf(fault->text + used, sizeof fault->text - used,
+                     "; of kernel \"%s\" %s, which may be the cause", BHI_KERNEL_LABEL(kernel),
+                     left);
+            return; /* there is no room for more */
+        }
+    }
+}
+
 /* Those that were told to end, and those that the driver has ended by itself: they may have been
  * about to finish, or not even begun; what they have written is worth nothing. */
 static void judge(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
@@ -113,6 +145,7 @@ static void judge(struct bhi_backend *b, const struct answers *a, const struct b
                 fault, BH_LOOP_LIMIT,
                 "the driver ends loops after 65,535 iterations, and this came near that, or was "
                 "cut short: the result may be wrong");
+            append_defaults(b, a->records[batch->places[i]], fault);
             fault->executed = BH_EXECUTED_YES;
         } else {
             continue;

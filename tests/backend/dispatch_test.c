@@ -3,6 +3,7 @@
 #include "vk_backend.h"
 #include "vk_dispatch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static const uint32_t saxpy[] =
@@ -37,6 +38,9 @@ static const uint32_t parts[] =
     ;
 static const uint32_t length[] =
 #include "kernels/length.inc"
+    ;
+static const uint32_t long_spec[] =
+#include "kernels/long_spec.inc"
     ;
 static const uint32_t eight_sets[] =
 #include "kernels/eight_sets.inc"
@@ -483,6 +487,54 @@ static void offsets_bound_the_view(void **state) {
     rig_close(&rig);
 }
 
+/* A loop that is cut short, with constants that were given and with such as were not. */
+static void loops_and_defaults(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t count;
+        struct bhi_spec_constant given[2];
+        const char *left; /* NULL: short enough */
+    } cases[] = {
+        {0,
+         {{0}},
+         "specialization constants were left at their defaults: 0 (local size x) 1, 3 (\"many\") "
+         "100000"},
+        {1, {{3, 4, 90000}}, "specialization constant 0 (local size x) was left at its default 1"},
+        {1, {{0, 4, 1}}, "specialization constant 3 (\"many\") was left at its default 100000"},
+        {2, {{0, 4, 1}, {3, 4, 90000}}, ""},
+        {1, {{0, 4, 64}}, NULL},
+    };
+    struct rig rig;
+    rig_open(&rig, NULL);
+    uint32_t *data = rig_buffer(&rig, 1, 100001 * 4);
+    for (uint32_t i = 0; i < 100000; i++) {
+        data[1 + i] = 1;
+    }
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const bool cut = cases[i].left != NULL && !rig.backend->device.whole_loops;
+        char text[512] = "";
+        if (cut && cases[i].left[0] != '\0') {
+            snprintf(text, sizeof text, "; of kernel \"k%u\" %s, which may be the cause", 1 + i,
+                     cases[i].left);
+        }
+        data[0] = 0;
+        rig_kernel_entry(&rig, 1 + i, CODE(long_spec), "main", cases[i].given, cases[i].count);
+        rig_begin(&rig);
+        rig_dispatch(&rig, 1 + i, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_READ_WRITE}), NULL,
+                     0);
+        assert_true(rig_run(&rig));
+        assert_int_equal(rig.results[0].status, cut ? BH_LOOP_LIMIT : BH_OK);
+        if (cut) {
+            const char *said = strstr(rig.faults[0].text, "the result may be wrong");
+            assert_non_null(said);
+            assert_string_equal(said + strlen("the result may be wrong"), text);
+        } else if (cases[i].left == NULL) {
+            assert_int_equal(data[0], 100000);
+        }
+    }
+    rig_close(&rig);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(saxpy_runs),
@@ -500,6 +552,7 @@ int main(void) {
         cmocka_unit_test(a_large_grid_knows_its_size),
         cmocka_unit_test(the_parts_of_a_grid),
         cmocka_unit_test(offsets_bound_the_view),
+        cmocka_unit_test(loops_and_defaults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

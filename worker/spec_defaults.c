@@ -1,0 +1,129 @@
+#include "spec_defaults.h"
+
+#include "inspect_types.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAMED  4u
+#define LOOKED 64u /* at so many: a hostile module has as many as it likes */
+
+static SpvOp opcode(const uint32_t *at) {
+    return (SpvOp)(at[0] & SpvOpCodeMask);
+}
+
+static size_t length_of(const uint32_t *at) {
+    return at[0] >> SpvWordCountShift;
+}
+
+/* Which axis of the workgroup's size |id| is; -1: none. */
+static int axis_of(const struct bhi_module *module, uint32_t id) {
+    const uint32_t *size = bhi_inspect_definition(module, module->work_group_size);
+    for (size_t i = 5;
+         size == NULL && i < module->words && opcode(&module->code[i]) != SpvOpFunction;
+         i += length_of(&module->code[i])) {
+        const uint32_t *at = &module->code[i];
+        if (opcode(at) == SpvOpExecutionModeId && length_of(at) == 6 &&
+            at[1] == module->code[module->entry + 2] && at[2] == SpvExecutionModeLocalSizeId) {
+            size = at;
+        }
+    }
+    for (int axis = 0; size != NULL && length_of(size) == 6 && axis < 3; axis++) {
+        if (size[3 + axis] == id) {
+            return axis;
+        }
+    }
+    return -1;
+}
+
+/* Has the constant |id| a SpecId, and nobody has given a value for it? */
+static bool was_left(const struct bhi_module *module, uint32_t id) {
+    const uint32_t spec_id = module->spec_ids[id];
+    for (uint32_t i = 0; spec_id != 0 && i < module->constant_count; i++) {
+        if (module->constants[i].constant_id == spec_id - 1) {
+            return false;
+        }
+    }
+    return spec_id != 0 && bhi_inspect_definition(module, id) != NULL;
+}
+
+/* Those that are sizes of the workgroup stand first; of two with the same SpecId there is one. */
+static uint32_t find_left(const struct bhi_module *module, uint32_t left[LOOKED]) {
+    uint32_t count = 0, sizes = 0;
+    for (uint32_t id = 1; id < module->bound && count < LOOKED; id++) {
+        bool again = false;
+        for (uint32_t i = 0; i < count; i++) {
+            again |= module->spec_ids[left[i]] == module->spec_ids[id];
+        }
+        if (again || !was_left(module, id)) {
+            continue;
+        }
+        left[count++] = id;
+        if (axis_of(module, id) >= 0) {
+            memmove(&left[sizes + 1], &left[sizes], (count - 1 - sizes) * sizeof *left);
+            left[sizes++] = id;
+        }
+    }
+    return count;
+}
+
+static void print_value(const struct bhi_module *module, const uint32_t *at, char out[32]) {
+    const uint32_t *type = bhi_inspect_definition(module, at[1]);
+    if (opcode(at) != SpvOpSpecConstant || type == NULL) {
+        snprintf(out, 32, "%s", opcode(at) == SpvOpSpecConstantTrue ? "true" : "false");
+        return;
+    }
+    const uint64_t bits = length_of(at) > 4 ? at[3] | (uint64_t)at[4] << 32 : at[3];
+    if (opcode(type) == SpvOpTypeInt && type[3] != 0) { /* narrow ones are sign-extended */
+        snprintf(out, 32, "%lld", type[2] > 32 ? (long long)bits : (long long)(int32_t)at[3]);
+    } else if (opcode(type) == SpvOpTypeFloat && type[2] == 32) {
+        float value;
+        memcpy(&value, &at[3], sizeof value);
+        snprintf(out, 32, "%g", (double)value);
+    } else if (opcode(type) == SpvOpTypeFloat && type[2] == 64) {
+        double value;
+        memcpy(&value, &bits, sizeof value);
+        snprintf(out, 32, "%g", value);
+    } else {
+        snprintf(out, 32, opcode(type) == SpvOpTypeFloat ? "0x%llx" : "%llu",
+                 (unsigned long long)bits);
+    }
+}
+
+/* "0 (local size x)", "3 ("steps")", "7". */
+static void print_name(const struct bhi_module *module, uint32_t id, char out[96]) {
+    char name[BHI_INSPECT_NAME];
+    const int axis = axis_of(module, id);
+    const int used = snprintf(out, 96, "%u", module->spec_ids[id] - 1);
+    bhi_inspect_name(module, id, name);
+    if (axis >= 0) {
+        snprintf(out + used, 96 - (size_t)used, " (local size %c)", "xyz"[axis]);
+    } else if (name[0] != '\0') {
+        snprintf(out + used, 96 - (size_t)used, " (\"%s\")", name);
+    }
+}
+
+uint32_t bhi_spec_defaults(const struct bhi_module *module, char *out, size_t size) {
+    uint32_t left[LOOKED];
+    const uint32_t count = find_left(module, left);
+    out[0] = '\0';
+    size_t used = 0;
+    for (uint32_t i = 0; i < count && i < NAMED && used < size; i++) {
+        char name[96], value[32];
+        print_name(module, left[i], name);
+        print_value(module, bhi_inspect_definition(module, left[i]), value);
+        used += (size_t)(count == 1 ? snprintf(out, size,
+                                               "specialization constant %s was left at its default "
+                                               "%s",
+                                               name, value)
+                                    : snprintf(out + used, size - used, "%s%s %s",
+                                               i == 0 ? "specialization constants were left at "
+                                                        "their defaults: "
+                                                      : ", ",
+                                               name, value));
+    }
+    if (count > NAMED && used < size) {
+        snprintf(out + used, size - used, ", and %u more", count - NAMED);
+    }
+    return count;
+}
