@@ -56,6 +56,8 @@ static const struct key keys[] = {
     {"spec", PAIRS, BHI_RUN_SPEC},
     {"deadline", TEXT, BHI_RUN_DEADLINE},
     {"compile_deadline", TEXT, BHI_RUN_COMPILE_DEADLINE},
+    {"memory", TEXT, BHI_RUN_MEMORY_LIMIT},
+    {"device", TEXT, BHI_RUN_DEVICE},
     {"reinterpret", SWITCH, BHI_RUN_REINTERPRET},
     {"trusted", SWITCH, BHI_RUN_TRUSTED},
     {"retries", NUMBER, -1},
@@ -101,7 +103,8 @@ static bool refuse_key(const char *name, struct bhi_complaint *complaint) {
     return bhi_refuse(
         complaint,
         "unknown key \"%.*s\"; the keys are id, kernel, entry, language, D, I, groups, in, "
-        "out, inout, push, spec, deadline, compile_deadline, reinterpret, trusted, retries, "
+        "out, inout, push, spec, deadline, compile_deadline, memory, device, reinterpret, trusted, "
+        "retries, "
         "priority, depends_on",
         SHOWN, name);
 }

@@ -92,14 +92,17 @@ static void launch(struct bhi_work *work) {
     on_end(event, work);
 }
 
-/* A staged work for a stream with room; where its own list is empty, one of another's. */
+/* A staged work for a stream with room; where its own list is empty, one of another's of its kind.
+ */
 static struct bhi_work *next_staged(struct bhi_runner *runner) {
-    for (uint32_t i = 0; i < runner->options->streams; i++) {
+    const uint32_t alike = runner->options->streams;
+    for (uint32_t i = 0; i < runner->stream_count; i++) {
         struct bhi_runner_stream *stream = &runner->streams[i];
         struct bhi_runner_stream *from = stream;
+        const uint32_t first = i - i % alike;
         if (stream->in_flight >= BHI_RUNNER_IN_FLIGHT)
             continue;
-        for (uint32_t k = 0; !stream->staged.count && k < runner->options->streams; k++) {
+        for (uint32_t k = first; !stream->staged.count && k < first + alike; k++) {
             if (runner->streams[k].staged.count > from->staged.count)
                 from = &runner->streams[k];
         }
@@ -151,7 +154,7 @@ static bool may_take(struct bhi_runner *runner) {
     pthread_mutex_lock(&runner->lock);
     const bool may =
         !runner->stopping && !runner->solo && !runner->deferred.count && !runner->thirsty.count &&
-        runner->at[BHI_WORK_PREPARING] < (size_t)BHI_RUNNER_STAGED * runner->options->streams &&
+        runner->at[BHI_WORK_PREPARING] < (size_t)BHI_RUNNER_STAGED * runner->stream_count &&
         runner->at[BHI_WORK_PARKED] < BHI_RUNNER_PARKED &&
         runner->at[BHI_WORK_FINISHING] < BHI_RUNNER_FINISHING &&
         /* It may be a failure too many: that is looked at first. */
@@ -342,7 +345,8 @@ static void stop(struct bhi_runner *runner) {
     bhi_work_list_init(&aside);
     pthread_mutex_lock(&runner->lock);
     runner->stopping = true;
-    for (uint32_t i = 0; i < runner->options->streams; i++) {
+    const uint32_t streams = runner->stream_count;
+    for (uint32_t i = 0; i < streams; i++) {
         while ((work = bhi_work_pop(&runner->streams[i].staged)) != NULL)
             bhi_work_push(&aside, work);
     }
@@ -353,7 +357,7 @@ static void stop(struct bhi_runner *runner) {
         bhi_work_refuse(work, BH_CANCELLED, 0, "cancelled before it was given to a worker");
     while ((work = bhi_work_pop(&runner->deferred)) != NULL)
         stage(runner, work); /* to be cancelled there */
-    for (uint32_t i = 0; i < runner->options->streams && !runner->halted; i++)
+    for (uint32_t i = 0; i < streams && !runner->halted; i++)
         (void)!bh_stream_cancel(runner->streams[i].stream);
     BHI_BATCH_STEP("stopped");
 }
@@ -481,35 +485,6 @@ static enum bhi_runner_result loop(struct bhi_runner *runner, struct bhi_complai
 /* -- beginning ----------------------------------------------------------------------------------
  */
 
-static bool make_streams(struct bhi_runner *runner, struct bhi_complaint *complaint) {
-    const struct bhi_runner_options *given = runner->options;
-    bh_detail detail = {0};
-    char name[64];
-    runner->streams = calloc(given->streams, sizeof *runner->streams);
-    if (!runner->streams)
-        return bhi_refuse(complaint, "out of memory");
-    for (uint32_t i = 0; i < given->streams; i++) {
-        bh_stream_options options;
-        bh_stream_options_init(&options);
-        snprintf(name, sizeof name, "batch-%u", i);
-        options.name = name;
-        options.device = given->device;
-        options.isolation = given->isolation;
-        options.tenant = given->tenant;
-        if (given->compile_deadline_ns)
-            options.compile_deadline_ns = given->compile_deadline_ns;
-        if (given->limits_grace)
-            options.grace_ns = given->grace_ns;
-        if (given->limits_memory)
-            options.memory_limit = given->memory_limit;
-        bhi_work_list_init(&runner->streams[i].staged);
-        if (bh_stream_create(given->context, &options, &runner->streams[i].stream, &detail) !=
-            BH_OK)
-            return bhi_refuse(complaint, "%s", detail.message);
-    }
-    return true;
-}
-
 static void init(struct bhi_runner *runner, struct bhi_queue *queue,
                  const struct bhi_runner_options *options) {
     struct bhi_work_list *const lists[] = {
@@ -523,6 +498,7 @@ static void init(struct bhi_runner *runner, struct bhi_queue *queue,
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         bhi_work_list_init(lists[i]);
     pthread_mutex_init(&runner->lock, NULL);
+    pthread_mutex_init(&runner->making, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&runner->main_wake, &attributes);
@@ -536,13 +512,12 @@ static void fini(struct bhi_runner *runner) {
     bhi_runner_end_threads(runner);
     bhi_inputs_free(runner);
     bhi_kernels_free(runner);
-    for (uint32_t i = 0; runner->streams && i < runner->options->streams; i++)
-        bh_stream_release(runner->streams[i].stream);
-    free(runner->streams);
+    bhi_runner_free_streams(runner);
     pthread_cond_destroy(&runner->main_wake);
     pthread_cond_destroy(&runner->stage_wake);
     pthread_cond_destroy(&runner->compile_wake);
     pthread_cond_destroy(&runner->finish_wake);
+    pthread_mutex_destroy(&runner->making);
     pthread_mutex_destroy(&runner->lock);
 }
 
@@ -552,7 +527,7 @@ enum bhi_runner_result bhi_runner_run(struct bhi_queue *queue,
     struct bhi_runner runner;
     init(&runner, queue, options);
     enum bhi_runner_result result = BHI_RUNNER_ENVIRON;
-    if (make_streams(&runner, complaint) && bhi_runner_start_threads(&runner, complaint))
+    if (bhi_runner_make_streams(&runner, complaint) && bhi_runner_start_threads(&runner, complaint))
         result = loop(&runner, complaint);
     fini(&runner);
     return result;

@@ -13,10 +13,13 @@
 #include "queue.h"
 
 struct bhi_runner_options {
-    bh_context *context;  /* the caller's; made with quarantine_deaths 0: the queue blames jobs */
-    uint32_t streams;     /* at least 1 */
-    const char *device;   /* NULL: the default */
-    uint64_t deadline_ns; /* for jobs that give none; 0: the library's default */
+    bh_context *context; /* the caller's; made with quarantine_deaths 0: the queue blames jobs */
+    uint32_t streams; /* at least 1; of each kind: what jobs say of device and memory makes kinds */
+    const char *device; /* NULL: the default */
+    /* The selector of a job's device. BH_NO_DEVICE: there is none. NULL: what the job says is one.
+     * Blocks. Thread: any. */
+    bh_status (*choose)(void *user, const char *device, char out_selector[48], bh_detail *detail);
+    uint64_t deadline_ns;         /* for jobs that give none; 0: the library's default */
     uint64_t compile_deadline_ns; /* of the driver, and of sources whose job gives none; 0: the
                                      library's default */
     bool limits_grace;

@@ -30,6 +30,7 @@ enum {
     BHI_RUNNER_COMPILERS = 2,
     BHI_RUNNER_FINISHERS = 6,
     BHI_RUNNER_BATCH = 16, /* jobs that a finisher handles at a time */
+    BHI_RUNNER_KINDS = 16, /* of streams */
 };
 
 /* Where an attempt is; what counts which. */
@@ -78,10 +79,22 @@ struct bhi_runner_stream {
     struct bhi_work_list staged;
 };
 
+/* What a job may say of its worker. */
+struct bhi_runner_kind {
+    char *device; /* as the job has it; NULL: the batch's; owned */
+    bool limits_memory;
+    uint64_t memory_limit;
+};
+
 struct bhi_runner {
     struct bhi_queue *queue;
     const struct bhi_runner_options *options;
+    /* |options->streams| of each kind, one kind after the other; room for all kinds. A kind is made
+     * when its first job comes, by who holds |making|; kinds and their streams do not change. */
     struct bhi_runner_stream *streams;
+    struct bhi_runner_kind kinds[BHI_RUNNER_KINDS];
+    uint32_t stream_count;
+    pthread_mutex_t making; /* taken before |lock| */
 
     pthread_mutex_t lock;
     pthread_cond_t main_wake, stage_wake, compile_wake, finish_wake;
@@ -141,6 +154,15 @@ void bhi_runner_end_threads(struct bhi_runner *runner);
 /* Gives |work| to the finishers: |list| is to_write or to_place. With the lock. */
 void bhi_runner_finish(struct bhi_runner *runner, struct bhi_work_list *list,
                        struct bhi_work *work);
+
+/* -- runner_streams.c ---------------------------------------------------------------------------
+ */
+/* The kind that the batch's options say. */
+bool bhi_runner_make_streams(struct bhi_runner *runner, struct bhi_complaint *complaint);
+/* Finds the kind of stream that the work needs, or makes it, and chooses the one that has the least
+ * to do. False: the work is over. */
+bool bhi_runner_choose_stream(struct bhi_work *work);
+void bhi_runner_free_streams(struct bhi_runner *runner);
 
 /* -- stage.c ------------------------------------------------------------------------------------
  */

@@ -156,22 +156,6 @@ static bool parse(struct bhi_work *work) {
     return false;
 }
 
-/* The stream that has the least to do. */
-static void choose_stream(struct bhi_work *work) {
-    struct bhi_runner *runner = work->runner;
-    uint32_t best = 0;
-    pthread_mutex_lock(&runner->lock);
-    for (uint32_t i = 1; i < runner->options->streams; i++) {
-        if (runner->streams[i].assigned < runner->streams[best].assigned)
-            best = i;
-    }
-    work->stream = best;
-    work->attempt.stream = best;
-    work->assigned = true;
-    runner->streams[best].assigned++;
-    pthread_mutex_unlock(&runner->lock);
-}
-
 static bool is_stopping(struct bhi_runner *runner) {
     pthread_mutex_lock(&runner->lock);
     const bool stopping = runner->stopping;
@@ -202,9 +186,8 @@ void bhi_stage(struct bhi_work *work) {
     }
     if (work->job->interrupted)
         bhi_finish_sweep(work);
-    if (!bhi_stage_kernel(work) || !bhi_stage_reserve(work))
+    if (!bhi_stage_kernel(work) || !bhi_stage_reserve(work) || !bhi_runner_choose_stream(work))
         return;
-    choose_stream(work);
     if (!make_buffers(work) || refuse_types(work))
         return;
     BHI_BATCH_STEP("stage_ready");

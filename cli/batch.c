@@ -324,6 +324,12 @@ static void on_ended(void *user, const struct bhi_job *job, const struct bhi_att
     bhi_progress_tell(&batch->progress, job, attempt, batch->verbose);
 }
 
+static bh_status choose_device(void *user, const char *device, char out_selector[BHI_SELECTOR],
+                               bh_detail *detail) {
+    struct batch *batch = user;
+    return bhi_device_find(batch->context, device, out_selector, detail);
+}
+
 static void on_waits(void *user, const char *why) {
     struct batch *batch = user;
     bhi_progress_waits(&batch->progress, why);
@@ -369,6 +375,7 @@ static int run_jobs(struct batch *batch) {
         .context = batch->context,
         .streams = (uint32_t)batch->streams,
         .device = batch->selector[0] ? batch->selector : NULL,
+        .choose = choose_device,
         .isolation = batch->isolation,
         .deadline_ns = batch->deadline_ns,
         .compile_deadline_ns = batch->compile_deadline_ns,

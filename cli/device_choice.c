@@ -1,6 +1,7 @@
 #include "device_choice.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "clock.h"
 #include "device_list.h"
@@ -28,33 +29,45 @@ static bh_status try_selector(bh_context *context, const char *device, bh_detail
     return status;
 }
 
-int bhi_device_choose(const char *command, bh_context *context, const char *device,
-                      char out_selector[BHI_SELECTOR]) {
+bh_status bhi_device_find(bh_context *context, const char *device, char out_selector[BHI_SELECTOR],
+                          bh_detail *detail) {
     const bh_device_info *info;
     struct bhi_device_list list;
     struct bhi_complaint complaint;
+    bh_status status = try_selector(context, device, detail);
+    if (bhi_interrupt_signal())
+        return BH_TIMEOUT;
+    if (status == BH_OK)
+        snprintf(out_selector, BHI_SELECTOR, "%s", device);
+    if (status != BH_NO_DEVICE && status != BH_INVALID_ARGUMENT)
+        return status;
+    status = bhi_device_list_fetch(context, &list, detail);
+    if (status != BH_OK)
+        return status;
+    if (bhi_device_list_find(&list, device, &info, &complaint)) {
+        snprintf(out_selector, BHI_SELECTOR, "%s", info->selector);
+    } else {
+        status = detail->status = BH_NO_DEVICE;
+        snprintf(detail->message, sizeof detail->message, "%.400s; see bulkhead devices",
+                 complaint.text);
+    }
+    bhi_device_list_free(&list);
+    return status;
+}
+
+int bhi_device_choose(const char *command, bh_context *context, const char *device,
+                      char out_selector[BHI_SELECTOR]) {
     bh_detail detail = {0};
     out_selector[0] = 0;
     if (!device)
         return BHI_EXIT_READY;
-    bh_status status = try_selector(context, device, &detail);
+    const bh_status status = bhi_device_find(context, device, out_selector, &detail);
     if (bhi_interrupt_signal())
         return bhi_interrupt_exit_status();
-    if (status == BH_OK) {
-        snprintf(out_selector, BHI_SELECTOR, "%s", device);
+    if (status == BH_OK)
         return BHI_EXIT_READY;
-    }
-    if (status != BH_NO_DEVICE && status != BH_INVALID_ARGUMENT)
+    if (status != BH_NO_DEVICE || !strstr(detail.message, "see bulkhead devices"))
         return bhi_session_fail(command, "--device", status, &detail);
-    status = bhi_device_list_fetch(context, &list, &detail);
-    if (status != BH_OK)
-        return bhi_session_fail(command, "--device", status, &detail);
-    const bool found = bhi_device_list_find(&list, device, &info, &complaint);
-    if (found)
-        snprintf(out_selector, BHI_SELECTOR, "%s", info->selector);
-    bhi_device_list_free(&list);
-    if (found)
-        return BHI_EXIT_READY;
-    bhi_complain(command, "--device: %s; see bulkhead devices", complaint.text);
+    bhi_complain(command, "--device: %s", detail.message);
     return BHI_EXIT_USAGE;
 }

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# What a job says of its worker: the device and the memory. Jobs that say the same share workers.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+# shellcheck source=tests/batch/jobs.sh
+. "$(dirname "${BASH_SOURCE[0]}")/jobs.sh"
+
+"$NPY" make x.npy 'f32[1000]' ramp 0 1
+"$NPY" make d.npy 'u32[64]' ramp 0 0
+cli devices --json
+selector=$(jq -r '.devices[0].selector // .[0].selector' .stdout)
+name=$(jq -r '(.devices // .)[0].name' .stdout | cut -c1-6)
+
+case_name="a limit of memory is a job's own"
+bomb() { # ID [MORE]
+    echo "{\"id\":\"$1\",\"kernel\":\"$SHADERS/memory_bomb.spv\",\"groups\":1,\"trusted\":true,\"retries\":0,
+\"inout\":{\"0\":\"d.npy:$1.npy\"}${2:-}}" | tr -d '\n'
+    echo
+}
+{
+    bomb small ',"memory":"256M"'
+    square plain x.npy plain.npy
+    square part x.npy part.npy ",\"device\":\"$name\""
+    square whole x.npy whole.npy ",\"device\":\"$selector\",\"memory\":\"512M\""
+    square other x.npy other.npy ',"device":"abacus"'
+} > jobs.jsonl
+cli batch jobs.jsonl --streams 1 --json
+expect_status 1
+expect_sql "SELECT id, state FROM jobs" "small|failed
+plain|done
+part|done
+whole|done
+other|failed"
+expect_json '.failures[] | select(.id == "small") | .code == "COMPILE_FAILED" and
+    (.message | contains("its memory limit of 256 MiB"))'
+expect_json '.failures[] | select(.id == "other") | .code == "INVALID_ARGUMENT" and
+    (.message | startswith("device abacus: ")) and (.message | contains("see bulkhead devices"))'
+# Four kinds: each has a stream of its own.
+expect_sql "SELECT count(DISTINCT stream) FROM attempt WHERE started" 4
+for id in part whole; do
+    if cmp -s "$id.npy" plain.npy; then passed=$((passed + 1)); else fail "$id is wrong"; fi
+done
+
+case_name="no more kinds than can be kept"
+for i in $(seq 16); do square "j$i" x.npy "$i.npy" ",\"memory\":\"$((1000 + i))M\""; done > jobs.jsonl
+cli batch jobs.jsonl --streams 1 --state many --json
+expect_status 1
+expect_json '.done == 15 and .failed == 1 and (.failures[0].message |
+    contains("more than 16 kinds of device and memory"))'
+finish
