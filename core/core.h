@@ -6,6 +6,7 @@
  * and compares it with an oracle (tests/model).
  *
  *   event.h        an event: state, verdict, who depends on it
+ *   observer.h     who is told of an event's end
  *   submission.h   a submission, its edges; how poison flows (E1-E8)
  *   content.h      whether a buffer's content is CLEAN, PENDING or POISONED (B5)
  *   stream.h       a stream's queue, strict mode, cancel, reset
@@ -69,7 +70,8 @@ struct bhi_ports {
     void (*arm)(struct bhi_core *core, uint64_t when_ns);
     /* The submission has been released or put back: who waits for it looks again whom to watch. */
     void (*turned)(struct bh_event *event);
-    /* The event has just become READY or POISONED. Exactly once each. */
+    /* The event has just become READY or POISONED. Exactly once each. bhi_observers_tell is the
+     * port's to call. */
     void (*ended)(struct bh_event *event);
     void (*free_event)(struct bh_event *event); /* the last reference is gone */
     /* Fills in the kernel of a command (BH_NO_COMMAND: the only one there is, if so), and may add

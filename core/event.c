@@ -10,6 +10,7 @@ void bhi_event_init(struct bh_event *event, struct bhi_core *core) {
     event->core = core;
     event->submission = NULL;
     bhi_list_init(&event->dependents);
+    bhi_list_init(&event->observers);
     event->visit = 0;
     event->origin_tick = 0;
     /* The texts in the verdict are long and rarely used: only their first bytes are cleared. */

@@ -24,6 +24,7 @@ struct bh_event {
     struct bhi_core *core;
     struct bhi_submission *submission; /* lock; NULL once ended */
     struct bhi_list dependents;        /* lock; bhi_edge.link, empty once ended */
+    struct bhi_list observers;         /* lock; bhi_observer.link, empty once they are told */
     uint64_t visit; /* lock; id of the last submission that was made to depend on it */
     uint32_t visit_index;
     uint64_t origin_tick;      /* when the origin of the poison ended, in bhi_core.ticks (E7) */
@@ -33,7 +34,6 @@ struct bh_event {
     struct bhi_handle handle;     /* the caller's references: one of refs while there are any */
     bh_context *context;          /* referenced */
     _Atomic uint32_t sleepers;    /* threads that sleep on word, or are about to */
-    struct bhi_list observers;    /* lock; bhi_observer.link, empty once ended */
     struct bhi_list pending_link; /* lock; context->pending, until it ends */
 };
 

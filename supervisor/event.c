@@ -22,7 +22,6 @@ struct bh_event *bhi_event_create(bh_context *context) {
     bhi_event_init(event, &context->core);
     atomic_init(&event->handle.count, 0);
     atomic_init(&event->sleepers, 0);
-    bhi_list_init(&event->observers);
     bhi_list_init(&event->pending_link);
     event->context = context;
     bhi_context_retain(context);
@@ -50,7 +49,7 @@ void bhi_event_turned(struct bh_event *event) {
 void bhi_event_ended(struct bh_event *event) {
     wake_sleepers(event);
     bhi_list_remove(&event->pending_link);
-    bhi_event_tell(event);
+    bhi_observers_tell(event);
 }
 
 /* Sleeps until the event's word or the worker's completed word changes. A worker's death shows in

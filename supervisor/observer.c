@@ -18,27 +18,8 @@ void bhi_event_look(struct bh_event *event) {
 }
 
 bool bhi_event_observe(struct bh_event *event, struct bhi_observer *observer) {
-    bhi_list_init(&observer->link);
     bhi_event_look(event);
-    if (bhi_event_state(event) != BH_EVENT_PENDING)
-        return false;
-    bhi_list_append(&event->observers, &observer->link);
-    /* Kept for as long as the submission lives, in whichever lane it comes to be. */
-    bhi_submission_notify(event->submission);
-    return true;
-}
-
-void bhi_observer_withdraw(struct bhi_observer *observer) {
-    bhi_list_remove(&observer->link);
-}
-
-void bhi_event_tell(struct bh_event *event) {
-    while (!bhi_list_empty(&event->observers)) {
-        struct bhi_observer *observer =
-            BHI_CONTAINER(event->observers.next, struct bhi_observer, link);
-        bhi_list_remove(&observer->link);
-        observer->ended(observer);
-    }
+    return bhi_observer_join(observer, event);
 }
 
 /* -- descriptors ------------------------------------------------------------------------------- */

@@ -102,6 +102,10 @@ static const struct small SMALL[] = {
      "submission 0 stream 0 overwrites 0\nsubmission 1 stream 1 updates 0\n"
      "submission 2 stream 0 waits 1\n",
      {{OP_HOLD, 1, 1}, {OP_HOLD, 2, 0}}},
+    {"three wait for one, one of them gives up, a death",
+     "buffers 1\nlane 2\nstream plain deadline 10 budget 9 window 50\n"
+     "submission 0 stream 0 overwrites 0\n",
+     {{OP_WAIT, 3, 0}, {OP_LEAVE, 1, 1}, {OP_DIE, 1, 1}}},
 };
 
 uint32_t explore_count(void) {

@@ -312,6 +312,7 @@ static void ended(struct bh_event *event) {
     life->verdict = event->verdict;
     oracle_ended(world, work, &event->verdict);
     life->worker = life->watched = NULL;
+    waiters_tell(world, work);
 }
 
 static void free_event(struct bh_event *event) {

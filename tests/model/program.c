@@ -138,17 +138,27 @@ static void mix_in(struct program *program) {
     static const struct {
         enum op op;
         uint32_t one_in;
-    } MORE[] = {{OP_CANCEL_ALL, 24}, {OP_HOLD, 12}};
+    } MORE[] = {{OP_CANCEL_ALL, 24}, {OP_HOLD, 12}, {OP_WAIT, 4}};
     const uint32_t count = sizeof MORE / sizeof MORE[0];
     const uint64_t kind = model_mix(program->seed ^ 0x3057) % (2 * (count + 1));
+    uint64_t submitted = 0;
     for (uint32_t i = 0; i < program->step_count && kind <= count; i++) {
         struct step *step = &program->steps[i];
         const uint64_t r = model_mix(program->seed * STEPS + i);
         const uint64_t which = kind < count ? kind : r % count; /* one of them, or all */
+        submitted += step->op == OP_SUBMIT;
         if (step->op == OP_SUBMIT || step->op == OP_STAFF || r / 8 % MORE[which].one_in)
             continue;
+        const uint64_t drawn = r / 4096;
         step->op = (uint8_t)MORE[which].op;
-        step->target = (uint8_t)(r / 4096 % (step->op == OP_HOLD ? KINDS : program->stream_count));
+        if (step->op == OP_WAIT) {
+            if (r / 512 % 5 == 0)
+                step->op = OP_LEAVE;
+            const uint64_t few = submitted < 3 ? submitted : 3; /* so that several meet */
+            step->target = (uint8_t)(submitted ? submitted - 1 - drawn % few : 0);
+        } else {
+            step->target = (uint8_t)(drawn % (step->op == OP_HOLD ? KINDS : program->stream_count));
+        }
     }
 }
 

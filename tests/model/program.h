@@ -58,7 +58,9 @@ struct work {
     X(TIME, "time", 1)                 /* arg: ms pass */                                          \
     X(NO_MEMORY, "no-memory", STREAMS) /* the next publication finds no memory */                  \
     X(CANCEL_ALL, "cancel-all", STREAMS) /* all that the stream has on its way */                  \
-    X(HOLD, "hold", KINDS)               /* a kernel is refused; arg: how, or no longer */
+    X(HOLD, "hold", KINDS)               /* a kernel is refused; arg: how, or no longer */         \
+    X(WAIT, "wait", WORKS)               /* one more waits for its end */                          \
+    X(LEAVE, "leave", WORKS)             /* one of those who wait gives up; arg: who */
 
 enum op {
 #define X(op, name, targets) OP_##op,

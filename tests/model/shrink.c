@@ -181,7 +181,7 @@ static void renumber(struct program *program) {
     uint32_t steps = 0;
     for (uint32_t i = 0; i < program->step_count; i++) {
         struct step step = program->steps[i];
-        if (step.op == OP_SUBMIT || step.op == OP_CANCEL) {
+        if (program_op_targets(step.op) == WORKS) {
             if (numbers[step.target] < 0)
                 continue;
             step.target = (uint8_t)numbers[step.target];

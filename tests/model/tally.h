@@ -18,6 +18,8 @@
     X(CANCELLED_ALL_LATE, "cancelled with all of its stream, started")                             \
     X(REFUSED, "refused")                                                                          \
     X(REFUSED_LATE, "refused when its turn came")                                                  \
+    X(WAITED_TOGETHER, "told after another who waits for the same")                                \
+    X(GAVE_UP, "gave up waiting")                                                                  \
     X(WITHDRAWN, "withdrawn in time")                                                              \
     X(WITHDRAWN_LATE, "withdrawn too late")                                                        \
     X(SKIPPED_LATE, "withdrawn too late, and skipped all the same")                                \

@@ -142,6 +142,7 @@ void world_settle(struct world *world) {
     oracle_settled(world);
     check_streams(world);
     check_buffers(world);
+    waiters_check(world);
     /* One at a time: all of them at the end. */
     check_verdict(world, world->checked++ % WORKS);
 }
@@ -420,6 +421,10 @@ static bool play(struct world *world, const struct step *step) {
         return cancel(world, target);
     case OP_CANCEL_ALL:
         return cancel_all(world, target);
+    case OP_WAIT:
+        return waiters_join(world, target);
+    case OP_LEAVE:
+        return waiters_leave(world, target, step->arg);
     case OP_HOLD:
         return trust_hold(world, target, step->arg);
     case OP_MAP:

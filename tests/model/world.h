@@ -8,6 +8,7 @@
 #include "oracle.h"
 #include "program.h"
 #include "tally.h"
+#include "waiters.h"
 
 #define NOBODY  -1
 #define RECORDS (WORKS + 1) /* that one worker ever gets: each submission once */
@@ -113,7 +114,9 @@ struct world {
     struct world_buffer buffers[BUFFERS];
     struct life lives[WORKS];
     struct hold holds[KINDS]; /* by trust_code */
-    struct worker *workers;   /* that are not buried yet */
+    struct waiter waiters[WAITERS];
+    uint32_t waiter_count;
+    struct worker *workers; /* that are not buried yet */
     struct worker *serving[STREAMS];
     int last_begun[STREAMS], submitted; /* submitted: the next number, at least */
     uint64_t now_ns, armed_ns, ids;
