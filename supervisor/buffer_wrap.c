@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +27,15 @@ static bh_status look_failed(bh_detail *detail, int error, int caller, const cha
     return bhi_fail(detail, BH_SYSTEM, error, CALL ": looking at fd");
 }
 
+/* A file of a tmpfs, unlike one of memfd_create, takes no seals, although it answers which it has.
+ */
+static bool has_a_path(int fd) {
+    char link[64], target[64] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    return readlink(link, target, sizeof target - 1) > 0 &&
+           strncmp(target, "/memfd:", sizeof "/memfd:" - 1) != 0;
+}
+
 static bh_status check_descriptor(int fd, int *out_seals, bh_detail *detail) {
     static const char not_a_memfd[] =
         "fd is not a memfd (memfd_create): anything else can be cut while it is mapped";
@@ -38,6 +49,12 @@ static bh_status check_descriptor(int fd, int *out_seals, bh_detail *detail) {
         return refuse(detail, 0, "fd is not open for reading and writing");
     if (*out_seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))
         return refuse(detail, 0, "the memfd is sealed against writing");
+    if ((*out_seals & F_SEAL_SEAL) && (*out_seals & SEALS) != SEALS && has_a_path(fd))
+        return refuse(
+            detail, 0,
+            "fd is POSIX shared memory (shm_open) or another file of a tmpfs, which can be "
+            "cut while it is mapped: share a memfd (memfd_create with MFD_ALLOW_SEALING) "
+            "instead, or copy with bh_buffer_write");
     if ((*out_seals & F_SEAL_SEAL) && (*out_seals & SEALS) != SEALS)
         return refuse(detail, 0,
                       "the memfd can be cut or grown, and takes no seals that forbid it: make it "

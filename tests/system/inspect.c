@@ -37,6 +37,9 @@ static bh_kernel *kernel_of(bh_context *context, const char *text,
     return kernel;
 }
 
+/* What bh_kernel_inspect's comment says of it. */
+_Static_assert(sizeof(bh_inspection) / 1024 == 70, "some 70 KiB");
+
 static bh_inspection *inspect(bh_kernel *kernel, const bh_inspect_options *options) {
     static bh_inspection inspection;
     bh_detail detail;

@@ -196,7 +196,7 @@ static void what_is_no_memfd(void) {
     if (shm >= 0) { /* tmpfs: has seals, takes none */
         unlink(shared);
         BHT_EQ(ftruncate(shm, BYTES), 0);
-        refuse(context, shm, BYTES, BH_INVALID_ARGUMENT, "memfd");
+        refuse(context, shm, BYTES, BH_INVALID_ARGUMENT, "POSIX shared memory");
         close(shm);
     }
     int closed = memfd(BYTES, MFD_ALLOW_SEALING);

@@ -356,10 +356,10 @@ BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset,
  *   library is neither waited for nor noticed (a poisoned content stays poisoned until the buffer
  *   is overwritten through it), and a hole that is punched reads as zeros. Two buffers of one memfd
  *   know nothing of each other.
- * Returns BH_OK; BH_INVALID_ARGUMENT: not a memfd (a file, a pipe), a descriptor that is read-only
- * or closed, seals that are missing and cannot be added or that forbid writing, another size;
- * BH_TOO_LARGE (over 1 TiB), BH_NO_MEMORY, BH_SYSTEM (the memfd belongs to another user),
- * BH_CLOSED. A memfd that is refused may have got seals. Does not block. */
+ * Returns BH_OK; BH_INVALID_ARGUMENT: not a memfd (a file, a pipe, POSIX shared memory), a
+ * descriptor that is read-only or closed, seals that are missing and cannot be added or that forbid
+ * writing, another size; BH_TOO_LARGE (over 1 TiB), BH_NO_MEMORY, BH_SYSTEM (the memfd belongs to
+ * another user), BH_CLOSED. A memfd that is refused may have got seals. Does not block. */
 BH_API BH_MUST_USE bh_status bh_buffer_wrap_memfd(bh_context *context, int fd, uint64_t size,
                                                   bh_buffer **out_buffer, bh_detail *detail);
 

@@ -79,7 +79,7 @@ BH_INLINE void bh_inspect_options_init(bh_inspect_options *options) {
 
 /* Says what |kernel| declares. The module is parsed in a sandboxed worker without a device, of its
  * own, as bh_kernel_create_glsl compiles one: no device has to take it, and none is asked whether
- * it would (bh_kernel_reflect does that). |options| NULL: the defaults. *out_inspection has some 80
+ * it would (bh_kernel_reflect does that). |options| NULL: the defaults. *out_inspection has some 70
  * KiB: not for a stack.
  *
  * Blocks, some 20 ms for a small kernel. Not in a completion callback. Returns BH_OK;

@@ -1,0 +1,23 @@
+/* What stands around the C that pages show (compile_c). */
+#include <bulkhead/bulkhead.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+struct job {
+    bh_status status;
+};
+
+extern bh_context *context;
+extern bh_kernel *kernel;
+extern bh_event *event, **events;
+extern size_t count;
+extern struct job *job;
+extern bh_detail detail;
+extern bh_template_options options;
+extern const char *text;
+extern int loop;
+
+void consume(bh_event *event);
+void submit_next(struct job *job);
+bh_status fail(const char *message);
