@@ -147,6 +147,36 @@ static void case_50_a_healthy_period_gives_the_budget_back(void) {
     loop_close(&l);
 }
 
+/* Each job kills its worker in the middle. That is the job's doing, and told of the job: the budget
+ * is for workers that die for nothing. What was behind the last one runs. */
+static void case_50_jobs_that_kill_their_workers_are_no_crash_loop(void) {
+    enum { BUDGET = 1, JOBS = BUDGET + 2 };
+    struct loop l = loop_open(NULL, BUDGET, 600000 * FX_MS);
+    bh_kernel *hang = fx_kernel(l.context, "gate");
+    bh_buffer *gates[JOBS];
+    bh_event *jobs[JOBS], *behind = NULL;
+    for (int i = 0; i < JOBS; i++) {
+        gates[i] = fx_words(l.context, 64, 0);
+        jobs[i] = fx_gate(l.stream, hang, gates[i]);
+        fx_await_gate(gates[i]);
+        if (i == JOBS - 1)
+            behind = fx_square(l.stream, l.square, l.x, l.y);
+        fx_kill(fx_ready(l.stream), SIGKILL);
+        ev_poisoned(jobs[i], BH_WORKER_SIGNAL, jobs[i], 0, BH_EXECUTED_UNKNOWN);
+    }
+    ev_ready(behind);
+    fx_expect_healthy(l.context, l.stream);
+    fx_expect_healthy(l.context, l.healthy);
+    for (int i = 0; i < JOBS; i++) {
+        ev_poisoned(jobs[i], BH_WORKER_SIGNAL, jobs[i], 0, BH_EXECUTED_UNKNOWN);
+        bh_event_release(jobs[i]);
+        bh_buffer_release(gates[i]);
+    }
+    bh_event_release(behind);
+    bh_kernel_release(hang);
+    loop_close(&l);
+}
+
 /* -- 51: the host is killed ------------------------------------------------------------------- */
 
 enum { MEMFDS = 256 };
@@ -252,6 +282,11 @@ static void outlive(int say, int held[2]) {
     _exit(0);
 }
 
+static uint64_t left_ms(uint64_t end_ns) {
+    const uint64_t now_ns = bht_now_ns();
+    return now_ns < end_ns ? (end_ns - now_ns) / FX_MS : 0;
+}
+
 /* |keep_child|: the host has forked a child that outlives it and holds all its descriptors. */
 static void host_is_killed(bool keep_child) {
     unsetenv("XDG_RUNTIME_DIR");
@@ -261,7 +296,17 @@ static void host_is_killed(bool keep_child) {
     pid_t host = fork();
     if (host == 0) {
         struct stage s;
-        stage_open(&s); /* a is in mid-job, b idle */
+        stage_open_with(&s, "*:load_read:1=stop", BH_FOREVER);
+        stage_gate(&s); /* a is in mid-job, b idle, and a loader in mid-read */
+        bh_file_source source;
+        bh_file_source_init(&source);
+        source.path = "/proc/self/exe";
+        source.format = BH_FILE_RAW;
+        bh_buffer *file = NULL;
+        BHT_EQ(bh_buffer_from_file(s.context, &source, &file, NULL), BH_OK);
+        bh_event *reader = ev_square(&s, s.b, file, s.y, NULL, 0);
+        BHT_TRUE(reader != NULL);
+        fx_await_stopped();
         if (keep_child && fork() == 0)
             outlive(say[1], held);
         pid_t pids[2] = {s.pid, fx_ready(s.b)};
@@ -280,19 +325,21 @@ static void host_is_killed(bool keep_child) {
     BHT_GE(holders(&memfds), 2);
     BHT_GT(folders_of(host), 0);
     BHT_GT(sockets_of(host), 0);
+    /* Within a second, all of it: the waits share one. */
+    const uint64_t end_ns = bht_now_ns() + BHT_SECOND_MS * FX_MS;
     fx_kill(host, SIGKILL);
     BHT_EQ(waitpid(host, NULL, 0), host);
     for (int i = 0; i < 2; i++)
         WAIT_UNTIL(bht_process_state(pids[i]) == 'X' || bht_process_state(pids[i]) == 'Z',
-                   BHT_SECOND_MS);
-    WAIT_UNTIL(folders_of(host) == 0, BHT_SECOND_MS);
+                   left_ms(end_ns));
+    WAIT_UNTIL(folders_of(host) == 0, left_ms(end_ns));
     close(held[0]);
     close(held[1]); /* the child goes now, and with it what it held for the host */
-    WAIT_UNTIL(fx_nobody_left(), BHT_SECOND_MS);
+    WAIT_UNTIL(fx_nobody_left(), left_ms(end_ns));
     for (size_t i = 0; i < count; i++)
         BHT_EQ(bht_process_state(below[i]), 'X');
-    WAIT_UNTIL(holders(&memfds) == 0, BHT_SECOND_MS);
-    WAIT_UNTIL(sockets_of(host) == 0, BHT_SECOND_MS);
+    WAIT_UNTIL(holders(&memfds) == 0, left_ms(end_ns));
+    WAIT_UNTIL(sockets_of(host) == 0, left_ms(end_ns));
     close(say[0]);
     close(say[1]);
 }
@@ -378,6 +425,33 @@ static void case_53_the_zygote_is_killed(void) {
     stage_close(&s);
 }
 
+/* It dies with a worker asked of it that it has not begun: the next one is asked again. */
+static void case_53_the_zygote_is_killed_before_it_forks(void) {
+    struct stage s;
+    stage_open_with(&s, NULL, BH_FOREVER);
+    pid_t zygote = fx_parent(s.pid);
+    fx_kill(zygote, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(zygote) == 'T', 20000);
+    bh_stream *late = fx_stream(s.context, "late", FX_SECONDS);
+    bh_event *waiting = ev_square(&s, late, s.x, s.y, NULL, 0);
+    bh_event *idle = ev_square(&s, s.b, s.x, s.z, NULL, 0); /* its worker lives, and works */
+    ev_ready(idle);
+    BHT_EQ(bh_event_query(waiting), BH_EVENT_PENDING);
+    fx_kill(zygote, SIGKILL);
+    ev_ready(waiting);
+    ev_squares(s.y, 1);
+    ev_ready(idle);
+    ev_squares(s.z, 1);
+    BHT_NE(fx_parent(fx_ready(late)), zygote);
+    BHT_NE(fx_parent(fx_ready(s.a)), zygote);
+    BHT_NE(fx_ready(s.a), s.pid);
+    ev_well(&s);
+    bh_event_release(waiting);
+    bh_event_release(idle);
+    bh_stream_release(late);
+    stage_close(&s);
+}
+
 /* -- 54: what a compromised worker can do ----------------------------------------------------- */
 
 /* While a's worker does |fault| in mid-job b works on; then there is one poisoned stream, and the
@@ -447,11 +521,13 @@ int main(int argc, char **argv) {
         BHT_TEST(case_50_two_deaths_in_one_window_are_too_many_for_a_budget_of_one),
         BHT_TEST(case_50_a_worker_that_got_something_done_is_no_crash_loop),
         BHT_TEST(case_50_a_healthy_period_gives_the_budget_back),
+        BHT_TEST(case_50_jobs_that_kill_their_workers_are_no_crash_loop),
         BHT_TEST(case_51_the_host_is_killed),
         BHT_TEST(case_51_the_host_is_killed_and_a_forked_child_lives),
         BHT_TEST(case_52_stopped_in_mid_job),
         BHT_TEST(case_52_stopped_while_idle),
         BHT_TEST(case_53_the_zygote_is_killed),
+        BHT_TEST(case_53_the_zygote_is_killed_before_it_forks),
         BHT_TEST(case_54_a_flood_of_control_messages),
         BHT_TEST(case_54_garbage_over_the_progress_page),
         BHT_TEST(case_54_closed_sockets),
