@@ -123,9 +123,13 @@ static bool write_text(struct bhi_job_spec *spec, json_t *object, const uint32_t
             (json_is_array(value) && json_array_size(value) == 0) || json_is_false(value))
             json_object_del(object, name);
     }
-    json_t *grid =
-        json_pack("[I,I,I]", (json_int_t)groups[0], (json_int_t)groups[1], (json_int_t)groups[2]);
-    if (!grid || json_object_set_new(object, "groups", grid) != 0)
+    json_t *grid = json_object_get(object, "groups")
+                       ? json_pack("[I,I,I]", (json_int_t)groups[0], (json_int_t)groups[1],
+                                   (json_int_t)groups[2])
+                       : NULL;
+    if (json_object_get(object, "groups") && !grid)
+        return bhi_refuse(complaint, "out of memory");
+    if (grid && json_object_set_new(object, "groups", grid) != 0)
         return bhi_refuse(complaint, "out of memory");
     spec->text = json_dumps(object, JSON_SORT_KEYS | JSON_COMPACT);
     if (!spec->text)
@@ -139,8 +143,9 @@ static bool write_text(struct bhi_job_spec *spec, json_t *object, const uint32_t
 static bool take_all(struct bhi_job_spec *spec, json_t *object, struct bhi_run_request *run,
                      struct bhi_complaint *complaint) {
     spec->id = strdup(json_string_value(json_object_get(object, "id")));
-    spec->kernel = strdup(json_string_value(json_object_get(object, "kernel")));
-    if (!spec->id || !spec->kernel)
+    const char *kernel = json_string_value(json_object_get(object, "kernel"));
+    spec->kernel = kernel ? strdup(kernel) : NULL;
+    if (!spec->id || (kernel && !spec->kernel))
         return bhi_refuse(complaint, "out of memory");
     return check_id(spec->id, "id", complaint) &&
            take_number(object, "retries", 0, BHI_JOB_RETRIES, &spec->retries, complaint) &&

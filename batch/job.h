@@ -56,7 +56,7 @@ struct bhi_job_spec {
                                outputs as written in the line */
     char **includes;        /* owned, each too: of -I, as written */
     size_t read_count, write_count, include_count;
-    char *kernel;     /* owned: path as written */
+    char *kernel;     /* owned: path as written; NULL: it computes an expression */
     size_t line;      /* in the file, from 1 */
     int32_t priority; /* higher first; default 0 */
     int32_t retries;  /* -1: the batch's default */

@@ -34,35 +34,43 @@ static const char *const kind_names[] = {
     [DEFINES] = "an object of strings and nulls",
 };
 
+/* What has the key: a job with a kernel, one with an expression. */
+enum owner { KERNEL = 1, EVAL = 2, BOTH = KERNEL | EVAL };
+
 struct key {
     const char *name;
     enum kind kind;
-    int option; /* of `bulkhead run` that it becomes; -1: none */
+    enum owner owner;
+    int option;      /* of `bulkhead run` that it becomes; -1: none */
+    int eval_option; /* of `bulkhead eval`, where that is another one; 0: it is the same */
 };
 
 /* In the order in which they are parsed, which is the order of complaints. */
 static const struct key keys[] = {
-    {"id", NAME, -1},
-    {"kernel", TEXT, -1},
-    {"entry", TEXT, BHI_RUN_ENTRY},
-    {"language", TEXT, BHI_RUN_LANGUAGE},
-    {"D", DEFINES, BHI_RUN_D},
-    {"I", TEXTS, BHI_RUN_I},
-    {"groups", GRID, BHI_RUN_GROUPS},
-    {"in", PAIRS, BHI_RUN_IN},
-    {"out", PAIRS, BHI_RUN_OUT},
-    {"inout", PAIRS, BHI_RUN_INOUT},
-    {"push", VALUES, BHI_RUN_PUSH},
-    {"spec", PAIRS, BHI_RUN_SPEC},
-    {"deadline", TEXT, BHI_RUN_DEADLINE},
-    {"compile_deadline", TEXT, BHI_RUN_COMPILE_DEADLINE},
-    {"memory", TEXT, BHI_RUN_MEMORY_LIMIT},
-    {"device", TEXT, BHI_RUN_DEVICE},
-    {"reinterpret", SWITCH, BHI_RUN_REINTERPRET},
-    {"trusted", SWITCH, BHI_RUN_TRUSTED},
-    {"retries", NUMBER, -1},
-    {"priority", NUMBER, -1},
-    {"depends_on", NAMES, -1},
+    {"id", NAME, BOTH, -1, 0},
+    {"kernel", TEXT, KERNEL, -1, 0},
+    {"eval", TEXT, EVAL, -1, 0},
+    {"entry", TEXT, KERNEL, BHI_RUN_ENTRY, 0},
+    {"language", TEXT, KERNEL, BHI_RUN_LANGUAGE, 0},
+    {"D", DEFINES, KERNEL, BHI_RUN_D, 0},
+    {"I", TEXTS, KERNEL, BHI_RUN_I, 0},
+    {"groups", GRID, KERNEL, BHI_RUN_GROUPS, 0},
+    {"in", PAIRS, BOTH, BHI_RUN_IN, BHI_EVAL_IN},
+    {"out", PAIRS, BOTH, BHI_RUN_OUT, BHI_EVAL_OUT},
+    {"inout", PAIRS, KERNEL, BHI_RUN_INOUT, 0},
+    {"push", VALUES, KERNEL, BHI_RUN_PUSH, 0},
+    {"spec", PAIRS, KERNEL, BHI_RUN_SPEC, 0},
+    {"set", PAIRS, EVAL, BHI_EVAL_SET, BHI_EVAL_SET},
+    {"piece", TEXT, EVAL, BHI_EVAL_PIECE, BHI_EVAL_PIECE},
+    {"deadline", TEXT, BOTH, BHI_RUN_DEADLINE, 0},
+    {"compile_deadline", TEXT, BOTH, BHI_RUN_COMPILE_DEADLINE, 0},
+    {"memory", TEXT, BOTH, BHI_RUN_MEMORY_LIMIT, 0},
+    {"device", TEXT, BOTH, BHI_RUN_DEVICE, 0},
+    {"reinterpret", SWITCH, KERNEL, BHI_RUN_REINTERPRET, 0},
+    {"trusted", SWITCH, KERNEL, BHI_RUN_TRUSTED, 0},
+    {"retries", NUMBER, BOTH, -1, 0},
+    {"priority", NUMBER, BOTH, -1, 0},
+    {"depends_on", NAMES, BOTH, -1, 0},
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
 
@@ -102,8 +110,9 @@ static bool refuse_key(const char *name, struct bhi_complaint *complaint) {
         return bhi_refuse(complaint, "unknown key \"%.*s\": is it \"%s\"?", SHOWN, name, nearest);
     return bhi_refuse(
         complaint,
-        "unknown key \"%.*s\"; the keys are id, kernel, entry, language, D, I, groups, in, "
-        "out, inout, push, spec, deadline, compile_deadline, memory, device, reinterpret, trusted, "
+        "unknown key \"%.*s\"; the keys are id, kernel, eval, entry, language, D, I, groups, in, "
+        "out, inout, push, spec, set, piece, deadline, compile_deadline, memory, device, "
+        "reinterpret, trusted, "
         "retries, "
         "priority, depends_on",
         SHOWN, name);
@@ -162,24 +171,37 @@ static const struct key *find_key(const char *name) {
     return NULL;
 }
 
+/* What a job with a kernel, or one with an expression, has to have. */
+static bool check_required(const json_t *object, struct bhi_complaint *complaint) {
+    static const char *const of_kernel[] = {"id", "kernel", "groups"}, *const of_eval[] = {"id",
+                                                                                           "out"};
+    const bool is_eval = json_object_get(object, "eval") != NULL;
+    const char *const *required = is_eval ? of_eval : of_kernel;
+    for (size_t i = 0; i < (is_eval ? 2 : 3); i++) {
+        if (!json_object_get(object, required[i]))
+            return bhi_refuse(complaint, "there is no \"%s\"", required[i]);
+    }
+    return true;
+}
+
 static bool check_object(json_t *object, struct bhi_complaint *complaint) {
-    static const char *const required[] = {"id", "kernel", "groups"};
     const char *name;
     json_t *value;
     if (!json_is_object(object))
         return bhi_refuse(complaint, "not a job: an object is wanted, {\"id\": …}");
+    const enum owner owner = json_object_get(object, "eval") ? EVAL : KERNEL;
     json_object_foreach(object, name, value) {
         const struct key *key = find_key(name);
         if (!key)
             return refuse_key(name, complaint);
         if (!is_of_kind(value, key->kind))
             return bhi_refuse(complaint, "\"%s\": it must be %s", name, kind_names[key->kind]);
+        if (!(key->owner & owner))
+            return bhi_refuse(complaint, "\"%s\": %s", name,
+                              owner == EVAL ? "a job has it that has a kernel, not with \"eval\""
+                                            : "a job has it that has \"eval\", not with a kernel");
     }
-    for (size_t i = 0; i < sizeof required / sizeof required[0]; i++) {
-        if (!json_object_get(object, required[i]))
-            return bhi_refuse(complaint, "there is no \"%s\"", required[i]);
-    }
-    return true;
+    return check_required(object, complaint);
 }
 
 json_t *bhi_job_object_load(const char *text, size_t length, struct bhi_complaint *complaint) {
@@ -253,9 +275,13 @@ static const char *grid(struct bhi_job_request *request, const json_t *value) {
 
 static bool take(struct bhi_job_request *request, const struct key *key, const char *value,
                  const char *name, struct bhi_complaint *complaint) {
-    const struct bhi_arg item = {(enum bhi_option_id)key->option, value};
+    const int option = request->eval && key->eval_option ? key->eval_option : key->option;
+    const struct bhi_arg item = {(enum bhi_option_id)option, value};
     if (!value)
         return refuse_memory(request, complaint);
+    if (request->eval && key->eval_option)
+        return bhi_eval_parse_item(request->eval, &request->run, &item, complaint) ||
+               blame(key->name, name, complaint);
     return bhi_run_parse_item(&request->run, &item, complaint) || blame(key->name, name, complaint);
 }
 
@@ -388,24 +414,41 @@ static bool parse(struct bhi_job_request *request, const char *folder, bool read
         if (!place_binding(request, i, folder, complaint))
             return false;
     }
+    if (request->eval && !request->eval->outputs)
+        return bhi_refuse(complaint, "\"out\": there is no output");
     return refuse_overlap(&request->run, complaint);
+}
+
+/* Room for |items|, and what the job computes. */
+static bool begin(json_t *object, const char *folder, size_t items, struct bhi_job_request *request,
+                  struct bhi_complaint *complaint) {
+    const char *expression = json_string_value(json_object_get(object, "eval"));
+    const char *kernel = json_string_value(json_object_get(object, "kernel"));
+    request->texts = calloc(items, sizeof *request->texts);
+    request->object = json_incref(object);
+    request->eval = expression ? calloc(1, sizeof *request->eval) : NULL;
+    if (!request->texts || (expression && !request->eval))
+        return refuse_memory(request, complaint);
+    const char *path = keep(request, expression ? strdup("eval") : join(folder, kernel));
+    if (!path)
+        return refuse_memory(request, complaint);
+    if (expression)
+        request->eval->expression = expression;
+    return bhi_run_request_init(&request->run, path, items, complaint);
 }
 
 bool bhi_job_object_parse(json_t *object, const char *folder, bool reads_includes,
                           struct bhi_job_request *out_request, struct bhi_complaint *complaint) {
+    const char *expression = json_string_value(json_object_get(object, "eval"));
     const char *kernel = json_string_value(json_object_get(object, "kernel"));
-    const size_t items = count_items(object);
     *out_request = (struct bhi_job_request){0};
-    if (!*kernel)
+    if (expression && !*expression)
+        return bhi_refuse(complaint, "\"eval\": the expression is empty");
+    if (!expression && !*kernel)
         return bhi_refuse(complaint, "\"kernel\": the file name is empty");
-    if (!strcmp(kernel, "-"))
+    if (!expression && !strcmp(kernel, "-"))
         return bhi_refuse(complaint, "\"kernel\": a job has no standard input: name a file");
-    out_request->texts = calloc(items, sizeof *out_request->texts);
-    out_request->object = json_incref(object);
-    const char *path = out_request->texts ? keep(out_request, join(folder, kernel)) : NULL;
-    if (!path)
-        refuse_memory(out_request, complaint);
-    if (path && bhi_run_request_init(&out_request->run, path, items, complaint) &&
+    if (begin(object, folder, count_items(object), out_request, complaint) &&
         parse(out_request, folder, reads_includes, complaint))
         return true;
     const int error = out_request->error ? out_request->error : out_request->run.source.error;

@@ -20,6 +20,7 @@ void bhi_job_request_free(struct bhi_job_request *request) {
     for (size_t i = 0; i < request->text_count; i++)
         free(request->texts[i]);
     free(request->texts);
+    free(request->eval);
     json_decref(request->object);
     *request = (struct bhi_job_request){0};
 }

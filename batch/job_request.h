@@ -3,12 +3,14 @@
 #ifndef BHI_BATCH_JOB_REQUEST_H
 #define BHI_BATCH_JOB_REQUEST_H
 
+#include "eval_request.h"
 #include "run_request.h"
 
 struct bhi_job_request {
-    struct bhi_run_request run; /* kernel_path, in_path and out_path are in the folder given */
-    void *object;               /* the parsed text; |run| borrows from it */
-    char **texts;               /* owned, each too; |run| borrows from them */
+    struct bhi_run_request run;    /* kernel_path, in_path and out_path are in the folder given */
+    struct bhi_eval_request *eval; /* owned: an expression, in place of a kernel; NULL: a kernel */
+    void *object;                  /* the parsed text; |run| borrows from it */
+    char **texts;                  /* owned, each too; |run| borrows from them */
     size_t text_count;
     int error; /* errno of the last refusal; 0: none, or nothing to do with the system */
 };

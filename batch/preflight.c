@@ -183,7 +183,8 @@ static void check_input(struct preflight *flight, size_t index, const char *path
 
 static void check(struct preflight *flight, size_t index) {
     const struct bhi_job_spec *spec = &flight->specs[index];
-    const int kernel = look(flight, &flight->inputs, spec->kernel, look_at_input);
+    const int kernel =
+        spec->kernel ? look(flight, &flight->inputs, spec->kernel, look_at_input) : FINE;
     if (kernel != FINE)
         tell(flight, index, "kernel", spec->kernel, kernel);
     for (size_t i = 0; i < spec->read_count; i++)
@@ -235,7 +236,7 @@ static bool note_sources(struct preflight *flight, size_t count) {
     bool noted = true;
     for (size_t i = 0; noted && i < count; i++) {
         const struct bhi_job_spec *spec = &flight->specs[i];
-        noted = note_source(flight, spec->kernel);
+        noted = !spec->kernel || note_source(flight, spec->kernel);
         for (size_t k = 0; noted && k < spec->include_count; k++)
             noted = note_source(flight, spec->includes[k]);
     }

@@ -74,18 +74,27 @@ const char *bhi_tally_id(const struct bhi_job_record *record, char out[BHI_TALLY
     return out;
 }
 
-const char *bhi_tally_kernel(const struct bhi_job_record *record, char out[BHI_TALLY_KERNEL]) {
+static const char *kernel_of(const struct bhi_job_record *record, char out[BHI_TALLY_KERNEL],
+                             bool *out_is_file) {
     json_t *object = record->text ? json_loads(record->text, 0, NULL) : NULL;
     const char *kernel = json_string_value(json_object_get(object, "kernel"));
-    snprintf(out, BHI_TALLY_KERNEL, "%s", kernel ? kernel : "");
+    const char *expression = json_string_value(json_object_get(object, "eval"));
+    *out_is_file = kernel != NULL;
+    snprintf(out, BHI_TALLY_KERNEL, "%s", kernel ? kernel : expression ? expression : "");
     json_decref(object);
     return out;
 }
 
+const char *bhi_tally_kernel(const struct bhi_job_record *record, char out[BHI_TALLY_KERNEL]) {
+    bool is_file;
+    return kernel_of(record, out, &is_file);
+}
+
 const char *bhi_tally_kernel_short(const struct bhi_job_record *record,
                                    char out[BHI_TALLY_KERNEL]) {
-    const char *slash = strrchr(bhi_tally_kernel(record, out), '/');
-    return slash ? slash + 1 : *out ? out : "-";
+    bool is_file;
+    const char *slash = strrchr(kernel_of(record, out, &is_file), '/');
+    return slash && is_file ? slash + 1 : *out ? out : "-";
 }
 
 int bhi_tally_rank(const struct bhi_job_record *record) {

@@ -45,9 +45,9 @@ static bh_status submit(struct bhi_work *work, bh_detail *detail) {
     const struct bhi_run_request *request = &work->request->run;
     bh_binding bindings[BHI_MAX_BINDINGS];
     bhi_run_request_bindings(request, bindings);
-    const bh_command command = {
+    const bh_command dispatch = {
         .type = BH_COMMAND_DISPATCH,
-        .kernel = bhi_kernel_entry_kernel(work->kernel),
+        .kernel = work->kernel ? bhi_kernel_entry_kernel(work->kernel) : NULL,
         .groups = {request->groups[0], request->groups[1], request->groups[2]},
         .bindings = bindings,
         .binding_count = request->binding_count,
@@ -55,8 +55,8 @@ static bh_status submit(struct bhi_work *work, bh_detail *detail) {
         .push_size = request->push.size,
     };
     const bh_submit_info info = {
-        .commands = &command,
-        .command_count = 1,
+        .commands = work->pieces.count ? work->pieces.commands : &dispatch,
+        .command_count = work->pieces.count ? work->pieces.count : 1,
         .deadline_ns = request->deadline_ns ? request->deadline_ns : runner->options->deadline_ns,
         .alone = work->job->unproven,
     };
@@ -512,6 +512,7 @@ static void fini(struct bhi_runner *runner) {
     bhi_runner_end_threads(runner);
     bhi_inputs_free(runner);
     bhi_kernels_free(runner);
+    bhi_templates_free(runner);
     bhi_runner_free_streams(runner);
     pthread_cond_destroy(&runner->main_wake);
     pthread_cond_destroy(&runner->stage_wake);

@@ -25,6 +25,10 @@ struct bhi_runner_options {
     bool limits_grace;
     uint64_t grace_ns;
     const char *tenant; /* NULL: none */
+    /* What a device (NULL: the default one) binds at once, for expressions on large arrays. NULL:
+     * nothing is known. Blocks. Thread: any. */
+    bh_status (*limits)(void *user, const char *selector, uint64_t *out_range,
+                        uint32_t *out_alignment, bh_detail *detail);
     bh_isolation isolation;
     bool limits_memory;
     uint64_t memory_limit;

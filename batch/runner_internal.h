@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "eval_pieces.h"
 #include "job_request.h"
 #include "runner.h"
 
@@ -51,6 +52,8 @@ struct bhi_work {
     enum bhi_work_stage stage;
     struct bhi_job_request *request; /* owned; NULL: not parsed yet */
     struct bhi_kernel_entry *kernel; /* counted */
+    bh_template *template_;          /* of an expression, in place of a kernel; a reference */
+    struct bhi_pieces pieces;        /* what it is submitted as; owned */
     struct bhi_input_entry **inputs; /* owned; for each binding: counted, or NULL */
     bool holds;                      /* counted in runner->holders */
     uint64_t bytes;                  /* of runner->bytes */
@@ -81,7 +84,8 @@ struct bhi_runner_stream {
 
 /* What a job may say of its worker. */
 struct bhi_runner_kind {
-    char *device; /* as the job has it; NULL: the batch's; owned */
+    char *device;      /* as the job has it; NULL: the batch's; owned */
+    char selector[48]; /* of the device; empty: the default */
     bool limits_memory;
     uint64_t memory_limit;
 };
@@ -107,9 +111,10 @@ struct bhi_runner {
     uint64_t bytes, bytes_limit; /* of buffers, those included that are kept for later */
     size_t holders;              /* works that have some of them */
 
-    struct bhi_kernel_entry *kernels; /* stage_kernel.c */
-    struct bhi_input_entry *inputs;   /* stage_input.c */
-    size_t kernel_count, input_count;
+    struct bhi_kernel_entry *kernels;     /* stage_kernel.c */
+    struct bhi_input_entry *inputs;       /* stage_input.c */
+    struct bhi_template_entry *templates; /* stage_eval.c */
+    size_t kernel_count, input_count, template_count;
     uint64_t ticks; /* of both caches: who was used last */
 
     /* The main thread's. */
@@ -184,6 +189,20 @@ bh_kernel *bhi_kernel_entry_kernel(struct bhi_kernel_entry *entry);
 const struct bhi_kernel_types *bhi_kernel_entry_types(const struct bhi_kernel_entry *entry);
 void bhi_kernel_entry_drop(struct bhi_runner *runner, struct bhi_kernel_entry *entry);
 void bhi_kernels_free(struct bhi_runner *runner);
+
+/* -- stage_eval.c: jobs that compute an expression ----------------------------------------------
+ */
+/* True: work->template_ is made. False: the work is over. */
+bool bhi_stage_template(struct bhi_work *work);
+/* The inputs have buffers: what the outputs are. False: the work is over. */
+bool bhi_stage_infer(struct bhi_work *work);
+/* All have buffers: what is submitted. Blocks while a kernel is compiled. False: the work is over.
+ */
+bool bhi_stage_cut(struct bhi_work *work);
+/* How many bytes a file may have for all arrays of the work to be computed in one piece; such an
+ * input may be shared, as it is never described anew. */
+uint64_t bhi_stage_whole(const struct bhi_work *work);
+void bhi_templates_free(struct bhi_runner *runner);
 
 /* -- stage_input.c ------------------------------------------------------------------------------
  */

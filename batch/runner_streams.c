@@ -1,5 +1,6 @@
 /* Streams by kind: what jobs say of their device and of their worker's memory makes kinds, each
  * with as many streams as the batch has. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,8 @@ static bh_status make_kind(struct bhi_runner *runner, const char *device,
     pthread_mutex_lock(&runner->lock);
     runner->kinds[first / alike] = *kind;
     runner->kinds[first / alike].device = name;
+    snprintf(runner->kinds[first / alike].selector, sizeof kind->selector, "%s",
+             device ? device : "");
     runner->stream_count += alike;
     pthread_mutex_unlock(&runner->lock);
     return BH_OK;

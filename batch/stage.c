@@ -120,6 +120,8 @@ static bool make_buffers(struct bhi_work *work) {
     }
     for (uint32_t i = 0; i < request->binding_count; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
+        if (work->request->eval && i == work->request->eval->inputs && !bhi_stage_infer(work))
+            return false;
         if (binding->in_path && !bhi_stage_input(work, i))
             return false;
         if (binding->out_path && !open_output(work, i))
@@ -127,7 +129,7 @@ static bool make_buffers(struct bhi_work *work) {
         if (!binding->in_path && !make_output_buffer(work, i))
             return false;
     }
-    return true;
+    return work->request->eval ? bhi_stage_cut(work) : !refuse_types(work);
 }
 
 /* -- the whole ----------------------------------------------------------------------------------
@@ -186,9 +188,8 @@ void bhi_stage(struct bhi_work *work) {
     }
     if (work->job->interrupted)
         bhi_finish_sweep(work);
-    if (!bhi_stage_kernel(work) || !bhi_stage_reserve(work) || !bhi_runner_choose_stream(work))
-        return;
-    if (!make_buffers(work) || refuse_types(work))
+    if (!(work->request->eval ? bhi_stage_template(work) : bhi_stage_kernel(work)) ||
+        !bhi_stage_reserve(work) || !bhi_runner_choose_stream(work) || !make_buffers(work))
         return;
     BHI_BATCH_STEP("stage_ready");
     pthread_mutex_lock(&runner->lock);
@@ -211,6 +212,9 @@ static bool is_spoilt(const struct bhi_work *work) {
 void bhi_stage_release(struct bhi_work *work) {
     struct bhi_runner *runner = work->runner;
     struct bhi_work *thirsty;
+    bhi_pieces_free(&work->pieces);
+    (void)bh_template_release(work->template_);
+    work->template_ = NULL;
     if (work->inputs) {
         for (uint32_t i = 0; i < work->request->run.binding_count; i++) {
             if (work->inputs[i])

@@ -125,7 +125,7 @@ void bhi_inputs_free(struct bhi_runner *runner) {
 /* What the work is going to need that is not there yet. */
 static uint64_t count_bytes(struct bhi_work *work) {
     const struct bhi_run_request *request = &work->request->run;
-    uint64_t total = 0;
+    uint64_t total = 0, largest = 0;
     for (uint32_t i = 0; i < request->binding_count; i++) {
         const struct bhi_run_binding *binding = &request->bindings[i];
         struct identity identity;
@@ -134,12 +134,15 @@ static uint64_t count_bytes(struct bhi_work *work) {
             bytes = (uint64_t)identity.size;
             if (binding->tensor && bytes > tensor_guess)
                 bytes = tensor_guess;
+            largest = bytes > largest ? bytes : largest;
             pthread_mutex_lock(&work->runner->lock);
             if (binding->access == BH_READ &&
                 find(work->runner, binding->in_path, binding->tensor, &identity))
                 bytes = 0;
             pthread_mutex_unlock(&work->runner->lock);
         }
+        if (work->request->eval && !binding->in_path)
+            bytes = largest; /* about: its type is not known yet */
         if (__builtin_add_overflow(total, bytes, &total))
             total = UINT64_MAX / 2;
     }
@@ -241,7 +244,8 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     bh_file_source source;
     bh_detail detail = {0};
 
-    const bool shared = binding->access == BH_READ && identify(binding->in_path, &before);
+    const bool shared = binding->access == BH_READ && identify(binding->in_path, &before) &&
+                        (uint64_t)before.size <= bhi_stage_whole(work);
     if (shared && use_kept(work, index, &before))
         return take_array(work, binding);
     bh_file_source_init(&source);

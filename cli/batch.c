@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "descriptors.h"
 #include "device_choice.h"
+#include "device_list.h"
 #include "exit_status.h"
 #include "interrupt.h"
 #include "page.h"
@@ -330,6 +331,22 @@ static bh_status choose_device(void *user, const char *device, char out_selector
     return bhi_device_find(batch->context, device, out_selector, detail);
 }
 
+static bh_status fetch_limits(void *user, const char *selector, uint64_t *out_range,
+                              uint32_t *out_alignment, bh_detail *detail) {
+    struct batch *batch = user;
+    struct bhi_device_list list;
+    const bh_status status = bhi_device_list_fetch(batch->context, &list, detail);
+    if (status != BH_OK)
+        return status;
+    const bh_device_info *device = bhi_device_list_select(&list, selector);
+    if (device) {
+        *out_range = device->max_storage_range;
+        *out_alignment = device->storage_alignment;
+    }
+    bhi_device_list_free(&list);
+    return status;
+}
+
 static void on_waits(void *user, const char *why) {
     struct batch *batch = user;
     bhi_progress_waits(&batch->progress, why);
@@ -376,6 +393,7 @@ static int run_jobs(struct batch *batch) {
         .streams = (uint32_t)batch->streams,
         .device = batch->selector[0] ? batch->selector : NULL,
         .choose = choose_device,
+        .limits = fetch_limits,
         .isolation = batch->isolation,
         .deadline_ns = batch->deadline_ns,
         .compile_deadline_ns = batch->compile_deadline_ns,

@@ -51,3 +51,20 @@ bool bhi_device_list_find(const struct bhi_device_list *list, const char *part,
         return bhi_refuse(complaint, "'%.100s' fits more than one device:%s", part, found);
     return bhi_refuse(complaint, "no device fits '%.100s'; there are:%s", part, all);
 }
+
+const bh_device_info *bhi_device_list_select(const struct bhi_device_list *list,
+                                             const char *device) {
+    const bh_device_info *found = NULL;
+    struct bhi_complaint unused;
+    if (!device || !*device)
+        return list->count ? &list->devices[0] : NULL;
+    for (size_t i = 0; i < list->count; i++) {
+        const char *selector = list->devices[i].selector;
+        const char *colon = strchr(selector, ':');
+        const size_t driver = colon ? (size_t)(colon - selector) : strlen(selector);
+        if (!strcmp(selector, device) || (colon && !strcmp(colon + 1, device)) ||
+            (strlen(device) == driver && !memcmp(selector, device, driver)))
+            return &list->devices[i];
+    }
+    return bhi_device_list_find(list, device, &found, &unused) ? found : NULL;
+}

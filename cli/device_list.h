@@ -17,6 +17,10 @@ bh_status bhi_device_list_fetch(bh_context *context, struct bhi_device_list *out
                                 bh_detail *detail);
 void bhi_device_list_free(struct bhi_device_list *list);
 
+/* DRIVER:INDEX, DRIVER, INDEX, or a part of a name, as --device has it; NULL or "": the first.
+ * NULL: there is none. */
+const bh_device_info *bhi_device_list_select(const struct bhi_device_list *list,
+                                             const char *device);
 /* The one device whose name or driver contains |part| (letter case does not count). Refuses none
  * and several; the complaint lists the selectors. */
 bool bhi_device_list_find(const struct bhi_device_list *list, const char *part,

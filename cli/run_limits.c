@@ -22,23 +22,6 @@ static void ask(void *argument) {
     asking->status = bhi_device_list_fetch(asking->context, &asking->list, &asking->detail);
 }
 
-/* DRIVER:INDEX, DRIVER, INDEX, or a part of a name, as --device has it. */
-static const bh_device_info *find(const struct bhi_device_list *list, const char *device) {
-    const bh_device_info *found = NULL;
-    struct bhi_complaint unused;
-    if (!device || !*device)
-        return list->count ? &list->devices[0] : NULL;
-    for (size_t i = 0; i < list->count; i++) {
-        const char *selector = list->devices[i].selector;
-        const char *colon = strchr(selector, ':');
-        const size_t driver = colon ? (size_t)(colon - selector) : strlen(selector);
-        if (!strcmp(selector, device) || (colon && !strcmp(colon + 1, device)) ||
-            (strlen(device) == driver && !memcmp(selector, device, driver)))
-            return &list->devices[i];
-    }
-    return bhi_device_list_find(list, device, &found, &unused) ? found : NULL;
-}
-
 int bhi_run_fetch_limits(struct bhi_run *run) {
     int exit_status = BHI_EXIT_READY;
     if (run->limits.selector[0])
@@ -49,7 +32,8 @@ int bhi_run_fetch_limits(struct bhi_run *run) {
     asking->context = run->context;
     if (bhi_task_run(run->request.command, &run->context, ask, asking, &exit_status)) {
         const bh_device_info *device =
-            asking->status == BH_OK ? find(&asking->list, run->request.device) : NULL;
+            asking->status == BH_OK ? bhi_device_list_select(&asking->list, run->request.device)
+                                    : NULL;
         if (asking->status != BH_OK)
             exit_status =
                 bhi_session_fail(run->request.command, NULL, asking->status, &asking->detail);

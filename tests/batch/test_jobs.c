@@ -128,6 +128,38 @@ static void test_the_request_is_that_of_run(void **state) {
     bhi_job_spec_free(&spec);
 }
 
+static void test_an_expression(void **state) {
+    (void)state;
+    struct bhi_complaint complaint;
+    struct bhi_job_request request;
+    struct bhi_job_spec spec = accept(
+        "{\"id\": \"e\", \"eval\": \"t>0?t:a*t\", \"set\": {\"a\": \"f32:0.5\"}, \"out\": {\"y\": "
+        "\"y.npy\"}, \"in\": {\"t\": \"m.safetensors:w\"}, \"piece\": \"4K\", \"memory\": \"1G\", "
+        "\"device\": \"0\", \"deadline\": \"2s\"}");
+    assert_null(spec.kernel);
+    assert_int_equal(spec.read_count, 1);
+    assert_string_equal(spec.reads[0], "m.safetensors");
+    assert_string_equal(spec.writes[0], "y.npy");
+    assert_null(strstr(spec.text, "groups"));
+    if (!bhi_job_request_parse(spec.text, "/f", true, &request, &complaint))
+        fail_msg("%s", complaint.text);
+    const struct bhi_eval_request *eval = request.eval;
+    assert_string_equal(eval->expression, "t>0?t:a*t");
+    assert_int_equal(eval->inputs, 1);
+    assert_int_equal(eval->outputs, 1);
+    assert_int_equal(eval->count, 3);
+    assert_int_equal(eval->piece, 4096);
+    assert_string_equal(eval->parameters[2].name, "a");
+    assert_int_equal(eval->arguments[2].bits, 0x3f000000);
+    assert_string_equal(request.run.bindings[1].out_path, "/f/y.npy");
+    assert_string_equal(request.run.kernel_name, "eval");
+    assert_string_equal(request.run.device, "0");
+    assert_true(request.run.limits_memory);
+    assert_int_equal(request.run.memory_limit, UINT64_C(1) << 30);
+    bhi_job_request_free(&request);
+    bhi_job_spec_free(&spec);
+}
+
 /* Two lines that mean the same have the same text, which is a line that means the same. */
 static void test_the_text_is_canonical(void **state) {
     (void)state;
@@ -169,6 +201,21 @@ static void test_refusals(void **state) {
         {"{\"id\": \"a\", \"id\": \"b\"" REST, "duplicate"},
         {"{\"id\": \"a\\u0000b\"" REST, "not JSON"},
         {"{\"id\": \"a\xff\"" REST, "not JSON"},
+        {"{\"id\": \"a\", \"eval\": \"y=x\"}", "there is no \"out\""},
+        {"{\"id\": \"a\", \"eval\": \"y=x\", \"out\": {}}", "\"out\": there is no output"},
+        {"{\"id\": \"a\", \"eval\": \"\", \"out\": {\"y\": \"y\"}}", "the expression is empty"},
+        {"{\"id\": \"a\", \"eval\": \"y=x\", \"out\": {\"y\": \"y\"}" REST,
+         "\"kernel\": a job has it that has a kernel, not with \"eval\""},
+        {"{\"id\": \"a\", \"set\": {\"a\": \"f32:1\"}" REST,
+         "\"set\": a job has it that has \"eval\", not with a kernel"},
+        {"{\"id\": \"a\", \"eval\": \"y=x\", \"out\": {\"y\": \"y\"}, \"set\": {\"a\": \"1\"}}",
+         "\"set\" \"a\": '1' has no type: write a=f32:1"},
+        {"{\"id\": \"a\", \"eval\": \"y=x\", \"out\": {\"y\": \"y.safetensors\"}}",
+         "\"out\" \"y\": a .safetensors file cannot be written"},
+        {"{\"id\": \"a\", \"eval\": \"y=x\", \"in\": {\"x\": \"-\"}, \"out\": {\"y\": \"y\"}}",
+         "\"in\": a job has no standard input"},
+        {"{\"id\": \"a\", \"eval\": \"y=x\", \"out\": {\"y\": \"y\"}, \"piece\": \"x\"}",
+         "\"piece\": "},
         {"[1]", "an object is wanted"},
         {"{\"kernel\": \"k\", \"groups\": [1]}", "there is no \"id\""},
         {"{\"id\": \"a\", \"groups\": [1]}", "there is no \"kernel\""},
@@ -390,6 +437,7 @@ int main(void) {
         cmocka_unit_test(test_every_key),
         cmocka_unit_test(test_what_is_left_out),
         cmocka_unit_test(test_the_request_is_that_of_run),
+        cmocka_unit_test(test_an_expression),
         cmocka_unit_test(test_the_text_is_canonical),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_bounds),

@@ -1,0 +1,189 @@
+/* Jobs that compute an expression: what `bulkhead eval` does of the same words. A template is made
+ * once, however many jobs compute the same, and keeps the kernels that came of it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "eval_compute.h"
+#include "run_limits.h"
+#include "runner_internal.h"
+#include "text.h"
+
+enum { MOST_TEMPLATES = 64 };
+
+struct bhi_template_entry {
+    struct bhi_template_entry *next;
+    char *key; /* owned */
+    uint64_t used;
+    bh_template *template_; /* a reference */
+};
+
+/* The words are the user's; "bh_template_prepare: " is not. False. */
+static bool refuse(struct bhi_work *work, bh_status status, const bh_detail *detail) {
+    bhi_work_refuse(
+        work, status, detail->sys_errno, "'%.100s': %.380s", work->request->eval->expression,
+        detail->message[0] ? bhi_text_without_call(detail->message) : bh_status_text(status));
+    return false;
+}
+
+/* -- templates ----------------------------------------------------------------------------------
+ */
+
+/* All that a template is made of. NULL: out of memory. */
+static char *make_key(const struct bhi_work *work) {
+    const struct bhi_eval_request *eval = work->request->eval;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    fprintf(out, "%llu %s", (unsigned long long)work->request->run.compile_deadline_ns,
+            eval->expression);
+    for (uint32_t i = 0; i < eval->count; i++)
+        fprintf(out, "\n%d %s", (int)eval->parameters[i].role, eval->parameters[i].name);
+    const bool good = !ferror(out);
+    if (fclose(out) == 0 && good)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static void free_entry(struct bhi_template_entry *entry) {
+    (void)bh_template_release(entry->template_);
+    free(entry->key);
+    free(entry);
+}
+
+/* With the lock. */
+static bool find(struct bhi_work *work, const char *key) {
+    struct bhi_runner *runner = work->runner;
+    for (struct bhi_template_entry *entry = runner->templates; entry; entry = entry->next) {
+        if (strcmp(entry->key, key) != 0 || bh_template_retain(entry->template_) != BH_OK)
+            continue;
+        entry->used = ++runner->ticks;
+        work->template_ = entry->template_;
+        return true;
+    }
+    return false;
+}
+
+/* Keeps the work's template; where there is no memory it is made again. With the lock. */
+static void keep(struct bhi_work *work, char *key) {
+    struct bhi_runner *runner = work->runner;
+    struct bhi_template_entry *entry = calloc(1, sizeof *entry);
+    if (!entry || bh_template_retain(work->template_) != BH_OK) {
+        free(entry);
+        free(key);
+        return;
+    }
+    if (runner->template_count == MOST_TEMPLATES) {
+        struct bhi_template_entry **oldest = &runner->templates;
+        for (struct bhi_template_entry **at = oldest; *at; at = &(*at)->next)
+            oldest = (*at)->used < (*oldest)->used ? at : oldest;
+        struct bhi_template_entry *gone = *oldest;
+        *oldest = gone->next;
+        free_entry(gone);
+        runner->template_count--;
+    }
+    *entry = (struct bhi_template_entry){.next = runner->templates,
+                                         .key = key,
+                                         .used = ++runner->ticks,
+                                         .template_ = work->template_};
+    runner->templates = entry;
+    runner->template_count++;
+}
+
+bool bhi_stage_template(struct bhi_work *work) {
+    struct bhi_runner *runner = work->runner;
+    const struct bhi_run_request *request = &work->request->run;
+    bh_detail detail = {0};
+    if (work->template_)
+        return true; /* it had to wait for memory */
+    char *key = make_key(work);
+    if (!key)
+        return refuse(work, BH_NO_MEMORY, &detail);
+    pthread_mutex_lock(&runner->lock);
+    const bool found = find(work, key);
+    pthread_mutex_unlock(&runner->lock);
+    if (found) {
+        free(key);
+        return true;
+    }
+    const bh_status status =
+        bhi_eval_template(work->request->eval, runner->options->context,
+                          request->compile_deadline_ns ? request->compile_deadline_ns
+                                                       : runner->options->compile_deadline_ns,
+                          &work->template_, &detail);
+    if (status != BH_OK) {
+        free(key);
+        return refuse(work, status, &detail);
+    }
+    pthread_mutex_lock(&runner->lock);
+    keep(work, key);
+    pthread_mutex_unlock(&runner->lock);
+    return true;
+}
+
+void bhi_templates_free(struct bhi_runner *runner) {
+    while (runner->templates) {
+        struct bhi_template_entry *entry = runner->templates;
+        runner->templates = entry->next;
+        free_entry(entry);
+    }
+}
+
+/* -- arrays -------------------------------------------------------------------------------------
+ */
+
+bool bhi_stage_infer(struct bhi_work *work) {
+    struct bhi_job_request *request = work->request;
+    const struct bhi_run_binding *bad;
+    bh_detail detail = {0};
+    bh_status status = bhi_eval_take_inputs(request->eval, &request->run, &bad, &detail);
+    if (status == BH_OK)
+        status = bhi_eval_infer_outputs(request->eval, &request->run, work->template_, &detail);
+    return status == BH_OK || refuse(work, status, &detail);
+}
+
+/* An element has one byte at least, and eight at most. */
+uint64_t bhi_stage_whole(const struct bhi_work *work) {
+    const struct bhi_eval_request *eval = work->request->eval;
+    if (!eval)
+        return UINT64_MAX;
+    return (eval->piece && eval->piece < BHI_RANGE_OF_ALL ? eval->piece : BHI_RANGE_OF_ALL) / 8;
+}
+
+/* How many bytes of an array one command binds; 0: all of it. */
+static bh_status choose_piece(const struct bhi_work *work, uint64_t *out_bytes,
+                              uint32_t *out_alignment, bh_detail *detail) {
+    struct bhi_runner *runner = work->runner;
+    const struct bhi_eval_request *eval = work->request->eval;
+    uint64_t whole, longest = 0;
+    *out_bytes = 0;
+    *out_alignment = 1;
+    bh_status status =
+        bhi_pieces_measure(eval->arguments, eval->inputs + eval->outputs, &whole, detail);
+    if (status != BH_OK || whole <= (eval->piece ? eval->piece : BHI_RANGE_OF_ALL))
+        return status;
+    const struct bhi_runner_kind *kind = &runner->kinds[work->stream / runner->options->streams];
+    if (runner->options->limits)
+        status = runner->options->limits(runner->options->user,
+                                         kind->selector[0] ? kind->selector : NULL, &longest,
+                                         out_alignment, detail);
+    *out_bytes = eval->piece && (eval->piece < longest || !longest) ? eval->piece : longest;
+    return status;
+}
+
+bool bhi_stage_cut(struct bhi_work *work) {
+    struct bhi_eval_request *eval = work->request->eval;
+    const uint32_t arrays = eval->inputs + eval->outputs;
+    bh_detail detail = {0};
+    uint64_t piece;
+    uint32_t alignment;
+    bh_status status = bhi_eval_take_outputs(eval, &work->request->run, &detail);
+    if (status == BH_OK)
+        status = choose_piece(work, &piece, &alignment, &detail);
+    if (status == BH_OK)
+        status = bhi_pieces_cut(&work->pieces, work->template_, eval->arguments, eval->count,
+                                arrays, piece, alignment ? alignment : 1, &detail);
+    return status == BH_OK || refuse(work, status, &detail);
+}

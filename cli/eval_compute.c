@@ -1,0 +1,97 @@
+#include "eval_compute.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bh_status bhi_eval_template(const struct bhi_eval_request *eval, bh_context *context,
+                            uint64_t compile_deadline_ns, bh_template **out_template,
+                            bh_detail *detail) {
+    bh_template_options options;
+    bh_template_options_init(&options);
+    options.name = "eval";
+    if (compile_deadline_ns)
+        options.compile_deadline_ns = compile_deadline_ns;
+    options.expression = eval->expression;
+    options.parameters = eval->parameters;
+    options.parameter_count = eval->count;
+    return bh_template_create(context, &options, out_template, detail);
+}
+
+static const struct {
+    bh_number_kind kind;
+    uint32_t bits;
+} numbers[] = {
+    [BHI_DTYPE_f16] = {BH_NUMBER_FLOAT, 16}, [BHI_DTYPE_f32] = {BH_NUMBER_FLOAT, 32},
+    [BHI_DTYPE_f64] = {BH_NUMBER_FLOAT, 64}, [BHI_DTYPE_i8] = {BH_NUMBER_INT, 8},
+    [BHI_DTYPE_u8] = {BH_NUMBER_UINT, 8},    [BHI_DTYPE_i16] = {BH_NUMBER_INT, 16},
+    [BHI_DTYPE_u16] = {BH_NUMBER_UINT, 16},  [BHI_DTYPE_i32] = {BH_NUMBER_INT, 32},
+    [BHI_DTYPE_u32] = {BH_NUMBER_UINT, 32},  [BHI_DTYPE_i64] = {BH_NUMBER_INT, 64},
+    [BHI_DTYPE_u64] = {BH_NUMBER_UINT, 64},  [BHI_DTYPE_bool] = {BH_NUMBER_BOOL, 8},
+};
+
+/* Says what is in a buffer that no loader has filled. */
+static bh_status describe(const struct bhi_run_binding *binding, bh_detail *detail) {
+    const struct bhi_array *array = &binding->array;
+    bh_description description;
+    bh_description_init(&description);
+    description.kind = numbers[array->dtype].kind;
+    description.bits = numbers[array->dtype].bits;
+    description.rank = array->dimensions;
+    memcpy(description.shape, array->shape, array->dimensions * sizeof array->shape[0]);
+    return bh_buffer_describe(binding->buffer, &description, detail);
+}
+
+bh_status bhi_eval_take_inputs(struct bhi_eval_request *eval, struct bhi_run_request *request,
+                               const struct bhi_run_binding **out_bad, bh_detail *detail) {
+    for (uint32_t i = 0; i < eval->inputs; i++) {
+        const struct bhi_run_binding *binding = *out_bad = &request->bindings[i];
+        bh_array_info info = {0};
+        const bool loaded = bh_buffer_array(binding->buffer, &info) == BH_OK;
+        const uint32_t rank = loaded ? info.dimensions : binding->array.dimensions;
+        if (rank > BH_MAX_RANK) {
+            snprintf(detail->message, sizeof detail->message, "more than %d dimensions",
+                     BH_MAX_RANK);
+            return detail->status = BH_INVALID_ARGUMENT;
+        }
+        const bh_status status = loaded ? BH_OK : describe(binding, detail);
+        if (status != BH_OK)
+            return status;
+        eval->arguments[i].buffer = binding->buffer;
+    }
+    return BH_OK;
+}
+
+bh_status bhi_eval_infer_outputs(struct bhi_eval_request *eval, struct bhi_run_request *request,
+                                 bh_template *template_, bh_detail *detail) {
+    struct bhi_complaint complaint;
+    for (uint32_t i = eval->inputs; i < eval->inputs + eval->outputs; i++) {
+        struct bhi_array *array = &request->bindings[i].array;
+        bh_description d;
+        bh_description_init(&d);
+        const bh_status status = bh_template_output(template_, eval->arguments, eval->count,
+                                                    eval->parameters[i].name, &d, detail);
+        if (status != BH_OK)
+            return status;
+        for (int k = 0; k < BHI_DTYPE_COUNT; k++) {
+            if (numbers[k].kind == d.kind && numbers[k].bits == d.bits)
+                array->dtype = (enum bhi_dtype)k;
+        }
+        array->dimensions = d.rank;
+        memcpy(array->shape, d.shape, d.rank * sizeof d.shape[0]);
+        if (!bhi_array_measure(array, &complaint)) {
+            snprintf(detail->message, sizeof detail->message, "%.400s", complaint.text);
+            return detail->status = BH_TOO_LARGE;
+        }
+    }
+    return BH_OK;
+}
+
+bh_status bhi_eval_take_outputs(struct bhi_eval_request *eval, struct bhi_run_request *request,
+                                bh_detail *detail) {
+    bh_status status = BH_OK;
+    for (uint32_t i = eval->inputs; i < eval->inputs + eval->outputs && status == BH_OK; i++) {
+        eval->arguments[i].buffer = request->bindings[i].buffer;
+        status = describe(&request->bindings[i], detail);
+    }
+    return status;
+}

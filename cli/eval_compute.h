@@ -1,0 +1,21 @@
+/* From what `bulkhead eval` was asked to a template, and the arrays that come of it. */
+#ifndef BHI_CLI_EVAL_COMPUTE_H
+#define BHI_CLI_EVAL_COMPUTE_H
+
+#include "eval_request.h"
+
+bh_status bhi_eval_template(const struct bhi_eval_request *eval, bh_context *context,
+                            uint64_t compile_deadline_ns, bh_template **out_template,
+                            bh_detail *detail);
+/* The inputs' buffers, which have been loaded or filled, become arguments. *out_bad: the one that
+ * is refused. */
+bh_status bhi_eval_take_inputs(struct bhi_eval_request *eval, struct bhi_run_request *request,
+                               const struct bhi_run_binding **out_bad, bh_detail *detail);
+/* What the outputs are, from the inputs: the arrays of their bindings. */
+bh_status bhi_eval_infer_outputs(struct bhi_eval_request *eval, struct bhi_run_request *request,
+                                 bh_template *template_, bh_detail *detail);
+/* The outputs' buffers become arguments. */
+bh_status bhi_eval_take_outputs(struct bhi_eval_request *eval, struct bhi_run_request *request,
+                                bh_detail *detail);
+
+#endif

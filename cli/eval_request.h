@@ -1,0 +1,26 @@
+/* What `bulkhead eval` was asked to compute; a job of a batch that says "eval" is parsed with it,
+ * too. The bindings of the run's request are the inputs, then the outputs: in this order the
+ * template binds them. */
+#ifndef BHI_CLI_EVAL_REQUEST_H
+#define BHI_CLI_EVAL_REQUEST_H
+
+#include "run_request.h"
+
+enum { BHI_EVAL_NAME = 63 };
+
+/* It must stay where it is: parameters and arguments point to the names. */
+struct bhi_eval_request {
+    const char *expression; /* borrowed */
+    char names[BH_MAX_PARAMETERS][BHI_EVAL_NAME + 1];
+    bh_parameter parameters[BH_MAX_PARAMETERS]; /* inputs, outputs, numbers */
+    bh_argument arguments[BH_MAX_PARAMETERS];   /* of each */
+    uint32_t inputs, outputs, count;
+    uint64_t piece; /* bytes of an array that a submission binds at most; 0: what the device can */
+};
+
+/* --in, --out, --set and --piece: the values are borrowed. All inputs come first, then all outputs,
+ * then all numbers. |request| has room for the bindings. The complaint does not name the option. */
+bool bhi_eval_parse_item(struct bhi_eval_request *eval, struct bhi_run_request *request,
+                         const struct bhi_arg *item, struct bhi_complaint *complaint);
+
+#endif
