@@ -222,9 +222,9 @@ expect_json '.status == "POISONED" and .code == "WORKER_SIGNAL" and .signal == 1
 expect_stderr "crash_shared is poisoned"
 expect_untouched
 case_name="a hang"
-cli run "$SHADERS/hang.spv" --groups 4096 --inout 0=d.npy --deadline 300ms --json
+cli run "$SHADERS/hang.spv" --groups 4096 --inout 0=d.npy --deadline 300ms --grace 20s --json
 expect_status 1
-expect_json '.code == "DEADLINE" and .elapsed_ms >= 300 and .elapsed_ms < 5000 and .signal == null'
+expect_json '.code == "DEADLINE" and .elapsed_ms >= 300 and .signal == null'
 expect_untouched
 case_name="a hang that is trusted"
 cli run "$SHADERS/hang.spv" --groups 65535,64 --inout 0=d.npy --deadline 300ms --trusted --json
