@@ -21,7 +21,8 @@ fail() {
     sed 's/^/  stderr: /' "$folder/.stderr" | head -20
 }
 
-# Runs the program under a time limit; its output goes to .stdout and .stderr, its exit to $status,
+# Runs the program under a time limit ($LIMIT; $BULKHEAD_TEST_SLOWNESS times as long, as in
+# tests/harness/harness.h); its output goes to .stdout and .stderr, its exit to $status,
 # 99 where a process is left behind.
 # The files that are there before it are remembered, with their content.
 cli() {
@@ -31,7 +32,7 @@ cli() {
 
 # The same, where the files were remembered before.
 cli_again() {
-    "$LEAVES_NONE" timeout --kill-after=5 "${LIMIT:-60}" "$BULKHEAD" "$@" > .stdout 2> .stderr < "${INPUT:-/dev/null}"
+    "$LEAVES_NONE" timeout --kill-after=5 "$((${LIMIT:-60} * ${BULKHEAD_TEST_SLOWNESS:-1}))" "$BULKHEAD" "$@" > .stdout 2> .stderr < "${INPUT:-/dev/null}"
     status=$?
 }
 

@@ -230,16 +230,11 @@ bh_event *fx_square(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffe
     return launch(stream, square, (uint32_t)((bh_buffer_size(x) / 4 + 63) / 64), bindings, 2);
 }
 
-static bh_event *run_groups(bh_stream *stream, bh_kernel *kernel, bh_buffer *data,
-                            uint32_t groups) {
+bh_event *fx_run(bh_stream *stream, bh_kernel *kernel, bh_buffer *data) {
     const bh_binding bindings[] = {
         {.binding = 0, .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
     };
-    return launch(stream, kernel, groups, bindings, 1);
-}
-
-bh_event *fx_run(bh_stream *stream, bh_kernel *kernel, bh_buffer *data) {
-    return run_groups(stream, kernel, data, 65535);
+    return launch(stream, kernel, 65535, bindings, 1);
 }
 
 /* A gate's mapping, though it is in use: bh_buffer_map would wait. */
@@ -250,6 +245,11 @@ struct gate {
 static struct gate gates[64];
 
 bh_event *fx_gate(bh_stream *stream, bh_kernel *gate, bh_buffer *data) {
+    return fx_gate_within(stream, gate, data, 0);
+}
+
+bh_event *fx_gate_within(bh_stream *stream, bh_kernel *gate, bh_buffer *data,
+                         uint64_t deadline_ns) {
     volatile uint32_t *words = fx_pointer(data);
     words[1] = 0;
     size_t i = 0;
@@ -257,7 +257,19 @@ bh_event *fx_gate(bh_stream *stream, bh_kernel *gate, bh_buffer *data) {
         BHT_LT(++i, BHT_COUNT(gates));
     gates[i] = (struct gate){data, words};
     /* Each of them holds for some 0.1 s (gate.comp); once it is open, all still have to run. */
-    return run_groups(stream, gate, data, 8192);
+    const bh_binding binding = {.buffer = data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .kernel = gate,
+                                .groups = {8192, 1, 1},
+                                .bindings = &binding,
+                                .binding_count = 1};
+    const bh_submit_info info = {
+        .commands = &command, .command_count = 1, .deadline_ns = deadline_ns};
+    bh_event *event = NULL;
+    bh_detail detail;
+    if (bh_submit(stream, &info, &event, &detail) != BH_OK)
+        BHT_FAIL("bh_submit: %s", detail.message);
+    return event;
 }
 
 void fx_await_gate(bh_buffer *data) {

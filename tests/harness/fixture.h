@@ -6,7 +6,7 @@
 #include "harness.h"
 #include <bulkhead/bulkhead.h>
 
-#define FX_SECONDS 20000000000ull /* how long any wait of a test may take: 20 s */
+#define FX_SECONDS (20000000000ull * bht_slowness()) /* how long any wait of a test may take */
 #define FX_MS      1000000ull
 
 /* The value that ends tests/system/gate.comp. */
@@ -49,6 +49,8 @@ bh_event *fx_square(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffe
 bh_event *fx_run(bh_stream *stream, bh_kernel *kernel, bh_buffer *data);
 /* The kernel "gate": runs until word 0 of |data| is FX_GATE_OPEN, or for minutes. */
 bh_event *fx_gate(bh_stream *stream, bh_kernel *gate, bh_buffer *data);
+/* With a deadline of its own (0: the stream's). */
+bh_event *fx_gate_within(bh_stream *stream, bh_kernel *gate, bh_buffer *data, uint64_t deadline_ns);
 /* Waits until it runs: it says so in word 1. The buffer needs two words. */
 void fx_await_gate(bh_buffer *data);
 bh_verdict fx_verdict(bh_event *event);

@@ -41,9 +41,15 @@ bool bht_nightly(void) {
     return value != NULL && strcmp(value, "1") == 0;
 }
 
+unsigned bht_slowness(void) {
+    const char *value = getenv("BULKHEAD_TEST_SLOWNESS");
+    const long slowness = value != NULL ? strtol(value, NULL, 10) : 1;
+    return slowness < 1 ? 1 : slowness > 100 ? 100 : (unsigned)slowness;
+}
+
 static unsigned limit_seconds(const struct bht_test *test) {
     unsigned seconds = test->seconds ? test->seconds : DEFAULT_SECONDS;
-    return bht_nightly() ? seconds * NIGHTLY_FACTOR : seconds;
+    return (bht_nightly() ? seconds * NIGHTLY_FACTOR : seconds) * bht_slowness();
 }
 
 void bht_fail(const char *file, int line, const char *format, ...) {
@@ -186,9 +192,11 @@ __attribute__((noreturn)) static void run_in_child(const struct bht_test *test) 
     struct bht_counts before = bht_count_self();
     test->run();
     struct bht_counts after = bht_count_self();
-    /* A thread that has been joined is in /proc a moment longer. */
-    uint64_t end_ns = bht_now_ns() + UINT64_C(2000000000);
-    while (after.threads > before.threads && bht_now_ns() < end_ns) {
+    /* A thread that has been joined is in /proc a moment longer; a child that is dying, and that
+     * whoever started it reaps, is there until it has got a processor for that. */
+    uint64_t end_ns = bht_now_ns() + UINT64_C(2000000000) * bht_slowness();
+    while ((after.threads > before.threads || after.children > before.children) &&
+           bht_now_ns() < end_ns) {
         bht_poll_pause();
         after = bht_count_self();
     }
@@ -240,7 +248,7 @@ static const char *judge(const struct bht_test *test, int status, bool timed_out
 /* Kills and reaps what a failed test has left behind; its orphans come to us. */
 static void sweep(pid_t group) {
     kill(-group, SIGKILL);
-    uint64_t end = bht_now_ns() + 5000000000u;
+    uint64_t end = bht_now_ns() + UINT64_C(5000000000) * bht_slowness();
     pid_t left[64];
     while (bht_now_ns() < end) {
         size_t count = bht_descendants(getpid(), left, BHT_COUNT(left));

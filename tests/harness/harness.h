@@ -50,8 +50,9 @@ extern "C" {
 #ifndef BHT_TSAN
 #define BHT_TSAN 0
 #endif
-/* What has to happen within a second may take five under a sanitizer. */
-#define BHT_SECOND_MS (BHT_ASAN || BHT_TSAN ? 5000 : 1000)
+/* What has to happen within a second may take five under a sanitizer, and more on a machine that
+ * others keep busy. */
+#define BHT_SECOND_MS ((BHT_ASAN || BHT_TSAN ? 5000 : 1000) * (uint64_t)bht_slowness())
 
 #define BHT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -82,6 +83,11 @@ struct bht_test {
  * time limit, whatever the test's threads do then: it must not wait for them for ever. To be called
  * before main (a constructor) or first thing in it. */
 void bht_describe_with(void (*describe)(void));
+
+/* How many times as long everything may take: $BULKHEAD_TEST_SLOWNESS, 1 to 100 (`scripts/test
+ * --under-load` sets it); else 1. It is in all bounds: the tests' limits, BHT_SECOND_MS,
+ * FX_SECONDS, WAIT_UNTIL. */
+unsigned bht_slowness(void);
 
 /* Nightly: the long versions of the tests ($BULKHEAD_TEST_NIGHTLY is 1). Time limits are 100 times
  * as long. */
@@ -129,10 +135,11 @@ void bht_check_mem(const char *file, int line, const char *left_text, const void
 uint64_t bht_now_ns(void); /* CLOCK_MONOTONIC */
 void bht_poll_pause(void); /* 200 us: between two looks at a condition, nothing else */
 
-/* Looks at |condition| until it holds; fails the test after |milliseconds|. */
+/* Looks at |condition| until it holds; fails the test after |milliseconds| (times bht_slowness()).
+ */
 #define WAIT_UNTIL(condition, milliseconds)                                                        \
     do {                                                                                           \
-        uint64_t bht_end = bht_now_ns() + (uint64_t)(milliseconds)*1000000u;                       \
+        uint64_t bht_end = bht_now_ns() + (uint64_t)(milliseconds)*1000000u * bht_slowness();      \
         while (!(condition)) {                                                                     \
             if (bht_now_ns() > bht_end) {                                                          \
                 bht_fail(__FILE__, __LINE__, "still not true after %" PRIu64 " ms: %s",            \

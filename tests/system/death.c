@@ -16,14 +16,15 @@ struct running {
     pid_t pid;
 };
 
+/* The deadline is the gate's alone: what comes after it is honest, and may be slow. */
 static struct running start_hanging(const char *faults, uint64_t deadline_ns) {
     struct running r = {.context = fx_context(faults)};
-    r.stream = fx_stream(r.context, "victim", deadline_ns);
+    r.stream = fx_stream(r.context, "victim", BH_FOREVER);
     r.pid = fx_ready(r.stream);
     r.hang = fx_kernel(r.context, "gate");
     r.gate = fx_words(r.context, 64, 0);
     r.word = fx_pointer(r.gate);
-    r.event = fx_gate(r.stream, r.hang, r.gate);
+    r.event = fx_gate_within(r.stream, r.hang, r.gate, deadline_ns);
     if (deadline_ns == BH_FOREVER) { /* another may pass before the gate is reached */
         fx_await_gate(r.gate);
         BHT_EQ(bh_event_wait(r.event, 0), BH_TIMEOUT); /* E10: nothing has changed */
@@ -92,14 +93,13 @@ static void a_kernel_that_crashes_the_driver(void) {
 }
 
 static void a_hang_ends_at_its_deadline(void) {
-    /* Long enough for the healthy ones after it, under a sanitizer on a busy machine, too. */
-    const uint64_t deadline_ns = BHT_SECOND_MS * FX_MS / 5;
+    const uint64_t deadline_ns = 200 * FX_MS;
     struct running r = start_hanging(NULL, deadline_ns);
     bh_verdict verdict = fx_verdict(r.event);
     BHT_EQ(verdict.status, BH_DEADLINE);
     BHT_EQ(verdict.limit, deadline_ns);
     BHT_GE(verdict.ended_ns - verdict.started_ns, deadline_ns);
-    BHT_STR_HAS(verdict.message, BHT_SECOND_MS == 1000 ? "200 ms" : "1000 ms");
+    BHT_STR_HAS(verdict.message, "200 ms");
     fx_expect_healthy(r.context, r.stream);
     finish(&r);
 }
@@ -141,7 +141,7 @@ static void a_forbidden_system_call(void) {
 /* E13: queued behind the culprit, of other submissions, independent: they run on the next worker,
  * in order; what depends on the culprit does not. */
 static void the_innocent_run_on_the_next_worker(void) {
-    struct running r = start_hanging(NULL, BHT_SECOND_MS * FX_MS / 5);
+    struct running r = start_hanging(NULL, 200 * FX_MS);
     bh_kernel *square = fx_kernel(r.context, "square");
     bh_buffer *x = fx_words(r.context, 256, 0), *y = fx_words(r.context, 256, 0);
     bh_buffer *z = fx_words(r.context, 256, 0);
@@ -300,17 +300,25 @@ static void death_while_attaching_and_creating(void) {
     }
 }
 
+/* On a slow machine the time may be over before the worker comes to where it stands still: then it
+ * is given more. */
 static void a_worker_that_does_not_start_in_time(void) {
-    bh_context_options options = fx_options();
-    options.start_timeout_ns = 300 * FX_MS;
-    options.restart_budget = 1;
-    bh_context *context = fx_context_with(options, "*:warm_up:1=hang");
-    bh_stream *stream = fx_stream(context, "slow", FX_SECONDS);
-    bh_detail detail;
-    BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &detail), BH_UNAVAILABLE);
-    BHT_STR_HAS(detail.message, "not ready in time");
-    bh_stream_release(stream);
-    bh_context_destroy(context);
+    for (uint64_t timeout_ms = 300;; timeout_ms *= 4) {
+        bh_context_options options = fx_options();
+        options.start_timeout_ns = timeout_ms * FX_MS;
+        options.restart_budget = 1;
+        bh_context *context = fx_context_with(options, "?*:warm_up:1=hang");
+        bh_stream *stream = fx_stream(context, "slow", FX_SECONDS);
+        bh_detail detail;
+        BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &detail), BH_UNAVAILABLE);
+        BHT_STR_HAS(detail.message, "not ready in time");
+        const bool reached = strstr(detail.message, "(step warm-up)") != NULL;
+        bh_stream_release(stream);
+        bh_context_destroy(context);
+        if (reached)
+            break;
+        BHT_LT(timeout_ms, 10000);
+    }
 }
 
 int main(int argc, char **argv) {

@@ -14,7 +14,7 @@ static void a_header_that_takes_too_long(void) {
     const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
     write_safetensors("t", sizeof header - 1, header, 8);
     bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
-    source.header_timeout_ns = 2000 * FX_MS; /* the loader has to start, too */
+    source.header_timeout_ns = 2 * BHT_SECOND_MS * FX_MS; /* the loader has to start, too */
     bh_buffer *buffer = NULL;
     bh_detail detail;
     BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_TIMEOUT);

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# scripts/test --under-load: what it refuses; that the tests have loops beside them and as many times
+# as long; that no loop outlives it, also where it is killed. What it calls is a stub.
+set -u
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failed=0
+
+fail() {
+    failed=$((failed + 1))
+    echo "FAILED: $*"
+    sed 's/^/  /' "$folder/said"
+}
+
+mkdir -p "$folder/scripts" "$folder/bin" "$folder/build-tsan/tests"
+cp "$1/scripts/test" "$folder/scripts/test"
+
+cat > "$folder/bin/cmake" << 'EOF'
+#!/bin/sh
+echo 'set_tests_properties(a PROPERTIES  TIMEOUT "240" COST "240")' > build-tsan/tests/CTestTestfile.cmake
+EOF
+# The loops are those below the script that were called so.
+cat > "$folder/bin/ctest" << 'EOF'
+#!/usr/bin/env bash
+count=0
+for path in /proc/[0-9]*; do
+    if { tr '\0' ' ' < "$path/cmdline"; } 2> /dev/null | grep -q '^bash -c while :; do :; done under-load $' &&
+        [ "$(awk '/^PPid/ {print $2}' "$path/status")" = "$SCRIPT" ]; then
+        echo "${path#/proc/}" >> loops
+        count=$((count + 1))
+    fi
+done
+echo "$count loops, slowness ${BULKHEAD_TEST_SLOWNESS-none}, $*" >> seen
+cat build-tsan/tests/CTestTestfile.cmake >> seen
+case $ENDS in
+killed) kill -KILL "$SCRIPT" ;;
+ended) kill -TERM "$SCRIPT" ;;
+esac
+while [ $# -gt 0 ]; do
+    [ "$1" != --output-junit ] || junit=$2
+    shift
+done
+echo '<testsuite name="x" tests="3" failures="0" disabled="0" skipped="0">' > "$junit"
+EOF
+chmod +x "$folder/bin/cmake" "$folder/bin/ctest"
+
+# run ENDS ARGUMENT...
+run() {
+    ends=$1
+    shift
+    rm -f "$folder/loops" "$folder/seen"
+    : > "$folder/loops"
+    : > "$folder/seen"
+    # Each process that it starts is told its number.
+    PATH=$folder/bin:$PATH ENDS=$ends bash -c 'export SCRIPT=$$; exec "$@"' - \
+        "$folder/scripts/test" --no-install "$@" > "$folder/said" 2>&1
+    status=$?
+}
+
+sees() { grep -qF -- "$1" "$folder/seen" || fail "the tests do not see: $1; they saw $(cat "$folder/seen")"; }
+
+no_loop_is_left() {
+    local pid
+    for ((i = 0; i < 600; i++)); do
+        local left=0
+        while read -r pid; do
+            case $(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$pid/status" 2> /dev/null) in
+            '' | Z | X) ;;
+            *) left=1 ;;
+            esac
+        done < "$folder/loops"
+        [ $left -eq 1 ] || return 0
+        sleep 0.1
+    done
+    fail "a loop is left behind"
+}
+
+for wrong in 0 101 x -1 ''; do
+    run - "--under-load=$wrong" tsan
+    if [ $status -ne 2 ] || ! grep -q 'from 1 to 100' "$folder/said"; then
+        fail "--under-load=$wrong: status $status"
+    fi
+done
+run - --under-load distro
+[ $status -eq 2 ] || fail "with distro: status $status"
+
+run well tsan
+[ $status -eq 0 ] || fail "without load: status $status"
+sees "0 loops, slowness none"
+sees "--timeout 60 "
+sees 'TIMEOUT "240"'
+
+run well --under-load=2 tsan
+[ $status -eq 0 ] || fail "under load: status $status"
+grep -q '5 passed, 0 failed' "$folder/said" || fail "the tests are not counted"
+sees "$((2 * $(nproc))) loops, slowness 2"
+sees "--timeout 120 "
+sees 'TIMEOUT "480" COST "240"'
+no_loop_is_left
+
+for how in ended killed; do
+    run $how --under-load=1 tsan
+    [ $status -ne 0 ] || fail "$how: status $status"
+    sees "$(nproc) loops"
+    no_loop_is_left
+done
+[ $failed -eq 0 ] && echo "passed"
+exit $((failed > 0))
