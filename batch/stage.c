@@ -1,8 +1,10 @@
 /* Staging: all that an attempt needs before a worker can have it. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "run_limits.h"
 #include "run_overlap.h"
 #include "run_types.h"
 #include "runner_internal.h"
@@ -98,6 +100,33 @@ static bool refuse_types(struct bhi_work *work) {
     return given != NULL;
 }
 
+/* What the device does not bind at once, before any of it is loaded. False: the work is over. */
+static bool refuse_size(struct bhi_work *work, uint32_t index) {
+    const struct bhi_runner *runner = work->runner;
+    const struct bhi_run_binding *binding = &work->request->run.bindings[index];
+    const char *device = runner->kinds[work->stream / runner->options->streams].selector;
+    uint64_t range = 0;
+    uint32_t alignment;
+    bh_detail detail = {0};
+    if (work->request->eval || binding->array.bytes <= BHI_RANGE_OF_ALL || !runner->options->limits)
+        return false; /* an expression is computed in pieces */
+    bh_status status = runner->options->limits(runner->options->user, device[0] ? device : NULL,
+                                               &range, &alignment, &detail);
+    if (status == BH_OK && (!range || binding->array.bytes <= range))
+        return false;
+    if (status == BH_OK) {
+        status = BH_LIMIT_EXCEEDED;
+        snprintf(detail.message, sizeof detail.message,
+                 "%llu bytes, %s binds %llu at most (max_storage_range); an eval job computes in "
+                 "pieces",
+                 (unsigned long long)binding->array.bytes, device[0] ? device : "the device",
+                 (unsigned long long)range);
+    }
+    bhi_work_refuse(work, status, detail.sys_errno, "%s %.100s: %.390s", binding->option,
+                    binding->text, detail.message[0] ? detail.message : bh_status_text(status));
+    return true;
+}
+
 /* As things are now: what a job before this one has written is there. */
 static bool refuse_overlap(struct bhi_work *work) {
     struct bhi_complaint complaint;
@@ -123,6 +152,8 @@ static bool make_buffers(struct bhi_work *work) {
         if (work->request->eval && i == work->request->eval->inputs && !bhi_stage_infer(work))
             return false;
         if (binding->in_path && !bhi_stage_input(work, i))
+            return false;
+        if (refuse_size(work, i))
             return false;
         if (binding->out_path && !open_output(work, i))
             return false;
