@@ -3,8 +3,7 @@
 #include "vk_fault.h"
 
 #include <bulkhead/bulkhead.h>
-
-#define MAX_COPIES 64u
+#include <stdlib.h>
 
 struct check {
     const struct bhi_module *module;
@@ -112,54 +111,152 @@ static bool check_chain(const struct check *c, const uint32_t *at, enum arrays k
     return true;
 }
 
-/* Is the buffer that |pointer| leads to not known before the kernel runs? */
-static bool is_picked(const struct check *c, uint32_t pointer) {
-    const uint32_t *at = definition(c, pointer);
-    for (uint32_t i = 0; at != NULL && i < MAX_COPIES; i++) {
-        if (opcode(at) == SpvOpVariable) {
-            return false;
-        }
-        if (!is_chain(at) && opcode(at) != SpvOpCopyObject) {
-            return true;
-        }
-        if (computed(c, at) != NO_ARRAY) {
-            return true;
-        }
-        at = definition(c, at[3]);
-    }
-    return true;
+static const uint32_t *result_type(const struct check *c, const uint32_t *at) {
+    const uint32_t *type = length_of(at) > 2 ? definition(c, at[1]) : NULL;
+    return type != NULL && opcode(type) == SpvOpTypePointer ? type : NULL;
 }
 
-static bool check_length(const struct check *c, const uint32_t *at) {
-    if (!is_picked(c, at[3])) {
+/* Does |at| move a pointer from one buffer to another? */
+static bool moves(const struct check *c, const uint32_t *at) {
+    if (opcode(at) != SpvOpPtrAccessChain && opcode(at) != SpvOpInBoundsPtrAccessChain) {
+        return false;
+    }
+    const uint32_t *from = definition(c, at[3]);
+    const uint32_t *type = from != NULL ? result_type(c, from) : NULL;
+    return type != NULL &&
+           (is_decorated(c, type[3], SpvDecorationBlock) ||
+            is_decorated(c, type[3], SpvDecorationBufferBlock) || array_of(c, at[3]) != NO_ARRAY);
+}
+
+/* Is the result of |at|, a pointer, one of several? */
+static bool chooses(const struct check *c, const uint32_t *at) {
+    switch (opcode(at)) {
+    case SpvOpSelect:
+    case SpvOpPhi:
+    case SpvOpLoad:
+    case SpvOpFunctionCall:
+        return result_type(c, at) != NULL;
+    default:
+        return moves(c, at);
+    }
+}
+
+static const char *name_of(SpvOp op) {
+    switch (op) {
+    case SpvOpSelect:
+        return "OpSelect";
+    case SpvOpPhi:
+        return "OpPhi";
+    case SpvOpLoad:
+        return "OpLoad";
+    case SpvOpFunctionCall:
+        return "OpFunctionCall";
+    default:
+        return "OpPtrAccessChain";
+    }
+}
+
+/* SPIR-V has pointers that are chosen of storage buffers and workgroup memory only. Validators do
+ * not look, and drivers do with uniform buffers what they do with computed indices. */
+static bool check_choice(const struct check *c, const uint32_t *at) {
+    if (!chooses(c, at) || result_type(c, at)[2] != SpvStorageClassUniform) {
         return true;
     }
-    bhi_fault_set(c->fault, BH_INVALID_KERNEL,
-                  "OpArrayLength %%%u: which buffer's length it is is computed; a driver that runs "
-                  "on a processor may take the index from an invocation that is switched off, and "
-                  "compute wrongly without an error: give the lengths as push constants",
-                  at[2]);
+    bhi_fault_set(
+        c->fault, BH_INVALID_KERNEL,
+        "%s %%%u: which uniform buffer a pointer leads to is computed; SPIR-V allows that "
+        "of storage buffers and workgroup memory: choose between the values",
+        name_of(opcode(at)), at[2]);
     return false;
+}
+
+/* The buffers that pointers lead to and that are not known before the kernel runs: a byte for each
+ * id. */
+struct picks {
+    uint8_t *picked;
+    bool changed;
+};
+
+static void pick(struct picks *picks, uint32_t id) {
+    picks->changed |= !picks->picked[id];
+    picks->picked[id] = 1;
+}
+
+static void pick_parameters(const struct check *c, struct picks *picks, const uint32_t *call) {
+    const uint32_t *at = definition(c, call[3]);
+    const uint32_t *end = &c->module->code[c->module->words];
+    size_t argument = 4;
+    for (; at != NULL && at < end && opcode(at) != SpvOpFunctionEnd && opcode(at) != SpvOpLabel &&
+           argument < length_of(call);
+         at += length_of(at)) {
+        if (opcode(at) == SpvOpFunctionParameter && picks->picked[call[argument++]]) {
+            pick(picks, at[2]);
+        }
+    }
+}
+
+/* A pass over the functions; a parameter may be of one that it has been through. */
+static void pick_all(const struct check *c, struct picks *picks) {
+    const struct bhi_module *module = c->module;
+    picks->changed = false;
+    for (size_t i = 5; i < module->words; i += length_of(&module->code[i])) {
+        const uint32_t *at = &module->code[i];
+        const bool follows = opcode(at) == SpvOpCopyObject || opcode(at) == SpvOpAccessChain ||
+                             opcode(at) == SpvOpInBoundsAccessChain ||
+                             opcode(at) == SpvOpPtrAccessChain ||
+                             opcode(at) == SpvOpInBoundsPtrAccessChain;
+        if (chooses(c, at) || computed(c, at) != NO_ARRAY || (follows && picks->picked[at[3]])) {
+            pick(picks, at[2]);
+        }
+        if (opcode(at) == SpvOpFunctionCall) {
+            pick_parameters(c, picks, at);
+        }
+    }
+}
+
+static bool check_lengths(const struct check *c) {
+    const struct bhi_module *module = c->module;
+    struct picks picks = {.picked = NULL};
+    bool good = true;
+    for (size_t i = 5; good && i < module->words; i += length_of(&module->code[i])) {
+        const uint32_t *at = &module->code[i];
+        if (opcode(at) != SpvOpArrayLength) {
+            continue;
+        }
+        if (picks.picked == NULL) { /* few kernels ask for a length */
+            picks.picked = calloc(module->bound, 1);
+            if (picks.picked == NULL) {
+                bhi_fault_set(c->fault, BH_OUT_OF_HOST_MEMORY,
+                              "out of memory while looking at the kernel's pointers");
+                return false;
+            }
+            do {
+                pick_all(c, &picks);
+            } while (picks.changed);
+        }
+        good = !picks.picked[at[3]];
+        if (!good) {
+            bhi_fault_set(
+                c->fault, BH_INVALID_KERNEL,
+                "OpArrayLength %%%u: which buffer's length it is is computed; a driver that runs "
+                "on a processor may take the index from an invocation that is switched off, and "
+                "compute wrongly without an error: give the lengths as push constants",
+                at[2]);
+        }
+    }
+    free(picks.picked);
+    return good;
 }
 
 bool bhi_array_indices_check(const struct bhi_module *module, const struct bhi_array_rules *rules,
                              struct bhi_fault *fault) {
     const struct check c = {.module = module, .rules = rules, .fault = fault};
-    bool any = false;
     for (size_t i = 5; i < module->words; i += length_of(&module->code[i])) {
         const uint32_t *at = &module->code[i];
         const enum arrays kind = computed(&c, at);
-        any |= kind != NO_ARRAY;
-        if (kind != NO_ARRAY && !check_chain(&c, at, kind)) {
+        if ((kind != NO_ARRAY && !check_chain(&c, at, kind)) || !check_choice(&c, at)) {
             return false;
         }
     }
-    for (size_t i = 5; any && rules->first_lane && i < module->words;
-         i += length_of(&module->code[i])) {
-        const uint32_t *at = &module->code[i];
-        if (opcode(at) == SpvOpArrayLength && !check_length(&c, at)) {
-            return false;
-        }
-    }
-    return true;
+    return !rules->first_lane || check_lengths(&c);
 }

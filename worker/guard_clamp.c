@@ -182,7 +182,10 @@ static void clamp_pointer(struct clamps *c) {
     const uint32_t class = pointer->words[2], pointee = pointer->words[3];
     if (op == SpvOpPtrAccessChain || op == SpvOpInBoundsPtrAccessChain) {
         /* Inside of a buffer it is the driver that looks. */
-        if (!in_buffers(class) || is_block(c, pointee)) {
+        const struct bhi_ins *to = definition(c, pointee);
+        const SpvOp kind = to != NULL ? bhi_ins_op(to) : SpvOpNop;
+        const bool array = kind == SpvOpTypeArray || kind == SpvOpTypeRuntimeArray;
+        if (!in_buffers(class) || is_block(c, pointee) || (array && is_block(c, to->words[2]))) {
             bhi_ir_refuse(ir, BH_INVALID_KERNEL,
                           "%s: a pointer that is moved outside of a buffer cannot be bounded: "
                           "index the variable itself (OpAccessChain), or mark the kernel trusted",

@@ -281,8 +281,7 @@ static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels
     }
     struct bhi_guarded guarded = {.set = BHI_NO_SET};
     if (!bhi_reflect(k->code, k->words, k->entry, k->constants, k->constant_count, r, fault) ||
-        !fits_device(device, r, !k->trusted, fault) ||
-        (r->buffer_count > r->binding_count && !check_indices(device, k, fault)) ||
+        !fits_device(device, r, !k->trusted, fault) || !check_indices(device, k, fault) ||
         (!k->trusted && !guard(device, k, &guarded, fault))) {
         free(r);
         return false;

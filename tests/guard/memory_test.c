@@ -1,5 +1,7 @@
 /* Memory that no buffer bounds: indices are clamped, workgroup memory begins as zero, and what
  * cannot be bounded is refused. */
+#include "array_indices.h"
+#include "module.h"
 #include "runner.h"
 
 #include <bulkhead/bulkhead.h>
@@ -445,6 +447,103 @@ static void a_local_index_that_is_none(void **state) {
     stand_free(&module);
 }
 
+/* -- which buffer it is: drivers on a processor take a uniform buffer, and any buffer's length, of
+ * the one that the first invocation of several has ------------------------------------------- */
+
+#define ROWS                                                                                       \
+    "%n = OpConstant %uint 3\n%many = OpTypeArray %block %n\n"                                     \
+    "%p_many = OpTypePointer StorageBuffer %many\n"                                                \
+    "%rows = OpVariable %p_many StorageBuffer\n"                                                   \
+    "%takes = OpTypeFunction %uint %p_block\n%gives = OpTypeFunction %p_block %uint\n"
+#define UNIFORMS                                                                                   \
+    "%fixed = OpTypeStruct %uint\n%p_fixed = OpTypePointer Uniform %fixed\n"                       \
+    "%p_fu = OpTypePointer Uniform %uint\n"                                                        \
+    "%this = OpVariable %p_fixed Uniform\n%that = OpVariable %p_fixed Uniform\n"
+#define PICK                                                                                       \
+    "%p = OpAccessChain %p_uint %out %u_0 %u_0\n%i = OpLoad %uint %p\n"                            \
+    "%c = OpIEqual %bool %i %u_1\n"
+#define BOTH "%a = OpAccessChain %p_block %rows %u_0\n%b = OpAccessChain %p_block %rows %u_1\n"
+#define MERGE(type, one, other)                                                                    \
+    "OpSelectionMerge %m None\nOpBranchConditional %c %t %f\n%t = OpLabel\nOpBranch %m\n"          \
+    "%f = OpLabel\nOpBranch %m\n%m = OpLabel\n"                                                    \
+    "%q = OpPhi " type " " one " %t " other " %f\n"
+#define LENGTH "%len = OpArrayLength %uint %q 0\nOpStore %p %len\n"
+#define OF_A_PARAMETER(name, body)                                                                 \
+    "%" name " = OpFunction %uint None %takes\n%x_" name " = OpFunctionParameter %p_block\n"       \
+    "%l_" name " = OpLabel\n" body "OpReturnValue %r_" name "\nOpFunctionEnd\n"
+#define INNER                OF_A_PARAMETER("inner", "%r_inner = OpArrayLength %uint %x_inner 0\n")
+#define OUTER                OF_A_PARAMETER("outer", "%r_outer = OpFunctionCall %uint %inner %x_outer\n")
+#define CALL(name, argument) "%r = OpFunctionCall %uint %" name " %" argument "\nOpStore %p %r\n"
+
+static void a_buffer_that_is_chosen(void **state) {
+    (void)state;
+    static const struct {
+        const char *body, *functions, *text; /* NULL: taken */
+    } cases[] = {
+        {"%q = OpSelect %p_block %c %a %b\n" LENGTH, "", "OpArrayLength %"},
+        {"%x = OpSelect %p_block %c %a %b\n%q = OpCopyObject %p_block %x\n" LENGTH, "",
+         "OpArrayLength %"},
+        {MERGE("%p_block", "%a", "%b") LENGTH, "", "OpArrayLength %"},
+        {"%q = OpAccessChain %p_block %rows %i\n" LENGTH, "", "OpArrayLength %"},
+        {"%q = OpPtrAccessChain %p_block %a %i\n" LENGTH, "", "OpArrayLength %"},
+        {"%x = OpAccessChain %p_block %rows %i\n" CALL("outer", "x"), INNER OUTER,
+         "OpArrayLength %"},
+        {"%q = OpFunctionCall %p_block %f %i\n" LENGTH,
+         "%f = OpFunction %p_block None %gives\n%x = OpFunctionParameter %uint\n%lf = OpLabel\n"
+         "%y = OpAccessChain %p_block %rows %x\nOpReturnValue %y\nOpFunctionEnd\n",
+         "OpArrayLength %"},
+        {"%x = OpSelect %p_block %c %a %b\n%q = OpAccessChain %p_uint %x %u_0 %i\n"
+         "OpStore %q %u_1\n",
+         "", NULL},
+        {"%q = OpCopyObject %p_block %b\n" LENGTH, "", NULL},
+        {CALL("outer", "b"), INNER OUTER, NULL},
+        {"%q = OpSelect %p_fixed %c %this %that\n", "", "OpSelect %"},
+        {"%x = OpAccessChain %p_fu %this %u_0\n%y = OpAccessChain %p_fu %that %u_0\n"
+         "%q = OpSelect %p_fu %c %x %y\n",
+         "", "OpSelect %"},
+        {MERGE("%p_fixed", "%this", "%that"), "", "OpPhi %"},
+        {"%q = OpCopyObject %p_fixed %this\n", "", NULL},
+    };
+    static const struct bhi_array_rules rules = {
+        .storage = true, .storage_varies = true, .first_lane = true};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char body[1024];
+        snprintf(body, sizeof body, "%s%sOpReturn", PICK BOTH, cases[i].body);
+        struct stand_module plain =
+            stand_compute_with("OpDecorate %p_block ArrayStride 4\nOpDecorate %fixed Block\n"
+                               "OpMemberDecorate %fixed 0 Offset 0\n",
+                               ROWS UNIFORMS, "", body, cases[i].functions, 3);
+        struct stand_module words = capable(&plain, SpvCapabilityVariablePointers);
+        struct bhi_module module;
+        struct bhi_fault fault = {.status = BH_OK};
+        assert_true(bhi_module_init(&module, words.code, words.words, "main", NULL, 0, &fault));
+        const bool taken = bhi_array_indices_check(&module, &rules, &fault);
+        if (taken != (cases[i].text == NULL) ||
+            (!taken && (fault.status != BH_INVALID_KERNEL ||
+                        strncmp(fault.text, cases[i].text, strlen(cases[i].text)) != 0))) {
+            fail_msg("case %zu: %s", i, taken ? "taken" : fault.text);
+        }
+        bhi_module_fini(&module);
+        stand_free(&words);
+        stand_free(&plain);
+    }
+}
+
+/* From one buffer to the next: no robustBufferAccess looks at that. */
+static void a_pointer_that_is_moved_to_another_buffer(void **state) {
+    (void)state;
+    struct stand_module plain = stand_compute_with(
+        "OpDecorate %p_many ArrayStride 4\nOpDecorate %rows DescriptorSet 0\n"
+        "OpDecorate %rows Binding 1\n",
+        ROWS, "",
+        PICK "%q = OpPtrAccessChain %p_uint %rows %u_0 %i %u_0 %u_0\nOpStore %q %u_1\nOpReturn", "",
+        3);
+    struct stand_module module = capable(&plain, SpvCapabilityVariablePointers);
+    stand_refuses(&module, BH_INVALID_KERNEL, "a pointer that is moved outside of a buffer");
+    stand_free(&module);
+    stand_free(&plain);
+}
+
 static int open_device(void **state) {
     (void)state;
     runner_open(&device);
@@ -475,6 +574,8 @@ int main(void) {
         cmocka_unit_test(vectors),
         cmocka_unit_test(pointers_that_cannot_be_bounded),
         cmocka_unit_test(a_local_index_that_is_none),
+        cmocka_unit_test(a_buffer_that_is_chosen),
+        cmocka_unit_test(a_pointer_that_is_moved_to_another_buffer),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }
