@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define REQUEST_BYTES (1u << 17)
@@ -20,6 +22,7 @@ static struct {
     int fd;
     char folder[64];
     pthread_t thread;
+    pid_t guardian;
     _Atomic int at;
     _Atomic bool direct, stop, resting, ready;
     _Atomic unsigned swallowed;
@@ -157,6 +160,53 @@ void dead_namespace(void) {
     BHT_EQ(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
 }
 
+/* -- the guardian -------------------------------------------------------------------------------
+ *
+ * A process that is killed ends with its last thread, and one that waits for an answer cannot end;
+ * the daemon, which is a thread of the same process, is gone by then, and its descriptor is not
+ * closed before the last thread ends. So another process looks whether the test is dying, and
+ * aborts the connection, which ends every wait. */
+
+/* Gone, a zombie but for threads that cannot end, or on its way to that. Async-signal-safe. */
+static bool is_dying(const char *path) {
+    char text[4096];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    if (length <= 0)
+        return true;
+    text[length] = 0;
+    static const char *const pending[] = {"\nSigPnd:\t", "\nShdPnd:\t"};
+    for (size_t i = 0; i < BHT_COUNT(pending); i++) {
+        const char *mask = strstr(text, pending[i]);
+        if (mask && strtoull(mask + strlen(pending[i]), NULL, 16) & 1u << (SIGKILL - 1))
+            return true;
+    }
+    const char *state = strstr(text, "\nState:\t");
+    return state && strchr("ZX", state[strlen("\nState:\t")]);
+}
+
+/* A sibling of the test: the test counts its children. It has none of the test's descriptors. */
+static void start_guardian(void) {
+    static char path[64];
+    const struct timespec pause = {.tv_nsec = 20000000};
+    snprintf(path, sizeof path, "/proc/%d/status", (int)getpid());
+    const pid_t parent = getppid();
+    dead.guardian = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, 0);
+    BHT_GE(dead.guardian, 0);
+    if (dead.guardian)
+        return;
+    close_range(0, ~0u, 0);
+    setpgid(0, 0); /* what kills the test's group is what it is there for */
+    while (getppid() == parent && !is_dying(path))
+        nanosleep(&pause, NULL);
+    umount2(dead.folder, MNT_FORCE);
+    umount2(dead.folder, MNT_DETACH);
+    rmdir(dead.folder);
+    _exit(0);
+}
+
 void dead_mount(void) {
     char options[128];
     dead_namespace();
@@ -169,6 +219,7 @@ void dead_mount(void) {
              dead.fd, geteuid(), getegid());
     if (mount("dead", dead.folder, "fuse", MS_NOSUID | MS_NODEV, options) != 0)
         BHT_FAIL("a FUSE file system cannot be mounted: %s", strerror(errno));
+    start_guardian();
     BHT_EQ(pthread_create(&dead.thread, NULL, run, NULL), 0);
     WAIT_UNTIL(atomic_load(&dead.ready), 20000);
 }
@@ -195,6 +246,7 @@ unsigned dead_swallowed(void) {
 }
 
 void dead_end(void) {
+    BHT_EQ(kill(dead.guardian, SIGKILL), 0);
     atomic_store(&dead.stop, true);
     BHT_EQ(pthread_join(dead.thread, NULL), 0);
     BHT_EQ(close(dead.fd), 0);
