@@ -53,11 +53,12 @@ case_name="what is wrong with an expression is told of its job"
     echo '{"id":"syntax","eval":"y = x +","in":{"x":"x.npy"},"out":{"y":"a.npy"}}'
     echo '{"id":"name","eval":"y = q","in":{"x":"x.npy"},"out":{"y":"b.npy"}}'
     echo '{"id":"shape","eval":"y = x + s","in":{"x":"x.npy","s":"short.npy"},"out":{"y":"c.npy"}}'
+    echo '{"id":"other","eval":"y = x * 3","in":{"x":"x.npy"},"out":{"y":"e.npy"}}'
     echo '{"id":"good","eval":"y = x + 1","in":{"x":"x.npy"},"out":{"y":"d.npy"}}'
 } > jobs.jsonl
 cli batch jobs.jsonl --state wrong --json
 expect_status 1
-expect_json '.done == 1 and .failed == 3 and ([.failures[].attempts] | add) == 0'
+expect_json '.done == 2 and .failed == 3 and ([.failures[].attempts] | add) == 0'
 for id in syntax name shape; do
     code=INVALID_ARGUMENT
     expect_json --arg id "$id" --arg code "$code" \
@@ -66,4 +67,6 @@ for id in syntax name shape; do
 done
 cli eval 'y = x + 1' --in x=x.npy --out y=d1.npy
 expect_same d.npy d1.npy
+cli eval 'y = x * 3' --in x=x.npy --out y=e1.npy # the same names, another template
+expect_same e.npy e1.npy
 finish
