@@ -1,5 +1,6 @@
 #include "job_object.h"
 #include "job_short.h"
+#include "run_like.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@ enum kind {
     TEXT,    /* a string */
     NAME,    /* a string or a whole number */
     GRID,    /* [4, 1, 1], 4 or "4,1,1" */
-    VALUES,  /* an array of numbers and strings, or a string */
+    VALUES,  /* an object or array of numbers and strings, or a string */
     TEXTS,   /* an array of strings */
     NAMES,   /* an array of strings and whole numbers */
     NUMBER,  /* an integer */
@@ -25,7 +26,7 @@ static const char *const kind_names[] = {
     [TEXT] = "a string",
     [NAME] = "a string or a whole number",
     [GRID] = "a number, an array of one to three, or a string",
-    [VALUES] = "a string, or an array of numbers and strings",
+    [VALUES] = "a string, or an array of numbers and strings, or an object of them",
     [TEXTS] = "an array of strings",
     [NAMES] = "an array of strings or whole numbers",
     [NUMBER] = "a whole number",
@@ -144,7 +145,12 @@ static bool is_of_kind(const json_t *value, enum kind kind) {
             if (!json_is_string(inner) && !json_is_number(inner))
                 return false;
         }
-        return json_is_array(value) || json_is_string(value);
+        json_object_foreach((json_t *)value, name, inner) {
+            if (!json_is_string(inner) && !json_is_number(inner) && !json_is_boolean(inner) &&
+                !json_is_array(inner))
+                return false;
+        }
+        return json_is_array(value) || json_is_object(value) || json_is_string(value);
     case TEXTS:
     case NAMES:
         json_array_foreach(value, i, inner) {
@@ -331,8 +337,8 @@ static bool take_key(struct bhi_job_request *request, const struct key *key, jso
     case PAIRS:
     case DEFINES:
         return take_pairs(request, key, value, complaint);
-    case VALUES: /* an empty array is nothing; others are texts by now */
-        return json_is_array(value) ||
+    case VALUES: /* an empty array or object is nothing; others are texts by now */
+        return json_is_array(value) || json_is_object(value) ||
                take(request, key, json_string_value(value), NULL, complaint);
     case TEXTS:
     case NAMES:
@@ -416,7 +422,8 @@ static bool parse(struct bhi_job_request *request, const char *folder, bool read
     }
     if (request->eval && !request->eval->outputs)
         return bhi_refuse(complaint, "\"out\": there is no output");
-    return refuse_overlap(&request->run, complaint);
+    return bhi_run_find_likes(&request->run, "", complaint) &&
+           refuse_overlap(&request->run, complaint);
 }
 
 /* Room for |items|, and what the job computes. */

@@ -69,17 +69,86 @@ static json_t *push_of(const json_t *array, struct bhi_complaint *complaint) {
     return string;
 }
 
+/* One value of a push constant with a name: its type is the kernel's. */
+static bool print_plain(FILE *out, const json_t *value, const char *name,
+                        struct bhi_complaint *complaint) {
+    const char *text = json_string_value(value);
+    if (text && (!*text || strpbrk(text, "=")))
+        return bhi_refuse(complaint, "\"push\" \"%.40s\": \"%.40s\" is no value", name, text);
+    if (!text && !json_is_number(value) && !json_is_boolean(value))
+        return bhi_refuse(complaint, "\"push\" \"%.40s\": a vector has numbers", name);
+    const int written =
+        text                     ? fputs(text, out)
+        : json_is_boolean(value) ? fputs(json_is_true(value) ? "true" : "false", out)
+        : json_is_real(value)    ? fprintf(out, "%.17g", json_real_value(value))
+                                 : fprintf(out, "%lld", (long long)json_integer_value(value));
+    return written >= 0 || out_of_memory(complaint);
+}
+
+static bool print_named(FILE *out, const char *name, const json_t *value,
+                        struct bhi_complaint *complaint) {
+    size_t i;
+    json_t *inner;
+    if (!*name || strpbrk(name, "=,"))
+        return bhi_refuse(complaint, "\"push\" \"%.40s\": no such name", name);
+    fprintf(out, "%s=", name);
+    if (!json_is_array(value))
+        return print_plain(out, value, name, complaint);
+    if (json_array_size(value) == 0)
+        return bhi_refuse(complaint, "\"push\" \"%.40s\": no value", name);
+    json_array_foreach(value, i, inner) {
+        if (i > 0)
+            fputc(',', out);
+        if (!print_plain(out, inner, name, complaint))
+            return false;
+    }
+    return true;
+}
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* "NAME=VALUE,…" of an object, by name: its order means nothing. NULL: refused. */
+static json_t *push_of_names(json_t *object, struct bhi_complaint *complaint) {
+    char *text = NULL;
+    size_t size, count = 0;
+    const char *name, **names = calloc(json_object_size(object), sizeof *names);
+    json_t *value;
+    FILE *out = open_memstream(&text, &size);
+    bool good = (out && names) || out_of_memory(complaint);
+    json_object_foreach(object, name, value) {
+        if (names)
+            names[count++] = name;
+    }
+    if (names)
+        qsort(names, count, sizeof *names, compare_names);
+    for (size_t i = 0; i < count && good; i++) {
+        if (i > 0)
+            fputc(',', out);
+        good = print_named(out, names[i], json_object_get(object, names[i]), complaint);
+    }
+    free(names);
+    good = (!out || fclose(out) == 0 || out_of_memory(complaint)) && good;
+    json_t *string = good ? json_string(text) : NULL;
+    if (good && !string)
+        out_of_memory(complaint);
+    free(text);
+    return string;
+}
+
 bool bhi_job_lengthen(json_t *object, struct bhi_complaint *complaint) {
     const json_t *id = json_object_get(object, "id");
     const json_t *groups = json_object_get(object, "groups");
-    const json_t *push = json_object_get(object, "push");
+    json_t *push = json_object_get(object, "push");
     if (json_is_integer(id) && json_object_set_new(object, "id", id_of(id)) != 0)
         return out_of_memory(complaint);
     if (json_is_integer(groups) &&
         json_object_set_new(object, "groups", json_pack("[O]", groups)) != 0)
         return out_of_memory(complaint);
-    if (json_is_array(push) && json_array_size(push) > 0) {
-        json_t *text = push_of(push, complaint);
+    if (json_array_size(push) > 0 || json_object_size(push) > 0) {
+        json_t *text =
+            json_is_array(push) ? push_of(push, complaint) : push_of_names(push, complaint);
         if (!text)
             return false;
         if (json_object_set_new(object, "push", text) != 0)

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run_like.h"
 #include "run_limits.h"
+#include "run_names.h"
 #include "run_overlap.h"
 #include "run_types.h"
 #include "runner_internal.h"
@@ -86,12 +88,23 @@ static bool make_output_buffer(struct bhi_work *work, uint32_t index) {
     return false;
 }
 
+/* What names stand for. False: the work is over. */
+static bool resolve_names(struct bhi_work *work) {
+    struct bhi_complaint complaint;
+    const struct bhi_kernel_types *types = bhi_kernel_entry_types(work->kernel);
+    if (!types || !bhi_run_has_names(&work->request->run) ||
+        bhi_run_resolve_names(&work->request->run, types, "", &complaint))
+        return true;
+    bhi_work_refuse(work, BH_BINDING_MISMATCH, 0, "%.500s", complaint.text);
+    return false;
+}
+
 /* Whether the arrays are what the kernel takes them for. */
 static bool refuse_types(struct bhi_work *work) {
     struct bhi_complaint complaint;
     const struct bhi_kernel_types *types = bhi_kernel_entry_types(work->kernel);
     const struct bhi_run_binding *given =
-        types
+        types && !work->request->run.reinterpret
             ? bhi_run_find_mismatch(&work->request->run, types, "\"reinterpret\": true", &complaint)
             : NULL;
     if (given)
@@ -153,6 +166,14 @@ static bool make_buffers(struct bhi_work *work) {
             return false;
         if (binding->in_path && !bhi_stage_input(work, i))
             return false;
+    }
+    struct bhi_complaint complaint;
+    if (!bhi_run_take_likes(request, "", &complaint)) {
+        bhi_work_refuse(work, BH_INVALID_ARGUMENT, 0, "%.500s", complaint.text);
+        return false;
+    }
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        struct bhi_run_binding *binding = &request->bindings[i];
         if (refuse_size(work, i))
             return false;
         if (binding->out_path && !open_output(work, i))
@@ -219,7 +240,8 @@ void bhi_stage(struct bhi_work *work) {
     }
     if (work->job->interrupted)
         bhi_finish_sweep(work);
-    if (!(work->request->eval ? bhi_stage_template(work) : bhi_stage_kernel(work)) ||
+    const bool is_eval = work->request->eval != NULL;
+    if (!(is_eval ? bhi_stage_template(work) : bhi_stage_kernel(work) && resolve_names(work)) ||
         !bhi_stage_reserve(work) || !bhi_runner_choose_stream(work) || !make_buffers(work))
         return;
     BHI_BATCH_STEP("stage_ready");

@@ -130,6 +130,8 @@ static uint64_t count_bytes(struct bhi_work *work) {
         const struct bhi_run_binding *binding = &request->bindings[i];
         struct identity identity;
         uint64_t bytes = binding->in_path ? 0 : binding->array.bytes;
+        if (binding->like && identify(request->bindings[binding->like_index].in_path, &identity))
+            bytes = (uint64_t)identity.size; /* its input's array is no larger */
         if (binding->in_path && identify(binding->in_path, &identity)) {
             bytes = (uint64_t)identity.size;
             if (binding->tensor && bytes > tensor_guess)

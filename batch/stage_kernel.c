@@ -6,6 +6,7 @@
 
 #include "kernel_file.h"
 #include "run_launch.h"
+#include "run_names.h"
 #include "run_types.h"
 #include "runner_internal.h"
 #include "text.h"
@@ -49,8 +50,14 @@ static void add_text(crypto_generichash_state *state, const char *text) {
     add_bytes(state, text ? text : "", text ? strlen(text) + 1 : 0);
 }
 
+/* Types are compared, or names looked up. */
+static bool is_inspected(const struct bhi_run_request *request) {
+    return !request->reinterpret || bhi_run_has_names(request);
+}
+
 /* All that the kernel is made of, but the file's content: it is read once. */
 static void make_key(const struct bhi_run_request *request, uint8_t key[32]) {
+    const bool inspected = is_inspected(request);
     crypto_generichash_state state;
     crypto_generichash_init(&state, NULL, 0, 32);
     add_text(&state, request->kernel_path);
@@ -58,7 +65,7 @@ static void make_key(const struct bhi_run_request *request, uint8_t key[32]) {
     add_bytes(&state, &request->language, sizeof request->language);
     add_bytes(&state, &request->compile_deadline_ns, sizeof request->compile_deadline_ns);
     add_bytes(&state, &request->trusted, sizeof request->trusted);
-    add_bytes(&state, &request->reinterpret, sizeof request->reinterpret);
+    add_bytes(&state, &inspected, sizeof inspected);
     for (uint32_t i = 0; i < request->spec_count; i++) {
         const bh_specialization *spec = &request->specs[i];
         const uint64_t words[3] = {spec->constant_id, spec->size, spec->bits};
@@ -252,7 +259,7 @@ static bh_status make(const struct bhi_runner_options *runner,
                      bhi_text_without_call(detail.message));
     }
     free(code);
-    if (status == BH_OK && !request->reinterpret)
+    if (status == BH_OK && is_inspected(request))
         status = take_types(entry);
     return status;
 }

@@ -43,9 +43,12 @@ void bhi_work_enter(struct bhi_work *work, enum bhi_work_stage stage) {
 }
 
 void bhi_work_temporary(const struct bhi_work *work, uint32_t index, char *out, size_t capacity) {
-    const struct bhi_slot slot = work->request->run.bindings[index].slot;
+    const struct bhi_run_binding *binding = &work->request->run.bindings[index];
+    char named[16]; /* its slot is not known to who only places what is complete */
+    snprintf(named, sizeof named, "n%u", index);
     snprintf(out, capacity, ".bulkhead-%s-%llu-%s.tmp", bhi_queue_batch_id(work->runner->queue),
-             (unsigned long long)work->job->number, bhi_slot_describe(slot, false).text);
+             (unsigned long long)work->job->number,
+             binding->name[0] ? named : bhi_slot_describe(binding->slot, false).text);
 }
 
 /* The times in the verdict count from the start of the machine. */

@@ -13,7 +13,9 @@ static const unsigned char option_owner[BHI_OPTION_COUNT] = {
 
 static const struct bhi_section run_sections[] = {
     {"Bindings",
-     "B is a binding of descriptor set 0, or SET.BINDING. Every binding that the kernel declares "
+     "B is a binding of descriptor set 0, or SET.BINDING, or its name: that of the variable, or of "
+     "the block where the variable has none, which bulkhead inspect shows. Every binding that the "
+     "kernel declares "
      "must be given exactly once. Of an array of buffers each element is one: 1[0], 1[1], and so "
      "on "
      "(1 alone is 1[0]). DTYPE and TYPE are one of f16 f32 f64 i8 u8 i16 u16 i32 u32 i64 "
@@ -26,7 +28,8 @@ static const struct bhi_section run_sections[] = {
      "8-bit integers, bf16 as 16-bit ones. Structs of several types take any array, and where a "
      "binding is declared with several types, one has to match. --reinterpret binds the bytes as "
      "they "
-     "are. Push constants are not compared: give them the types that they were written for.\n\n"
+     "are. Push constants by name have the types that the kernel declares; in order they are not "
+     "compared: give them the types that they were written for.\n\n"
      "Input is read as .npy, formats 1.0 to 3.0, little endian, C order, or as .safetensors. An "
      "input FILE is a regular file, which a sandboxed loader parses and reads and which must not "
      "change meanwhile, or - for standard input (.npy); an output FILE - is standard output. What "
@@ -75,6 +78,8 @@ static const struct bhi_section run_sections[] = {
 static const struct bhi_example run_examples[] = {
     {"bulkhead run saxpy.spv --groups 4096 --in 0=x.npy --inout 1=y.npy --push f32:2,u32:1048576",
      "y = 2 x + y over a million numbers; y.npy is replaced."},
+    {"bulkhead run saxpy.spv --groups 4096 --in X=x.npy --inout Y=y.npy --push a=2,n=1048576",
+     "The same by name: bulkhead inspect saxpy.spv shows which there are."},
     {"bulkhead run blur.comp -D RADIUS=3 -I include --groups 16,16 --inout 0=picture.npy",
      "Compiles GLSL, with a define and a folder of includes, and runs it."},
     {"bulkhead run square.spv --groups 16 --in 0=m.safetensors:w --out 1=w2.npy:f32[1024]",

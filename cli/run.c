@@ -1,7 +1,8 @@
 /* bulkhead run.
  *
  * Order: what can be refused without a worker is; then the worker starts while a loader parses the
- * inputs' headers and reads them; the types that the kernel declares are compared with theirs; the
+ * inputs' headers and reads them; the names that were given are looked up in what the kernel
+ * declares, and its types are compared with theirs; the
  * kernel is compiled and what it binds is compared with what was given; only then, and when the
  * inputs are there, it runs.
  */
@@ -14,8 +15,10 @@
 #include "kernel_file.h"
 #include "run_files.h"
 #include "run_launch.h"
+#include "run_like.h"
 #include "run_limits.h"
 #include "run_match.h"
+#include "run_names.h"
 #include "run_steps.h"
 #include "run_types.h"
 #include "session.h"
@@ -52,14 +55,20 @@ static void inspect(void *argument) {
         bh_kernel_inspect(inspecting->kernel, NULL, &inspecting->said, &inspecting->detail);
 }
 
-/* Holds what was inspected against the arrays. */
+/* Finds what the names stand for, and holds what was inspected against the arrays. */
 static int match_types(struct bhi_run *run, const bh_inspection *said) {
     struct bhi_complaint why, complaint;
     struct bhi_kernel_types *types = bhi_kernel_types_take(said);
     if (!types)
         return bhi_run_out_of_memory(run);
+    if (!bhi_run_resolve_names(&run->request, types, "--", &complaint)) {
+        free(types);
+        return bhi_run_refused(run, BH_BINDING_MISMATCH, &complaint);
+    }
     const struct bhi_run_binding *given =
-        bhi_run_find_mismatch(&run->request, types, "--reinterpret", &why);
+        run->request.reinterpret
+            ? NULL
+            : bhi_run_find_mismatch(&run->request, types, "--reinterpret", &why);
     free(types);
     if (!given)
         return BHI_EXIT_READY;
@@ -71,10 +80,12 @@ static int refuse_unknown_types(struct bhi_run *run, struct inspecting *inspecti
     bh_detail detail = inspecting->detail;
     const bool mine =
         inspecting->status == BH_LIMIT_EXCEEDED || inspecting->status == BH_COMPILE_FAILED;
-    snprintf(detail.message, sizeof detail.message, "%s%.400s%s",
+    const bool named = bhi_run_has_names(&run->request);
+    snprintf(detail.message, sizeof detail.message, "%s%.380s%s%s",
              mine ? "the types that it declares cannot be told: " : "",
              bhi_text_without_call(inspecting->detail.message),
-             mine ? "; --reinterpret runs it without" : "");
+             mine ? "; --reinterpret runs it without" : "",
+             mine && named ? ", by numbers in place of names" : "");
     return bhi_session_fail(run->request.command, run->request.kernel_path, inspecting->status,
                             &detail);
 }
@@ -82,7 +93,8 @@ static int refuse_unknown_types(struct bhi_run *run, struct inspecting *inspecti
 /* The module is parsed in a worker without a device, while the one that has it still starts. */
 static int check_types(struct bhi_run *run) {
     int exit_status = BHI_EXIT_READY;
-    if (run->request.reinterpret || run->request.binding_count == 0)
+    if ((run->request.reinterpret || run->request.binding_count == 0) &&
+        !bhi_run_has_names(&run->request))
         return BHI_EXIT_READY;
     struct inspecting *inspecting = calloc(1, sizeof *inspecting);
     if (!inspecting)
@@ -96,6 +108,13 @@ static int check_types(struct bhi_run *run) {
     }
     free(inspecting);
     return exit_status;
+}
+
+static int take_likes(struct bhi_run *run) {
+    struct bhi_complaint complaint;
+    return bhi_run_take_likes(&run->request, "--", &complaint)
+               ? BHI_EXIT_READY
+               : bhi_run_refused(run, BH_INVALID_ARGUMENT, &complaint);
 }
 
 /* Holds the request against what the kernel binds. */
@@ -158,6 +177,7 @@ int bhi_run_main(const struct bhi_args *args) {
            (exit_status = bhi_run_start_worker(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_check_sizes(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_load_all(run)) != BHI_EXIT_READY ||
+           (exit_status = take_likes(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_check_sizes(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_open_all(run)) != BHI_EXIT_READY ||
            (exit_status = make_kernel(run)) != BHI_EXIT_READY ||

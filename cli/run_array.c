@@ -9,12 +9,12 @@ bool bhi_run_take_array(struct bhi_run_binding *binding, struct bhi_complaint *c
         return bhi_refuse(complaint, "no array");
     array->bytes = bh_buffer_size(binding->buffer);
     binding->tensor_dtype = info.dtype;
-    if (binding->tensor)
-        return true; /* it is only read, whatever its elements are */
     if (info.dtype == BH_DTYPE_BOOL)
         array->dtype = BHI_DTYPE_bool;
     else if (info.dtype >= BH_DTYPE_F16 && info.dtype <= BH_DTYPE_U64)
         array->dtype = (enum bhi_dtype)(info.dtype - BH_DTYPE_F16);
+    else if (binding->tensor)
+        array->dtype = BHI_DTYPE_COUNT; /* it is only read, whatever its elements are */
     else
         return bhi_refuse(complaint, "its dtype is not one of %s", BHI_DTYPE_NAMES);
     array->dimensions = info.dimensions;

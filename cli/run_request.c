@@ -1,6 +1,9 @@
 #include "run_request.h"
 #include "kernel_file.h"
+#include "run_like.h"
+#include "run_names.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -74,10 +77,14 @@ static char *split_array(const char *text, const char **out_rest) {
 static bool parse_files(struct bhi_run_binding *binding, enum bhi_option_id option,
                         const char *files, struct bhi_complaint *complaint) {
     const char *rest = NULL;
+    size_t length;
     bool allocated;
 
     if (option == BHI_RUN_IN) {
         return bhi_run_parse_input(binding, files, complaint);
+    } else if (option == BHI_RUN_OUT && bhi_run_split_like(files, &length, &binding->like)) {
+        binding->access = BH_WRITE;
+        allocated = (binding->out_path = strndup(files, length)) != NULL;
     } else if (option == BHI_RUN_OUT) {
         binding->access = BH_WRITE;
         allocated = (binding->out_path = split_array(files, &rest)) != NULL;
@@ -98,6 +105,38 @@ static bool parse_files(struct bhi_run_binding *binding, enum bhi_option_id opti
     return !binding->out_path || bhi_run_check_format(binding->out_path, complaint);
 }
 
+bool bhi_run_parse_place(struct bhi_run_binding *binding, const char *text, size_t length,
+                         struct bhi_complaint *complaint) {
+    return length > 0 && isdigit((unsigned char)*text)
+               ? bhi_parse_slot(text, length, &binding->slot, complaint)
+               : bhi_run_parse_name(binding, text, length, complaint);
+}
+
+/* Two names may yet stand for one binding. */
+static const struct bhi_run_binding *find_given(const struct bhi_run_request *request,
+                                                const struct bhi_run_binding *binding) {
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        const struct bhi_run_binding *other = &request->bindings[i];
+        if (bhi_slot_is(other->slot, binding->slot) && !strcmp(other->name, binding->name))
+            return other;
+    }
+    return NULL;
+}
+
+static bool parse_push(struct bhi_run_request *request, const char *value,
+                       struct bhi_complaint *complaint) {
+    if (strchr(value, '=')) {
+        if (request->push.size > 0)
+            return bhi_refuse(complaint, "push constants are given in order, and by name: do one");
+        return bhi_run_parse_push_names(request, value, complaint);
+    }
+    if (request->push_text_count > 0)
+        return bhi_refuse(complaint, "push constants are given in order, and by name: do one");
+    if (request->push.size > 0)
+        return bhi_refuse(complaint, "given twice: only push constants with names may be apart");
+    return bhi_parse_push(value, &request->push, complaint);
+}
+
 static bool parse_binding(struct bhi_run_request *request, const struct bhi_arg *item,
                           struct bhi_complaint *complaint) {
     struct bhi_run_binding *binding = &request->bindings[request->binding_count];
@@ -110,11 +149,12 @@ static bool parse_binding(struct bhi_run_request *request, const struct bhi_arg 
     if (!item->value[length])
         return bhi_refuse(complaint, "no '=': write --%s %s", binding->option,
                           bhi_options[item->option].value);
-    if (!bhi_parse_slot(item->value, length, &binding->slot, complaint))
+    if (!bhi_run_parse_place(binding, item->value, length, complaint))
         return false;
-    if (bhi_run_request_find(request, binding->slot))
+    if (find_given(request, binding))
         return bhi_refuse(complaint, "binding %s is given twice",
-                          bhi_slot_describe(binding->slot, false).text);
+                          binding->name[0] ? binding->name
+                                           : bhi_slot_describe(binding->slot, false).text);
     if (request->binding_count == BHI_MAX_BINDINGS)
         return bhi_refuse(complaint, "more than %d bindings", BHI_MAX_BINDINGS);
     request->binding_count++; /* from here on it is freed with the request */
@@ -184,7 +224,7 @@ bool bhi_run_parse_item(struct bhi_run_request *request, const struct bhi_arg *i
     case BHI_RUN_INOUT:
         return parse_binding(request, item, complaint);
     case BHI_RUN_PUSH:
-        return bhi_parse_push(value, &request->push, complaint);
+        return parse_push(request, value, complaint);
     case BHI_RUN_D:
         return bhi_source_define(&request->source, value, complaint);
     case BHI_RUN_I:
@@ -246,7 +286,8 @@ bool bhi_run_request_parse(const struct bhi_args *args, struct bhi_run_request *
         const struct bhi_arg *item = &args->items[i];
         good = bhi_run_parse_item(request, item, complaint) || bhi_run_blame(item, complaint);
     }
-    good = good && bhi_run_check_streams(request, complaint);
+    good = good && bhi_run_find_likes(request, "--", complaint) &&
+           bhi_run_check_streams(request, complaint);
     if (!good)
         bhi_run_request_free(request);
     return good;

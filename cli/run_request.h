@@ -14,16 +14,25 @@
 #include "source.h"
 #include "values.h"
 
-enum { BHI_MAX_BINDINGS = 256, BHI_MAX_SPECS = 256, BHI_MAX_REPEAT = 1000000 };
+enum {
+    BHI_MAX_BINDINGS = 256,
+    BHI_MAX_SPECS = 256,
+    BHI_MAX_PUSH_TEXTS = 64,
+    BHI_MAX_REPEAT = 1000000,
+};
 
 /* One --in, --out or --inout, and what becomes of it. */
 struct bhi_run_binding {
     const char *option, *text; /* as given: "in", "0=x.npy" */
-    struct bhi_slot slot;
+    struct bhi_slot slot;      /* of one with a name: once the kernel was inspected (run_names.h) */
+    char name[64];             /* empty: it was given by number */
     bh_access access;
     char *in_path, *out_path; /* owned; NULL: none */
     const char *tensor;       /* in |text|: which one of the .safetensors; NULL: it is a .npy */
-    struct bhi_array array;   /* of --out from the start, of the others once the file is open */
+    struct bhi_array array;   /* of --out from the start, of the others once the file is open; of
+                                 a tensor that no .npy can hold the dtype is BHI_DTYPE_COUNT */
+    const char *like;         /* in |text|: the array is that of an input; NULL: it is not */
+    uint32_t like_index;      /* which binding that is */
     bh_dtype tensor_dtype;    /* of a tensor, in place of array.dtype */
     struct bhi_npy_file in;   /* standard input only: files are the loader's */
     struct bhi_outfile out;
@@ -43,6 +52,8 @@ struct bhi_run_request {
     struct bhi_run_binding *bindings; /* owned */
     uint32_t binding_count;
     struct bhi_push push;
+    const char *push_texts[BHI_MAX_PUSH_TEXTS]; /* borrowed: by name, not in |push| yet */
+    uint32_t push_text_count;
     bh_specialization specs[BHI_MAX_SPECS];
     uint32_t spec_count;
     uint64_t deadline_ns;         /* 0: the default */
@@ -71,6 +82,9 @@ bool bhi_run_request_init(struct bhi_run_request *request, const char *kernel_pa
  * failure the request is still to be freed. */
 bool bhi_run_parse_item(struct bhi_run_request *request, const struct bhi_arg *item,
                         struct bhi_complaint *complaint);
+/* B of B=FILE: a number or a name, |length| bytes of |text|. Fills in slot and name. */
+bool bhi_run_parse_place(struct bhi_run_binding *binding, const char *text, size_t length,
+                         struct bhi_complaint *complaint);
 /* What `run` and `eval` parse alike. Each returns false with a complaint.
  * FILE, or FILE.safetensors:TENSOR: fills in path, tensor and access. */
 bool bhi_run_parse_input(struct bhi_run_binding *binding, const char *files,

@@ -15,6 +15,15 @@ struct bhi_kernel_types *bhi_kernel_types_take(const bh_inspection *inspection) 
         memcpy(to->type, from->type, sizeof to->type);
         memcpy(to->name, from->name, sizeof to->name);
     }
+    if (types)
+        types->push_size = inspection->push_size;
+    for (uint32_t i = 0; types && i < inspection->member_count && i < BHI_MAX_MEMBERS; i++) {
+        const bh_inspected_member *from = &inspection->members[i];
+        struct bhi_kernel_member *to = &types->members[types->member_count++];
+        to->offset = from->offset;
+        memcpy(to->type, from->type, sizeof to->type);
+        memcpy(to->name, from->name, sizeof to->name);
+    }
     return types;
 }
 

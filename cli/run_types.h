@@ -13,8 +13,20 @@ struct bhi_kernel_type {
     char name[64];
 };
 
+/* One of its push constants. */
+struct bhi_kernel_member {
+    uint32_t offset;
+    char type[64];
+    char name[64];
+};
+
+enum { BHI_MAX_MEMBERS = 64 };
+
 /* What a kernel declares at all of them. */
 struct bhi_kernel_types {
+    uint32_t push_size;
+    uint32_t member_count; /* the first of them */
+    struct bhi_kernel_member members[BHI_MAX_MEMBERS];
     uint32_t count;
     struct bhi_kernel_type types[]; /* |count| of them */
 };

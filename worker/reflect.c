@@ -106,7 +106,9 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
     const uint32_t binding =
         spvc_compiler_get_decoration(r->compiler, resource->id, SpvDecorationBinding);
     struct bhi_reflected_binding one = {.set = set, .binding = binding, .kind = kind};
-    copy_name(r, spvc_compiler_get_name(r->compiler, resource->id), resource->name, one.name);
+    /* Not resource->name: of a module without names it is made up. */
+    copy_name(r, spvc_compiler_get_name(r->compiler, resource->id),
+              spvc_compiler_get_name(r->compiler, resource->base_type_id), one.name);
     if (set >= BHI_MAX_SETS || binding > 65535) {
         bhi_fault_set(r->fault, BH_LIMIT_EXCEEDED,
                       "set %u binding %u (\"%s\"): sets go up to 31, bindings up to 65535", set,

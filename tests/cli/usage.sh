@@ -64,7 +64,22 @@ refuses "--push complex:1: 'complex' is not a type" "${run[@]}" --push complex:1
 refuses "--spec 1: '1' is not ID=TYPE:VALUE" "${run[@]}" --spec 1
 refuses "constant 1 is given twice" "${run[@]}" --spec 1=u32:1 --spec 1=u32:2
 refuses "--in x.npy: no '=': write --in B=FILE" "${run[@]}" --in x.npy
-refuses "'a' is not a binding: write N (of set 0) or SET.N" "${run[@]}" --in a=x.npy
+refuses "'1a' is not a binding: write N (of set 0) or SET.N" "${run[@]}" --in 1a=x.npy
+refuses "--in =x.npy: no binding before '='" "${run[@]}" --in =x.npy
+refuses "'a[b]' is not a name with [ELEMENT] behind it" "${run[@]}" --in 'a[b]=x.npy'
+refuses "names have 63 at most" "${run[@]}" --in "$(printf 'x%.0s' {1..64})=x.npy"
+refuses "--in a=y.npy: binding a is given twice" "${run[@]}" --in a=x.npy --in a=y.npy
+refuses "--push a=1,: 'a=1,' is not NAME=VALUE,..." "${run[@]}" --push a=1,
+refuses "--push 1,a=1: the first value has no name" "${run[@]}" --push 1,a=1
+refuses "--push f32:1: push constants are given in order, and by name" "${run[@]}" --push a=1 --push f32:1
+refuses "--push a=1: push constants are given in order, and by name" "${run[@]}" --push f32:1 --push a=1
+refuses "--push f32:1: given twice" "${run[@]}" --push f32:1 --push f32:1
+refuses "--out 1=o.npy:like:1: it cannot be like itself" "${run[@]}" --in 0=x.npy --out 1=o.npy:like:1
+refuses "'2' is an output, too: like takes the type and shape of an input" \
+    "${run[@]}" --in 0=x.npy --out 1=o.npy:like:2 --out 2=p.npy:f32:4
+refuses "no binding is given as 'Z'; the inputs are 0, X[1]" \
+    "${run[@]}" --in 0=x.npy --in 'X[1]=x.npy' --out '1=o.npy:like Z'
+refuses "--out 1=o.npy:like:: like what?" "${run[@]}" --out 1=o.npy:like:
 refuses "the file name is empty" "${run[@]}" --in 0=
 refuses "--in 0=m.safetensors: no tensor: write m.safetensors:NAME" "${run[@]}" --in 0=m.safetensors
 refuses "--in 0=m.safetensors:: the tensor's name is empty" "${run[@]}" --in 0=m.safetensors:

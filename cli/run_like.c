@@ -1,0 +1,108 @@
+#include "run_like.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "run_names.h"
+
+bool bhi_run_split_like(const char *files, size_t *out_path_length, const char **out_like) {
+    static const char word[] = "like";
+    const size_t length = sizeof word - 1;
+    const char *colon = strrchr(files, ':');
+    if (!colon)
+        return false;
+    const size_t before = (size_t)(colon - files);
+    if (!strncmp(colon + 1, word, length) && (colon[length + 1] == ' ' || !colon[length + 1])) {
+        *out_path_length = before;
+        *out_like = colon + 1 + length + strspn(colon + 1 + length, " ");
+        return true;
+    }
+    if (before <= length || files[before - length - 1] != ':' ||
+        memcmp(files + before - length, word, length) != 0)
+        return false;
+    *out_path_length = before - length - 1;
+    *out_like = colon + 1;
+    return true;
+}
+
+/* -- which input it is --------------------------------------------------------------------------
+ */
+
+/* As text: what was written before '='. */
+static int given_as(const struct bhi_run_binding *binding) {
+    const size_t length = strcspn(binding->text, "=");
+    return length > 100 ? 100 : (int)length;
+}
+
+static bool refuse_unknown(const struct bhi_run_request *request, const char *like,
+                           struct bhi_complaint *complaint) {
+    char there[300] = "";
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        const struct bhi_run_binding *binding = &request->bindings[i];
+        const size_t used = strlen(there);
+        if (binding->in_path && used + 110 < sizeof there)
+            snprintf(there + used, sizeof there - used, "%s%.*s", used ? ", " : "",
+                     given_as(binding), binding->text);
+    }
+    return bhi_refuse(complaint, "no binding is given as '%.100s'; the inputs are %s", like,
+                      *there ? there : "none");
+}
+
+static bool find_like(struct bhi_run_request *request, struct bhi_run_binding *output,
+                      struct bhi_complaint *complaint) {
+    struct bhi_run_binding wanted = {.name = ""};
+    const char *like = output->like;
+    const size_t length = strlen(like);
+    if (!length)
+        return bhi_refuse(complaint, "like what? Write like:0 for the array of binding 0");
+    if (!bhi_run_parse_place(&wanted, like, length, complaint))
+        return false;
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        const struct bhi_run_binding *one = &request->bindings[i];
+        if (strcmp(one->name, wanted.name) != 0 || !bhi_slot_is(one->slot, wanted.slot))
+            continue;
+        if (one == output)
+            return bhi_refuse(complaint, "it cannot be like itself");
+        if (!one->in_path)
+            return bhi_refuse(complaint,
+                              "'%.100s' is an output, too: like takes the type and shape of an "
+                              "input",
+                              like);
+        output->like_index = i;
+        return true;
+    }
+    return refuse_unknown(request, like, complaint);
+}
+
+bool bhi_run_find_likes(struct bhi_run_request *request, const char *dashes,
+                        struct bhi_complaint *complaint) {
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        struct bhi_run_binding *output = &request->bindings[i];
+        struct bhi_complaint inner;
+        if (output->like && !find_like(request, output, &inner))
+            return bhi_refuse(complaint, "%s%s %.200s: %.700s", dashes, output->option,
+                              output->text, inner.text);
+    }
+    return true;
+}
+
+/* -- its array ----------------------------------------------------------------------------------
+ */
+
+bool bhi_run_take_likes(struct bhi_run_request *request, const char *dashes,
+                        struct bhi_complaint *complaint) {
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        struct bhi_run_binding *output = &request->bindings[i];
+        if (!output->like)
+            continue;
+        const struct bhi_run_binding *input = &request->bindings[output->like_index];
+        output->array = input->array;
+        if (output->array.dtype >= BHI_DTYPE_COUNT)
+            return bhi_refuse(complaint,
+                              "%s%s %.200s: the type of %s%s %.200s is none that a .npy has: "
+                              "name type and shape",
+                              dashes, output->option, output->text, dashes, input->option,
+                              input->text);
+    }
+    return true;
+}

@@ -1,0 +1,333 @@
+#include "run_names.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "nearest.h"
+
+enum { LIST = 400 }; /* bytes of a list of names */
+
+/* -- parsing ------------------------------------------------------------------------------------
+ */
+
+bool bhi_run_parse_name(struct bhi_run_binding *binding, const char *text, size_t length,
+                        struct bhi_complaint *complaint) {
+    const char *bracket = memchr(text, '[', length);
+    const size_t name = bracket ? (size_t)(bracket - text) : length;
+    const size_t most = sizeof binding->name - 1;
+    if (name == 0)
+        return bhi_refuse(complaint, "no binding before '='");
+    if (!bhi_parse_element(text + name, length - name, &binding->slot.element))
+        return bhi_refuse(complaint, "'%.*s' is not a name with [ELEMENT] behind it",
+                          length > most ? (int)most : (int)length, text);
+    if (name > most)
+        return bhi_refuse(complaint, "the name '%.40s...' has %zu bytes; names have %zu at most",
+                          text, name, most);
+    memcpy(binding->name, text, name);
+    binding->name[name] = 0;
+    binding->slot.set = binding->slot.binding = UINT32_MAX; /* no number is as large */
+    return true;
+}
+
+/* One item of "a=2,n=u32:5,v=1,2,3". */
+struct push_item {
+    char name[64]; /* empty: one more value of the item before */
+    char type[16]; /* empty: none */
+    char value[128];
+};
+
+/* Takes the item at *cursor, and moves to the next one, or to the end. */
+static bool take_item(const char **cursor, const char *text, struct push_item *out,
+                      struct bhi_complaint *complaint) {
+    const char *at = *cursor;
+    const size_t length = strcspn(at, ","), name = strcspn(at, "=,");
+    const bool named = at[name] == '=';
+    const char *value = named ? at + name + 1 : at;
+    size_t rest = length - (size_t)(value - at);
+    const char *colon = memchr(value, ':', rest);
+    const size_t type = colon ? (size_t)(colon - value) : 0;
+    *cursor = at + length + (at[length] == ',' && at[length + 1]);
+    rest -= colon ? type + 1 : 0;
+    if ((named && name == 0) || (colon && type == 0) || rest == 0 ||
+        (at[length] == ',' && !at[length + 1]))
+        return bhi_refuse(complaint, "'%.100s' is not NAME=VALUE,...", text);
+    if (name >= sizeof out->name || type >= sizeof out->type || rest >= sizeof out->value)
+        return bhi_refuse(complaint, "'%.*s' is too long", length > 60 ? 60 : (int)length, at);
+    snprintf(out->name, sizeof out->name, "%.*s", named ? (int)name : 0, at);
+    snprintf(out->type, sizeof out->type, "%.*s", (int)type, value);
+    snprintf(out->value, sizeof out->value, "%.*s", (int)rest, colon ? colon + 1 : value);
+    return true;
+}
+
+bool bhi_run_parse_push_names(struct bhi_run_request *request, const char *text,
+                              struct bhi_complaint *complaint) {
+    struct push_item item;
+    for (const char *cursor = text; cursor == text || *cursor;) {
+        const bool first = cursor == text;
+        if (!take_item(&cursor, text, &item, complaint))
+            return false;
+        if (first && !item.name[0])
+            return bhi_refuse(complaint, "the first value has no name; others have");
+    }
+    if (request->push_text_count == BHI_MAX_PUSH_TEXTS)
+        return bhi_refuse(complaint, "more than %d", BHI_MAX_PUSH_TEXTS);
+    request->push_texts[request->push_text_count++] = text;
+    return true;
+}
+
+bool bhi_run_has_names(const struct bhi_run_request *request) {
+    bool has = request->push_text_count > 0;
+    for (uint32_t i = 0; i < request->binding_count; i++)
+        has |= request->bindings[i].name[0] != 0;
+    return has;
+}
+
+/* -- bindings -----------------------------------------------------------------------------------
+ */
+
+static void list(char out[LIST], const char *name, const char *more) {
+    static const char cut[] = ", ...";
+    const size_t used = strlen(out), room = LIST - sizeof cut;
+    const size_t needed = strlen(name) + strlen(more) + sizeof ", '' ()";
+    if (used >= room)
+        return; /* it has been cut */
+    if (used + needed >= room)
+        snprintf(out + used, LIST - used, "%s%*s", cut, (int)(room - used), "");
+    else
+        snprintf(out + used, LIST - used, "%s%s%s%s (%s)", used ? ", " : "", *name ? "'" : "", name,
+                 *name ? "'" : "no name", more);
+}
+
+/* Upper and lower case are mixed up in short names, too. */
+static void try_name(struct bhi_nearest *nearest, const char *candidate) {
+    if (!strcasecmp(nearest->word, candidate)) {
+        nearest->best = candidate;
+        nearest->distance = 0;
+    }
+    bhi_nearest_try(nearest, candidate);
+}
+
+static bool refuse_name(const char *name, const struct bhi_kernel_types *types,
+                        struct bhi_complaint *complaint) {
+    char there[LIST] = "", hint[160];
+    struct bhi_nearest nearest = {.word = name};
+    bool named = false;
+    for (uint32_t i = 0; i < types->count; i++) {
+        const struct bhi_kernel_type *one = &types->types[i];
+        list(there, one->name, bhi_slot_describe(one->slot, false).text);
+        try_name(&nearest, one->name);
+        named |= one->name[0] != 0;
+    }
+    if (types->count == 0)
+        return bhi_refuse(complaint, "the kernel binds nothing");
+    if (!named)
+        return bhi_refuse(complaint,
+                          "the kernel's module has no names (they were stripped from it): write "
+                          "the number of the binding; it has %s",
+                          there);
+    return bhi_refuse(complaint, "the kernel has no binding '%s'; it has %s%s", name, there,
+                      bhi_nearest_hint(&nearest, "", hint));
+}
+
+static bool find_slot(struct bhi_run_binding *binding, const struct bhi_kernel_types *types,
+                      struct bhi_complaint *complaint) {
+    const struct bhi_kernel_type *found = NULL;
+    for (uint32_t i = 0; i < types->count; i++) {
+        const struct bhi_kernel_type *one = &types->types[i];
+        if (strcmp(one->name, binding->name) != 0)
+            continue;
+        if (found)
+            return bhi_refuse(complaint,
+                              "'%s' is ambiguous: %s and %s are both called that; write the number",
+                              binding->name, bhi_slot_describe(found->slot, false).text,
+                              bhi_slot_describe(one->slot, false).text);
+        found = one;
+    }
+    if (!found)
+        return refuse_name(binding->name, types, complaint);
+    if (binding->slot.element >= found->count)
+        return bhi_refuse(complaint, "'%s' has %u buffer%s, and none [%u]", binding->name,
+                          found->count, found->count == 1 ? "" : "s", binding->slot.element);
+    binding->slot.set = found->slot.set;
+    binding->slot.binding = found->slot.binding;
+    return true;
+}
+
+static bool check_once(const struct bhi_run_request *request, uint32_t index,
+                       struct bhi_complaint *complaint) {
+    const struct bhi_run_binding *binding = &request->bindings[index];
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        const struct bhi_run_binding *other = &request->bindings[i];
+        if (i != index && bhi_slot_is(other->slot, binding->slot))
+            return bhi_refuse(complaint, "binding %s is given twice: as %.200s, too",
+                              bhi_slot_describe(binding->slot, false).text, other->text);
+    }
+    return true;
+}
+
+/* -- push constants -----------------------------------------------------------------------------
+ */
+
+static bool refuse_member(const char *name, const struct bhi_kernel_types *types,
+                          struct bhi_complaint *complaint) {
+    char there[LIST] = "", hint[160];
+    struct bhi_nearest nearest = {.word = name};
+    bool named = false;
+    for (uint32_t i = 0; i < types->member_count; i++) {
+        list(there, types->members[i].name, types->members[i].type);
+        try_name(&nearest, types->members[i].name);
+        named |= types->members[i].name[0] != 0;
+    }
+    if (types->member_count == 0)
+        return bhi_refuse(complaint, "the kernel has no push constants");
+    if (!named)
+        return bhi_refuse(complaint,
+                          "the kernel's module has no names for its push constants (they were "
+                          "stripped from it): give the values in order; they are %s",
+                          there);
+    return bhi_refuse(complaint, "the kernel has no push constant '%s'; it has %s%s", name, there,
+                      bhi_nearest_hint(&nearest, "", hint));
+}
+
+static bool find_member(const char *name, const struct bhi_kernel_types *types, uint32_t *out_index,
+                        struct bhi_complaint *complaint) {
+    *out_index = UINT32_MAX;
+    for (uint32_t i = 0; i < types->member_count; i++) {
+        if (strcmp(types->members[i].name, name) != 0)
+            continue;
+        if (*out_index != UINT32_MAX)
+            return bhi_refuse(complaint,
+                              "'%s' is ambiguous: two push constants are called that; give the "
+                              "values in order",
+                              name);
+        *out_index = i;
+    }
+    return *out_index != UINT32_MAX || refuse_member(name, types, complaint);
+}
+
+/* A number, or a vector "f32x3" of them. Others lie in memory as their decorations say, which is
+ * not known here. */
+static bool parse_type(const char *type, enum bhi_dtype *out_dtype, uint32_t *out_width) {
+    const size_t name = strcspn(type, "x");
+    *out_width = 1;
+    if (!bhi_dtype_find(type, name, out_dtype))
+        return false;
+    if (!type[name])
+        return true;
+    *out_width = (uint32_t)(type[name + 1] - '0');
+    return *out_width >= 2 && *out_width <= 4 && !type[name + 2];
+}
+
+/* What a source calls bool is a word of the module. */
+static bool is_bool_value(const struct push_item *item) {
+    return !strcmp(item->type, "bool") ||
+           (!item->type[0] && (!strcmp(item->value, "true") || !strcmp(item->value, "false")));
+}
+
+/* What is being filled in: the values that have been given of each member. */
+struct filling {
+    const struct bhi_kernel_types *types;
+    struct bhi_push *push;
+    uint32_t given[BHI_MAX_MEMBERS];
+    uint32_t member; /* whose value is next */
+};
+
+static bool put(struct filling *filling, const struct push_item *item,
+                struct bhi_complaint *complaint) {
+    const struct bhi_kernel_member *member = &filling->types->members[filling->member];
+    uint32_t *given = &filling->given[filling->member], width;
+    enum bhi_dtype dtype, named;
+    uint64_t bits;
+    if (!parse_type(member->type, &dtype, &width))
+        return bhi_refuse(complaint,
+                          "'%s' is %s, which is no number and no vector: give all values in order",
+                          member->name, member->type);
+    if (*given == width)
+        return width == 1 ? bhi_refuse(complaint, "'%s' is one %s, and is given more", member->name,
+                                       member->type)
+                          : bhi_refuse(complaint, "'%s' is %s, and is given more than %u values",
+                                       member->name, member->type, width);
+    const bool is_bool = dtype == BHI_DTYPE_u32 && is_bool_value(item);
+    if (item->type[0] && !is_bool &&
+        (!bhi_dtype_find(item->type, strlen(item->type), &named) || named != dtype))
+        return bhi_refuse(complaint, "'%s' is %s, not %s", member->name, member->type, item->type);
+    if (!bhi_dtype_parse(is_bool ? BHI_DTYPE_bool : dtype, item->value, &bits, complaint)) {
+        const struct bhi_complaint inner = *complaint;
+        return bhi_refuse(complaint, "'%s' is %s: %.600s", member->name, member->type, inner.text);
+    }
+    const uint32_t size = bhi_dtype_size(dtype);
+    const uint64_t at = (uint64_t)member->offset + (uint64_t)*given * size;
+    if (at + size > sizeof filling->push->bytes)
+        return bhi_refuse(complaint, "'%s' lies behind %d bytes", member->name, BHI_MAX_PUSH);
+    memcpy(filling->push->bytes + at, &bits, size); /* little endian, as the device */
+    ++*given;
+    return true;
+}
+
+static bool put_all(struct filling *filling, const char *text, struct bhi_complaint *complaint) {
+    struct push_item item;
+    for (const char *cursor = text; cursor == text || *cursor;) {
+        if (!take_item(&cursor, text, &item, complaint))
+            return false;
+        if (item.name[0]) {
+            if (!find_member(item.name, filling->types, &filling->member, complaint))
+                return false;
+            if (filling->given[filling->member])
+                return bhi_refuse(complaint, "'%s' is given twice", item.name);
+        }
+        if (!put(filling, &item, complaint))
+            return false;
+    }
+    return true;
+}
+
+/* Zero is a value as any other: what is missing was forgotten. */
+static bool check_all(const struct filling *filling, struct bhi_complaint *complaint) {
+    for (uint32_t i = 0; i < filling->types->member_count; i++) {
+        const struct bhi_kernel_member *member = &filling->types->members[i];
+        enum bhi_dtype dtype;
+        uint32_t width = 1;
+        (void)parse_type(member->type, &dtype, &width);
+        if (filling->given[i] == 0)
+            return bhi_refuse(complaint, "'%s' (%s) is missing", member->name, member->type);
+        if (filling->given[i] < width)
+            return bhi_refuse(complaint, "'%s' is %s, and is given %u value%s", member->name,
+                              member->type, filling->given[i], filling->given[i] == 1 ? "" : "s");
+    }
+    return true;
+}
+
+static bool fill_push(struct bhi_run_request *request, const struct bhi_kernel_types *types,
+                      const char *dashes, struct bhi_complaint *complaint) {
+    struct filling filling = {.types = types, .push = &request->push};
+    struct bhi_complaint inner;
+    memset(&request->push, 0, sizeof request->push);
+    for (uint32_t i = 0; i < request->push_text_count; i++) {
+        if (!put_all(&filling, request->push_texts[i], &inner))
+            return bhi_refuse(complaint, "%spush %.200s: %.700s", dashes, request->push_texts[i],
+                              inner.text);
+    }
+    if (!check_all(&filling, &inner))
+        return bhi_refuse(complaint, "%spush: %.800s", dashes, inner.text);
+    if (types->push_size > sizeof request->push.bytes)
+        return bhi_refuse(complaint, "%spush: more than %d bytes", dashes, BHI_MAX_PUSH);
+    request->push.size = (types->push_size + 3) / 4 * 4;
+    return true;
+}
+
+/* -- all of a request ---------------------------------------------------------------------------
+ */
+
+bool bhi_run_resolve_names(struct bhi_run_request *request, const struct bhi_kernel_types *types,
+                           const char *dashes, struct bhi_complaint *complaint) {
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        struct bhi_run_binding *binding = &request->bindings[i];
+        struct bhi_complaint inner;
+        if (binding->name[0] &&
+            (!find_slot(binding, types, &inner) || !check_once(request, i, &inner)))
+            return bhi_refuse(complaint, "%s%s %.200s: %.700s", dashes, binding->option,
+                              binding->text, inner.text);
+    }
+    return request->push_text_count == 0 || fill_push(request, types, dashes, complaint);
+}

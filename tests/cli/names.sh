@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# Bindings and push constants by name, and outputs that are like an input: of bulkhead run, and of
+# the jobs of a batch.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+"$NPY" make x.npy 'f32[256]' ramp 0 1
+cp x.npy y.npy
+saxpy=(run "$SHADERS/saxpy.spv" --groups 1)
+
+right() { # FACTOR OUT
+    expect_status 0
+    expect_empty .stderr
+    if "$NPY" check saxpy "$1" x.npy y.npy "$2" > .check; then passed=$((passed + 1)); else fail "$(cat .check)"; fi
+    rm -f .check "$2"
+}
+
+# -- bindings and push constants -------------------------------------------------------------------
+case_name="by name"
+cli "${saxpy[@]}" --in X=x.npy --inout Y=y.npy:o.npy --push a=2,n=256
+right 2 o.npy
+case_name="some by name, in another order, apart, with a type"
+cli "${saxpy[@]}" --inout 1=y.npy:o.npy --in 'X[0]=x.npy' --push n=256 --push a=f32:3
+right 3 o.npy
+case_name="types need not be compared"
+cli "${saxpy[@]}" --in X=x.npy --inout Y=y.npy:o.npy --push n=256,a=2 --reinterpret
+right 2 o.npy
+bound=("${saxpy[@]}" --in X=x.npy --inout Y=y.npy:o.npy)
+refuses "--in Z=x.npy: the kernel has no binding 'Z'; it has 'X' (0.0), 'Y' (0.1)" \
+    "${saxpy[@]}" --in Z=x.npy --inout Y=y.npy:o.npy --push a=2,n=256
+refuses "it has 'X' (0.0), 'Y' (0.1); did you mean 'X'?" \
+    "${saxpy[@]}" --in x=x.npy --inout Y=y.npy:o.npy --push a=2,n=256
+refuses "--in X=x.npy: binding 0.0 is given twice: as 0=y.npy, too" "${bound[@]}" --in 0=y.npy --push a=2,n=256
+refuses "--in X[1]=x.npy: 'X' has 1 buffer, and none [1]" "${bound[@]}" --in 'X[1]=x.npy' --push a=2,n=256
+refuses "--push a=2,m=256: the kernel has no push constant 'm'; it has 'a' (f32), 'n' (u32)" "${bound[@]}" --push a=2,m=256
+refuses "did you mean 'n'?" "${bound[@]}" --push a=2,N=256
+refuses "--push: 'n' (u32) is missing" "${bound[@]}" --push a=2
+refuses "--push a=2: 'a' is given twice" "${bound[@]}" --push n=256,a=2 --push a=2
+refuses "--push a=2,3,n=256: 'a' is one f32, and is given more" "${bound[@]}" --push a=2,3,n=256
+refuses "--push a=u32:2,n=256: 'a' is f32, not u32" "${bound[@]}" --push a=u32:2,n=256
+refuses "--push a=2,n=-1: 'n' is u32: '-1' is out of the range of u32" "${bound[@]}" --push a=2,n=-1
+refuses_json BINDING_MISMATCH "the kernel has no binding 'Z'" "${saxpy[@]}" --in Z=x.npy --push a=2,n=256
+refuses "--in X=x.npy: the kernel binds nothing" run "$SHADERS/empty.spv" --groups 1 --in X=x.npy
+refuses "--push a=1: the kernel has no push constants" run "$SHADERS/empty.spv" --groups 1 --push a=1
+
+cat > vectors.comp <<'END'
+#version 450
+layout(local_size_x = 1) in;
+layout(binding = 3) buffer Out { float v[]; } result;
+layout(push_constant) uniform Push { vec3 scale; int shift; bool on; mat2 m; } push;
+void main() {
+    for (int i = 0; i < 3; i++)
+        result.v[i] = push.on ? push.scale[i] + float(push.shift) : push.m[0][0];
+}
+END
+sed 's/ mat2 m;//; s/push.m.0..0./0/' vectors.comp > vectors_only.comp
+case_name="the variable's name, a vector, a bool"
+cli run vectors_only.comp --groups 1 --out result=o.npy:f32:3 --push shift=-1,scale=2,4,8,on=true
+expect_status 0
+printf '\0\0\200\77\0\0\100\100\0\0\340\100' > wanted # 1, 3, 7
+if tail -c 12 o.npy | cmp - wanted; then passed=$((passed + 1)); else fail "other numbers"; fi
+rm -f o.npy
+refuses "'scale' is f32x3, and is given 2 values" run vectors_only.comp --groups 1 --out result=o.npy:f32:3 \
+    --push shift=1,scale=2,4,on=1
+refuses "'scale' is f32x3, and is given more than 3 values" run vectors_only.comp --groups 1 \
+    --out result=o.npy:f32:3 --push shift=1,scale=2,4,8,16,on=1
+refuses "'m' is f32x2x2, which is no number and no vector: give all values in order" run vectors.comp --groups 1 \
+    --out result=o.npy:f32:3 --push m=1
+refuses "the kernel has no binding 'Out'; it has 'result' (0.3)" run vectors.comp --groups 1 --out Out=o.npy:f32:3
+
+case_name="a module that was stripped has no names"
+spirv-opt --strip-debug "$SHADERS/saxpy.spv" -o stripped.spv || fail "spirv-opt"
+cli run stripped.spv --groups 1 --in 0=x.npy --inout 1=y.npy:o.npy --push f32:2,u32:256
+right 2 o.npy
+refuses "has no names (they were stripped from it): write the number of the binding; it has no name (0.0), no name (0.1)" \
+    run stripped.spv --groups 1 --in X=x.npy --inout 1=y.npy:o.npy --push f32:2,u32:256
+refuses "has no names for its push constants (they were stripped from it): give the values in order; they are no name (f32)" \
+    run stripped.spv --groups 1 --in 0=x.npy --inout 1=y.npy:o.npy --push a=2,n=256
+case_name="a name that two bindings have"
+spirv-dis "$SHADERS/saxpy.spv" | sed 's/^\( *OpName %[^ ]* \)"[XY]"/\1"twin"/' > twins.spvasm
+spirv-as --target-env vulkan1.1 -o twins.spv twins.spvasm || fail "spirv-as"
+refuses "--in twin=x.npy: 'twin' is ambiguous: 0.0 and 0.1 are both called that; write the number" \
+    run twins.spv --groups 1 --in twin=x.npy --inout 1=y.npy:o.npy --push a=2,n=256
+cli run twins.spv --groups 1 --in 0=x.npy --inout 1=y.npy:o.npy --push a=2,n=256
+right 2 o.npy
+
+# -- like ------------------------------------------------------------------------------------------
+"$NPY" make plane.npy 'f32[8,32]' ramp 0 1
+square() { # INPUT OUTPUT: and what the output then is
+    cli run "$SHADERS/square.spv" --groups 4 --in "$1" --out "$2"
+    expect_status 0
+    cli inspect o.npy --json
+    expect_json ".tensors[0].type == \"f32\" and .tensors[0].shape == $3"
+    rm -f o.npy
+}
+case_name="like an input"
+square 0=plane.npy 1=o.npy:like:0 '[8, 32]'
+square X=x.npy '1=o.npy:like X' '[256]'
+case_name="like standard input"
+INPUT=plane.npy cli run "$SHADERS/square.spv" --groups 4 --in 0=- --out Y=o.npy:like:0
+expect_status 0
+cli inspect o.npy --json
+expect_json '.tensors[0].shape == [8, 32]'
+rm -f o.npy
+printf '\100\0\0\0\0\0\0\0%-64s' '{"b":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}' > m.safetensors
+printf '\0\0\0\0' >> m.safetensors
+refuses "--out 1=o.npy:like:0: the type of --in 0=m.safetensors:b is none that a .npy has: name type and shape" \
+    run "$SHADERS/square.spv" --groups 1 --in 0=m.safetensors:b --out 1=o.npy:like:0
+
+# -- in a batch ------------------------------------------------------------------------------------
+case_name="jobs of a batch"
+cat > jobs.jsonl <<END
+{"id": "a", "kernel": "$SHADERS/saxpy.spv", "groups": 1, "in": {"X": "x.npy"}, "inout": {"Y": "y.npy:a.npy"}, "push": {"a": 2, "n": 256}}
+{"id": "b", "kernel": "$SHADERS/saxpy.spv", "groups": 1, "in": {"X": "x.npy"}, "inout": {"1": "y.npy:b.npy"}, "push": "n=256,a=3", "reinterpret": true}
+{"id": "c", "kernel": "$SHADERS/square.spv", "groups": 4, "in": {"0": "plane.npy"}, "out": {"Y": "o.npy:like 0"}}
+{"id": "d", "kernel": "$SHADERS/square.spv", "groups": 4, "in": {"Q": "plane.npy"}, "out": {"Y": "d.npy:like:Q"}}
+END
+cli batch jobs.jsonl --json
+expect_status 1
+expect_json '.done == 3 and .failed == 1 and .failures[0].id == "d" and .failures[0].code == "BINDING_MISMATCH"
+    and (.failures[0].message | contains("in Q=plane.npy: the kernel has no binding \u0027Q\u0027"))'
+for check in "2 a" "3 b"; do
+    if "$NPY" check saxpy "${check% *}" x.npy y.npy "${check#* }.npy" > .check; then passed=$((passed + 1)); else fail "$(cat .check)"; fi
+done
+if "$NPY" check square plane.npy o.npy > .check; then passed=$((passed + 1)); else fail "$(cat .check)"; fi
+
+finish
