@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Jobs that compute an expression: the words mean what they mean to bulkhead eval.
+# shellcheck disable=SC2016 # jq's variables
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
 # shellcheck source=tests/batch/jobs.sh

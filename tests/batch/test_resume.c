@@ -288,8 +288,9 @@ static enum bhi_queue_result open_redo(const struct place *place, const char *co
 /* a is done, b is sealed, c waits for it; d is quarantined, and e fell with it; f is done. */
 static void test_redo_begins_anew_with_what_depends_on_it(void **state) {
     (void)state;
-    static const char sql[] = "SELECT id, jobs.state, jobs.sealed, outputs, jobs.guilty, jobs.origin, "
-                              "ended_ns > 0 FROM jobs JOIN progress ON job = number";
+    static const char sql[] =
+        "SELECT id, jobs.state, jobs.sealed, outputs, jobs.guilty, jobs.origin, "
+        "ended_ns > 0 FROM jobs JOIN progress ON job = number";
     static const char before[] = "a done 0  0 - 1; b running 1  0 - 0; c submitted 0  0 - 0; "
                                  "d quarantined 0  1 - 1; e failed 0  0 d 1; f done 0  0 - 1; ";
     static const char *const unknown[] = {"f", "nobody"}, *const ids[] = {"a", "d"};
