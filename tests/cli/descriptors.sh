@@ -19,7 +19,7 @@ few() {
     local files=$1
     shift
     rm -rf jobs.jsonl.state out.npy chaos.jsonl
-    (ulimit -n "$files" && exec timeout --kill-after=5 30 "$BULKHEAD" "$@") > .stdout 2> .stderr
+    (ulimit -n "$files" && exec timeout --kill-after=5 $((30 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$BULKHEAD" "$@") > .stdout 2> .stderr
     status=$?
     case_name="$files: $*"
 }
@@ -70,7 +70,7 @@ for command in run inspect eval_ batch; do
     expect_status 0
 done
 # The soft limit alone is raised.
-(ulimit -S -n 20 && exec timeout 30 "$BULKHEAD" run own.comp --groups 1 --out '0=out.npy:u32[64]') > .stdout 2> .stderr
+(ulimit -S -n 20 && exec timeout $((30 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$BULKHEAD" run own.comp --groups 1 --out '0=out.npy:u32[64]') > .stdout 2> .stderr
 status=$?
 case_name="a soft limit of 20"
 expect_status 0

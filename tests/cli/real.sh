@@ -40,7 +40,7 @@ cli run "$SHADERS/square.spv" --groups 1563 --in 0=x.npy --out '1=out.npy:f32[10
 ready
 check square x.npy out.npy
 case_name="square from a pipe to a pipe"
-timeout 60 "$BULKHEAD" run "$SHADERS/square.spv" --groups 1563 --in 0=- --out '1=-:f32[100000]' \
+timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$BULKHEAD" run "$SHADERS/square.spv" --groups 1563 --in 0=- --out '1=-:f32[100000]' \
     < <(cat x.npy) 2> .stderr | cat > piped.npy
 check square x.npy piped.npy
 
@@ -195,11 +195,11 @@ INPUT=$SHADERS/empty.spv cli run - --groups 1 --json
 expect_status 0
 expect_json '.kernel == "stdin"'
 case_name="the example of README.md"
-timeout 60 "$EXAMPLE" "$SHADERS/saxpy.spv" > .stdout 2> .stderr
+timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$EXAMPLE" "$SHADERS/saxpy.spv" > .stdout 2> .stderr
 status=$?
 expect_status 0
 expect_stdout "y[1023] = 3069"
-timeout 60 "$EXAMPLE" /dev/null > .stdout 2> .stderr
+timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$EXAMPLE" /dev/null > .stdout 2> .stderr
 status=$?
 expect_status 2
 
@@ -322,13 +322,13 @@ case_name="standard streams that are closed"
 status=
 for closed in '<&-' '>&-' '2>&-' '<&- >&-' '<&- >&- 2>&-'; do
     rm -f out.npy
-    eval "timeout 60 \"\$BULKHEAD\" run \"\$SHADERS/square.spv\" --groups 1563 --in 0=x.npy \
+    eval "timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) \"\$BULKHEAD\" run \"\$SHADERS/square.spv\" --groups 1563 --in 0=x.npy \
         --out '1=out.npy:f32[100000]' $closed"
     status=$?
     expect_status 0
     check square x.npy out.npy
 done
-timeout 60 "$BULKHEAD" devices >&- 2> .stderr
+timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$BULKHEAD" devices >&- 2> .stderr
 status=$?
 expect_status 3
 expect_stderr "cannot write to standard output"

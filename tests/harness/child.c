@@ -32,6 +32,7 @@ void bht_spawn(struct bht_child *child, const char *const *argv) {
 }
 
 int bht_finish(struct bht_child *child, unsigned milliseconds, char *out, size_t capacity) {
+    milliseconds *= bht_slowness();
     int pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);
     struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
     bool timed_out = poll(&poll_fd, 1, (int)milliseconds) == 0;
