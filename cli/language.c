@@ -42,7 +42,7 @@ static const struct {
     const char *word;
     enum bhi_language language;
 } words[] = {
-    {"#version ", BHI_LANGUAGE_GLSL},
+    {"#version", BHI_LANGUAGE_GLSL},
     {"@workgroup_size", BHI_LANGUAGE_WGSL},
     {"hip/hip_runtime.h", BHI_LANGUAGE_HIP},
     {"__global__", BHI_LANGUAGE_CUDA},
@@ -87,12 +87,42 @@ size_t bhi_language_ending(const char *path) {
     return ending < 0 ? 0 : strlen(endings[ending].text);
 }
 
+/* Behind the comment that begins at |at|; |at| where none does. */
+static const char *skip_comment(const char *at) {
+    if (at[0] != '/' || (at[1] != '/' && at[1] != '*'))
+        return at;
+    const char *end = at[1] == '/' ? strchr(at, '\n') : strstr(at + 2, "*/");
+    return !end ? at + strlen(at) : at[1] == '/' ? end : end + 2;
+}
+
+/* Is |word| at |at|? A directive may have blanks behind its mark. */
+static bool is_at(const char *at, const char *word) {
+    if (*at != *word)
+        return false;
+    if (*word == '#') {
+        at += 1 + strspn(at + 1, " \t");
+        word++;
+    }
+    return !strncmp(at, word, strlen(word));
+}
+
+/* Does |code| say |word|, outside of comments? What a kernel was ported from is no matter. */
+static bool says(const char *code, const char *word) {
+    for (const char *at = code; *at;) {
+        const char *behind = skip_comment(at);
+        if (behind == at && is_at(at, word))
+            return true;
+        at = behind > at ? behind : at + 1;
+    }
+    return false;
+}
+
 enum bhi_language bhi_language_of_code(const void *code, size_t size) {
     static const uint8_t magics[2][4] = {{3, 2, 0x23, 7}, {7, 0x23, 2, 3}};
     if (size >= 4 && (!memcmp(code, magics[0], 4) || !memcmp(code, magics[1], 4)))
         return BHI_LANGUAGE_SPIRV;
     for (size_t i = 0; i < COUNT(words); i++) {
-        if (strstr(code, words[i].word))
+        if (says(code, words[i].word))
             return words[i].language;
     }
     return BHI_LANGUAGE_UNKNOWN;

@@ -121,6 +121,37 @@ static bool import_allowed(const char *name, struct bhi_fault *fault) {
     return false;
 }
 
+/* Does the entry point at word |entry| of a valid module list |variable|? */
+static bool lists(const uint32_t *code, size_t entry, uint32_t variable) {
+    const uint32_t *at = &code[entry];
+    const size_t length = at[0] >> SpvWordCountShift;
+    for (size_t i = 3 + strlen((const char *)&at[3]) / 4 + 1; i < length; i++) {
+        if (at[i] == variable) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Nobody gives a kernel other inputs than the built-in ones; validators take them, and drivers
+ * crash. */
+static bool check_interface(const uint32_t *code, size_t words, size_t entry,
+                            struct bhi_fault *fault) {
+    for (size_t i = 5; i < words && (code[i] & SpvOpCodeMask) != SpvOpFunction;
+         i += code[i] >> SpvWordCountShift) {
+        const uint32_t *at = &code[i];
+        if ((at[0] & SpvOpCodeMask) == SpvOpDecorate && at[2] == SpvDecorationLocation &&
+            lists(code, entry, at[1])) {
+            bhi_fault_set(fault, BH_INVALID_KERNEL,
+                          "%%%u is an input or output with a location (OpDecorate Location), and a "
+                          "kernel has built-in ones alone: pass it in a buffer or a push constant",
+                          at[1]);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
                   const char *entry, struct bhi_fault *fault) {
     if (words < 5 || code[0] != SpvMagicNumber) {
@@ -132,6 +163,7 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
      * better message where the validator objects as well. Nothing is assumed about the words. */
     bool entry_found = false;
     uint32_t function = 0;
+    size_t listed = 0;
     SpvExecutionModel model = SpvExecutionModelMax;
     for (size_t i = 5; i < words;) {
         const uint32_t *at = &code[i];
@@ -177,6 +209,7 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
                 if (!entry_found || at[1] == SpvExecutionModelGLCompute) {
                     model = (SpvExecutionModel)at[1];
                     function = at[2];
+                    listed = i;
                 }
                 entry_found = true;
             }
@@ -196,5 +229,6 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
                       bhi_execution_model_name((uint32_t)model));
         return false;
     }
-    return bhi_float_modes_check(&target->floats, code, words, function, fault);
+    return check_interface(code, words, listed, fault) &&
+           bhi_float_modes_check(&target->floats, code, words, function, fault);
 }

@@ -134,6 +134,9 @@ ready
 rm y.npy
 does_not_compile "no function 'none' has [numthreads]; there are: scale, other" \
     run two.hlsl "${square[@]}" --push f32:1 --entry none
+sed 's/uint3 id : SV_DispatchThreadID/&, uint n/; s/= factor/= n * factor/' scale.hlsl > given.hlsl
+refuses_json INVALID_KERNEL "is an input or output with a location" \
+    run given.hlsl "${square[@]}" --push f32:1
 printf 'void main() {}\n' > bare.hlsl
 does_not_compile "bare.hlsl: error: no function has [numthreads(X, Y, Z)]" run bare.hlsl --groups 1
 
@@ -156,6 +159,17 @@ HIP|#include <hip/hip_runtime.h>
 OpenCL C|__kernel void k(__global float *x) { x[get_global_id(0)] = 1; }
 Metal|#include <metal_stdlib>
 END
+case_name="what it was ported from is no matter"
+printf '%s\n' '// __global__, once' '/* @workgroup_size(64),' ' * #version 1 */' > ported
+cat ported scale.hlsl > noname
+cli run noname "${square[@]}" --push f32:1
+ready
+rm y.npy
+{ cat ported; printf '#\tversion 450\n'; grep -v '#version' use.comp; } > noname
+cli run noname "${use[@]}" -D OP='*' -DFLAG
+ready
+"$NPY" check square x.npy y.npy || fail "wrong result"
+rm y.npy
 refuses "it is WGSL" inspect k.wgsl
 refuses "it is spirv, glsl or hlsl" run k.wgsl --groups 1 --language wgsl
 
