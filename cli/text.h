@@ -28,8 +28,8 @@ void bhi_complain(const char *command, const char *format, ...)
 /* Whether to colour what goes to |stream|: a terminal, no NO_COLOR, TERM not dumb. */
 bool bhi_text_coloured(FILE *stream);
 
-/* The width at which to wrap what goes to |stream|: 100 columns on a terminal. A file or a pipe gets
- * whole lines. */
+/* The width at which to wrap what goes to |stream|: 100 columns on a terminal. A file or a pipe
+ * gets whole lines. */
 int bhi_text_width(FILE *stream);
 
 /* Writes |text| wrapped at |width| columns; each line is indented by |indent|. Words are kept

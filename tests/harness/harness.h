@@ -179,9 +179,9 @@ struct bht_child {
     int output; /* descriptor of the file */
 };
 void bht_spawn(struct bht_child *child, const char *const *argv);
-/* Waits |milliseconds|, times bht_slowness(), at most (else kills it and fails the test). Returns the
- * exit status, or 128 plus the signal. |out| gets the beginning of its output, NUL-terminated; may be
- * NULL. */
+/* Waits |milliseconds|, times bht_slowness(), at most (else kills it and fails the test). Returns
+ * the exit status, or 128 plus the signal. |out| gets the beginning of its output, NUL-terminated;
+ * may be NULL. */
 int bht_finish(struct bht_child *child, unsigned milliseconds, char *out, size_t capacity);
 /* Both at once; a time limit of 60 s. */
 int bht_run(const char *const *argv, char *out, size_t capacity);
