@@ -6,8 +6,8 @@
 
 /* Pointers are traced to the variable they come from. Where one can come from several (a function
  * parameter with several callers, a select, a phi) those variables are joined into one class, and
- * what happens to one counts for all. A pointer that goes through a variable or comes back from a
- * function (variable pointers) is not followed: this finds honest mistakes, and the read-only
+ * what happens to one counts for all. A pointer that goes through a variable (variable pointers) is
+ * not followed, and only trusted kernels have those: this finds honest mistakes, and the read-only
  * mapping stops what it misses. */
 struct walk {
     struct bhi_module *module;
@@ -86,6 +86,7 @@ static void call(struct walk *walk, const uint32_t *at, size_t length) {
             flow(walk, parameter(walk->module, walk->first[callee], i - 4), at[i]);
         }
     }
+    flow(walk, at[2], callee); /* a function's id stands for what it returns */
 }
 
 static void visit(struct walk *walk, const uint32_t *at) {
@@ -195,14 +196,19 @@ static void name_shared(struct walk *walk, const uint32_t *at) {
 static void pass(struct walk *walk) {
     const struct bhi_module *module = walk->module;
     bool inside = false;
+    uint32_t function = 0;
     for (size_t i = 5; i < module->words; i += module->code[i] >> SpvWordCountShift) {
         const uint32_t *at = &module->code[i];
         SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
         if (op == SpvOpFunction) {
-            inside = walk->reachable[at[2]];
+            function = at[2];
+            inside = walk->reachable[function];
         } else if (op == SpvOpFunctionEnd) {
             inside = false;
         } else if (inside) {
+            if (op == SpvOpReturnValue) {
+                flow(walk, function, at[1]);
+            }
             visit(walk, at);
             name_shared(walk, at);
         }

@@ -359,6 +359,7 @@ static void pointers_through_calls(void **state) {
     rig_open(&rig, NULL);
     rig_kernel(&rig, 1, code, bytes);
     rig_kernel_entry(&rig, 2, code, bytes, "other", NULL, 0);
+    rig_kernel_entry(&rig, 3, code, bytes, "third", NULL, 0);
     for (uint64_t id = 1; id <= 4; id++) {
         rig_buffer(&rig, id, 64);
     }
@@ -367,6 +368,7 @@ static void pointers_through_calls(void **state) {
     rig_begin(&rig);
     rig_prepare(&rig, 1);
     rig_prepare(&rig, 2);
+    rig_prepare(&rig, 3);
     rig_run_ok(&rig);
     assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
     assert_int_equal(info.bindings, 3); /* d belongs to the other entry point */
@@ -381,6 +383,11 @@ static void pointers_through_calls(void **state) {
     assert_int_equal(bindings[0].access, BH_WRITE);
     assert_int_equal(info.local_x, 4);
     assert_int_equal(info.local_y, 2);
+    assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    assert_int_equal(info.kernel, 3);
+    assert_int_equal(info.bindings, 1);
+    assert_string_equal(bindings[0].name, "e");
+    assert_int_equal(bindings[0].access, BH_WRITE);
     rig_begin(&rig);
     rig_dispatch(&rig, 1, 1, 1, 1,
                  BINDINGS({.binding = 0, .buffer = 1, .access = BH_WRITE},
