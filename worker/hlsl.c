@@ -128,6 +128,73 @@ bool bhi_hlsl_find_entry(const char *text, const char *wanted, char out_name[BHI
     return chosen != NULL;
 }
 
+/* -- numbers ---------------------------------------------------------------------------------- */
+
+/* glslang keeps as many bits as are needed for these, and drops the others without a word. */
+#define MAX_BINDING 65534u
+#define MAX_SPACE   31u
+
+static bool is_over(const char *at, uint64_t limit) {
+    uint64_t number = 0;
+    for (; isdigit((unsigned char)*at) && number <= limit; at++) {
+        number = number * 10 + (uint64_t)(*at - '0');
+    }
+    return number > limit;
+}
+
+/* Behind |mark|, blanks and comments around it; NULL: it is not there. */
+static const char *behind(const char *at, const char *mark) {
+    at = at != NULL ? skip_blank(at, false) : NULL;
+    const size_t length = strlen(mark);
+    return at != NULL && strncmp(at, mark, length) == 0 ? skip_blank(at + length, false) : NULL;
+}
+
+/* The number that is too large in register(u1, space2) or [[vk::binding(1, 2)]] at |at|; NULL:
+ * none.
+ */
+static const char *find_over(const char *at, bool *out_space) {
+    const bool in_register = is_word(at, "register");
+    if (!in_register) {
+        at = is_word(at, "vk") ? behind(behind(at + 2, "::"), "binding") : NULL;
+    } else {
+        at += strlen("register");
+    }
+    at = behind(at, "(");
+    if (at == NULL) {
+        return NULL;
+    }
+    *out_space = in_register && strncmp(at, "space", 5) == 0;
+    if (!*out_space) {
+        at += in_register && isalpha((unsigned char)*at);
+        if (is_over(at, MAX_BINDING)) {
+            return at;
+        }
+        at = behind(at + strspn(at, "0123456789"), ",");
+    }
+    *out_space = true;
+    at = in_register ? behind(at, "space") : at;
+    return at != NULL && is_over(at, MAX_SPACE) ? at : NULL;
+}
+
+bool bhi_hlsl_check_numbers(const char *text, char *why, size_t why_size) {
+    for (const char *at = skip_blank(text, true); *at != '\0'; at = skip_blank(at, false)) {
+        bool space = false;
+        const char *number = find_over(at, &space);
+        if (number != NULL) {
+            const int digits = (int)strspn(number, "0123456789");
+            snprintf(why, why_size, "%s %.*s is too large: %s", space ? "set" : "binding",
+                     digits < 32 ? digits : 32, number,
+                     space ? "sets go up to 31" : "bindings go up to 65534");
+            return false;
+        }
+        at += !in_word(*at);
+        while (in_word(*at)) {
+            at++;
+        }
+    }
+    return true;
+}
+
 /* -- clashes ---------------------------------------------------------------------------------- */
 
 /* What is known of an id. |name| points into the module. */

@@ -1,5 +1,5 @@
-/* What HLSL needs besides its compiler: which function is the kernel, and that no two resources
- * come to lie on one binding. */
+/* What HLSL needs besides its compiler: which function is the kernel, that no two resources come to
+ * lie on one binding, and that each lies where its source says. */
 #ifndef BHI_HLSL_H
 #define BHI_HLSL_H
 
@@ -11,6 +11,10 @@
  * [numthreads], or main where there are several. False: |why| says what is wrong. */
 bool bhi_hlsl_find_entry(const char *text, const char *wanted, char out_name[BHI_HLSL_NAME],
                          char *why, size_t why_size);
+
+/* Registers, spaces and bindings in the preprocessed source: false where one is larger than a
+ * descriptor's can be, and |why| says which. */
+bool bhi_hlsl_check_numbers(const char *text, char *why, size_t why_size);
 
 /* t0, u0 and b0 are three registers, and one binding. Writes each two resources that share one as a
  * line of a compiler's log. Returns how many there are. */
