@@ -282,7 +282,7 @@ static bool find_entry(struct bhi_glsl_compiler *compiler, const struct bhi_glsl
         shaderc_result_get_compilation_status(result) == shaderc_compilation_status_success) {
         good = bhi_hlsl_find_entry(shaderc_result_get_bytes(result), glsl->entry.bytes, name, why,
                                    sizeof why) &&
-               bhi_hlsl_check_numbers(shaderc_result_get_bytes(result), why, sizeof why);
+               bhi_hlsl_check_attributes(shaderc_result_get_bytes(result), why, sizeof why);
     }
     if (result != NULL) {
         shaderc_result_release(result);

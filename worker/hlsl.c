@@ -128,7 +128,7 @@ bool bhi_hlsl_find_entry(const char *text, const char *wanted, char out_name[BHI
     return chosen != NULL;
 }
 
-/* -- numbers ---------------------------------------------------------------------------------- */
+/* -- numbers and attributes ------------------------------------------------------------------- */
 
 /* glslang keeps as many bits as are needed for these, and drops the others without a word. */
 #define MAX_BINDING 65534u
@@ -176,7 +176,15 @@ static const char *find_over(const char *at, bool *out_space) {
     return at != NULL && is_over(at, MAX_SPACE) ? at : NULL;
 }
 
-bool bhi_hlsl_check_numbers(const char *text, char *why, size_t why_size) {
+/* Whether [[vk::push_constant]] at |at| is for something else than a cbuffer: glslang makes that a
+ * uniform buffer, without a word. */
+static bool is_lost_push(const char *at) {
+    at = is_word(at, "vk") ? behind(behind(at + 2, "::"), "push_constant") : NULL;
+    at = behind(behind(at, "]"), "]");
+    return at != NULL && *at != '[' && !is_word(at, "cbuffer") && !is_word(at, "ConstantBuffer");
+}
+
+bool bhi_hlsl_check_attributes(const char *text, char *why, size_t why_size) {
     for (const char *at = skip_blank(text, true); *at != '\0'; at = skip_blank(at, false)) {
         bool space = false;
         const char *number = find_over(at, &space);
@@ -187,7 +195,16 @@ bool bhi_hlsl_check_numbers(const char *text, char *why, size_t why_size) {
                      space ? "sets go up to 31" : "bindings go up to 65534");
             return false;
         }
-        at += !in_word(*at);
+        if (is_lost_push(at)) {
+            snprintf(why, why_size,
+                     "[[vk::push_constant]] is for a cbuffer here: "
+                     "[[vk::push_constant]] cbuffer NAME { ... };");
+            return false;
+        }
+        if (!in_word(*at)) {
+            at++;
+            continue;
+        }
         while (in_word(*at)) {
             at++;
         }

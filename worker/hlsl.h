@@ -12,9 +12,9 @@
 bool bhi_hlsl_find_entry(const char *text, const char *wanted, char out_name[BHI_HLSL_NAME],
                          char *why, size_t why_size);
 
-/* Registers, spaces and bindings in the preprocessed source: false where one is larger than a
- * descriptor's can be, and |why| says which. */
-bool bhi_hlsl_check_numbers(const char *text, char *why, size_t why_size);
+/* The preprocessed source: false where a register, space or binding is larger than a descriptor's
+ * can be, or push constants are no cbuffer, and |why| says which. */
+bool bhi_hlsl_check_attributes(const char *text, char *why, size_t why_size);
 
 /* t0, u0 and b0 are three registers, and one binding. Writes each two resources that share one as a
  * line of a compiler's log. Returns how many there are. */

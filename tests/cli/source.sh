@@ -119,6 +119,17 @@ rm y.npy
 sed 's/register(u1)/register(u0)/' scale.hlsl > clash.hlsl
 does_not_compile "are both binding 0 of set 0" run clash.hlsl "${square[@]}" --push f32:1
 grep -q "^clash.hlsl:[12]: error: '[xy]' ([tu]0) and '[xy]' ([tu]0) are both" .stderr || fail "no place"
+sed 's/register(u1)/register(u65536)/' scale.hlsl > far.hlsl
+does_not_compile "binding 65536 is too large: bindings go up to 65534" \
+    run far.hlsl "${square[@]}" --push f32:1
+sed 's/^RW.*/[[vk::binding(65536)]] RWStructuredBuffer<float> y;/' scale.hlsl > far.hlsl
+does_not_compile "binding 65536 is too large" run far.hlsl "${square[@]}" --push f32:1
+sed 's/register(u1)/register(u1, space63)/; s/: register/:register/' scale.hlsl > far.hlsl
+does_not_compile "set 63 is too large: sets go up to 31" run far.hlsl "${square[@]}" --push f32:1
+sed 's/cbuffer Push { float factor; };/struct { float factor; } push;/; s/= factor/= push.factor/' \
+    scale.hlsl > struct.hlsl
+does_not_compile "[[vk::push_constant]] is for a cbuffer here" \
+    run struct.hlsl "${square[@]}" --push f32:1
 sed 's/register(u1)/register(u0, space1)/' scale.hlsl > space.hlsl
 case_name="HLSL: a space is a set"
 cli run space.hlsl --groups 1 --in 0=x.npy --out '1.0=y.npy:f32[64]' --push f32:1

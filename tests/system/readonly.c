@@ -20,9 +20,9 @@ static const struct way {
     enum fate fate;
     bool out; /* has a second binding, which it may write */
 } ways[] = {
-    {"plain", REFUSED, false}, {"store", CAUGHT, false},    {"copy", CAUGHT, true},
-    {"atomic", CAUGHT, false}, {"exchange", CAUGHT, false}, {"called", CAUGHT, false},
-    {"chosen", CAUGHT, false}, {"returned", CAUGHT, false}, {"kept", CAUGHT, false},
+    {"plain", REFUSED, false}, {"store", CAUGHT, false},     {"copy", CAUGHT, true},
+    {"atomic", CAUGHT, false}, {"exchange", CAUGHT, false},  {"called", CAUGHT, false},
+    {"chosen", CAUGHT, false}, {"returned", REFUSED, false}, {"kept", CAUGHT, false},
     {"beyond", LOST, false},
 };
 
