@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run_like.h"
+
 /* Takes NAME of "NAME=REST"; *out_rest is REST. */
 static bool take_name(struct bhi_eval_request *eval, const struct bhi_arg *item,
                       bh_parameter_role role, const char **out_rest,
@@ -38,6 +40,24 @@ static struct bhi_run_binding *add_binding(struct bhi_run_request *request,
     return binding;
 }
 
+/* What `run` takes behind a file, and nothing needs here. */
+static bool refuse_array(const char *name, const char *file, struct bhi_complaint *complaint) {
+    const char *like, *end = NULL;
+    size_t length;
+    enum bhi_dtype dtype;
+    if (bhi_run_split_like(file, &length, &like))
+        end = file + length;
+    for (const char *at = file; !end && (at = strchr(at, ':')) != NULL; at++) {
+        const size_t word = strcspn(at + 1, ":[x");
+        const char *behind = at + 1 + word;
+        if (bhi_dtype_find(at + 1, word, &dtype) && !strchr(behind, '/'))
+            end = at;
+    }
+    return !end ||
+           bhi_refuse(complaint, "no '%.100s' here: eval infers type and shape; write %s=%.*s", end,
+                      name, end - file > 200 ? 200 : (int)(end - file), file);
+}
+
 static bool parse_set(bh_argument *argument, const char *text, struct bhi_complaint *complaint) {
     enum bhi_dtype dtype;
     const size_t length = strcspn(text, ":");
@@ -63,7 +83,8 @@ bool bhi_eval_parse_item(struct bhi_eval_request *eval, struct bhi_run_request *
         eval->inputs++;
         return bhi_run_parse_input(add_binding(request, item), rest, complaint);
     case BHI_EVAL_OUT:
-        if (!take_name(eval, item, BH_PARAMETER_OUT, &rest, complaint))
+        if (!take_name(eval, item, BH_PARAMETER_OUT, &rest, complaint) ||
+            !refuse_array(eval->parameters[eval->count - 1].name, rest, complaint))
             return false;
         eval->outputs++;
         binding = add_binding(request, item);

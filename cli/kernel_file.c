@@ -100,7 +100,10 @@ void bhi_kernel_file_name(const char *path, char out[64]) {
 
 enum bhi_language bhi_kernel_file_language(const struct bhi_kernel_file *file) {
     const bool is_stdin = !strcmp(file->path, "-");
-    enum bhi_language language = file->language;
+    enum bhi_language language =
+        file->code ? bhi_language_of_array(file->code, file->size) : BHI_LANGUAGE_UNKNOWN;
+    if (!language)
+        language = file->language;
     if (!language)
         language = bhi_language_of_name(file->path);
     if (!language && file->code)

@@ -102,6 +102,8 @@ int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file
         bh_kernel_create_spirv(*context, file->code, file->size, options, out_kernel, &detail);
     if (status == BH_OK)
         return BHI_EXIT_READY;
+    const char *why = bhi_text_without_call(detail.message);
+    memmove(detail.message, why, strlen(why) + 1);
     const size_t used = strlen(detail.message);
     if (strstr(detail.message, "SPIR-V")) /* it is none, and perhaps was not meant to be */
         snprintf(detail.message + used, sizeof detail.message - used,

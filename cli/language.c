@@ -23,6 +23,10 @@ static const struct {
     [BHI_LANGUAGE_SLANG] = {"Slang", "make SPIR-V of it: slangc k.slang -target spirv -stage "
                                      "compute -entry main -o k.spv"},
     [BHI_LANGUAGE_PTX] = {"PTX", "it is for NVIDIA's driver alone: compile its source for Vulkan"},
+    [BHI_LANGUAGE_PYTHON] = {"Python", "write the kernel in GLSL or HLSL, or as an expression for "
+                                       "bulkhead eval"},
+    [BHI_LANGUAGE_NPY] = {"a .npy array", "not a kernel"},
+    [BHI_LANGUAGE_SAFETENSORS] = {"a .safetensors file of arrays", "not a kernel"},
 };
 
 static const struct {
@@ -33,7 +37,7 @@ static const struct {
     {".hlsl", BHI_LANGUAGE_HLSL},    {".wgsl", BHI_LANGUAGE_WGSL},   {".cu", BHI_LANGUAGE_CUDA},
     {".cuh", BHI_LANGUAGE_CUDA},     {".hip", BHI_LANGUAGE_HIP},     {".cl", BHI_LANGUAGE_OPENCL},
     {".clcpp", BHI_LANGUAGE_OPENCL}, {".metal", BHI_LANGUAGE_METAL}, {".slang", BHI_LANGUAGE_SLANG},
-    {".ptx", BHI_LANGUAGE_PTX},
+    {".ptx", BHI_LANGUAGE_PTX},      {".py", BHI_LANGUAGE_PYTHON},
 };
 
 /* What only one of them has, in an order in which the first that fits is right: HIP has CUDA's
@@ -117,6 +121,18 @@ static bool says(const char *code, const char *word) {
     return false;
 }
 
+enum bhi_language bhi_language_of_array(const void *code, size_t size) {
+    static const char npy[6] = "\x93NUMPY";
+    const uint8_t *bytes = code;
+    uint64_t head = 0;
+    if (size >= sizeof npy && !memcmp(code, npy, sizeof npy))
+        return BHI_LANGUAGE_NPY;
+    for (size_t i = 0; size > 9 && i < 8; i++)
+        head |= (uint64_t)bytes[i] << 8 * i; /* how long the JSON behind it is */
+    return head >= 2 && head <= size - 8 && bytes[8] == '{' ? BHI_LANGUAGE_SAFETENSORS
+                                                            : BHI_LANGUAGE_UNKNOWN;
+}
+
 enum bhi_language bhi_language_of_code(const void *code, size_t size) {
     static const uint8_t magics[2][4] = {{3, 2, 0x23, 7}, {7, 0x23, 2, 3}};
     if (size >= 4 && (!memcmp(code, magics[0], 4) || !memcmp(code, magics[1], 4)))
@@ -129,6 +145,9 @@ enum bhi_language bhi_language_of_code(const void *code, size_t size) {
 }
 
 bool bhi_language_compiles(enum bhi_language language, struct bhi_complaint *complaint) {
+    if (language >= BHI_LANGUAGE_NPY)
+        return bhi_refuse(complaint, "it is %s, %s", languages[language].name,
+                          languages[language].instead);
     return !languages[language].instead ||
            bhi_refuse(complaint, "it is %s, which is not compiled here; %s",
                       languages[language].name, languages[language].instead);

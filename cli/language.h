@@ -21,6 +21,9 @@ enum bhi_language {
     BHI_LANGUAGE_METAL,
     BHI_LANGUAGE_SLANG,
     BHI_LANGUAGE_PTX,
+    BHI_LANGUAGE_PYTHON,
+    BHI_LANGUAGE_NPY,
+    BHI_LANGUAGE_SAFETENSORS,
 };
 
 /* --language: spirv, glsl or hlsl. */
@@ -29,6 +32,8 @@ bool bhi_language_parse(const char *value, enum bhi_language *out, struct bhi_co
 enum bhi_language bhi_language_of_name(const char *path);
 /* How long that ending is; 0: it is none that is known. */
 size_t bhi_language_ending(const char *path);
+/* Files of arrays, by their beginning, whatever their name; or UNKNOWN. */
+enum bhi_language bhi_language_of_array(const void *code, size_t size);
 /* By the beginning of a file; |code| has a NUL behind |size|. */
 enum bhi_language bhi_language_of_code(const void *code, size_t size);
 /* False, with a complaint: nothing here compiles it. */

@@ -1,5 +1,6 @@
 #include "run_names.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -95,8 +96,8 @@ static void list(char out[LIST], const char *name, const char *more) {
     if (used + needed >= room)
         snprintf(out + used, LIST - used, "%s%*s", cut, (int)(room - used), "");
     else
-        snprintf(out + used, LIST - used, "%s%s%s%s (%s)", used ? ", " : "", *name ? "'" : "", name,
-                 *name ? "'" : "no name", more);
+        snprintf(out + used, LIST - used, *name ? "%s'%s' (%s)" : "%s%s%s", used ? ", " : "", name,
+                 more);
 }
 
 /* Upper and lower case are mixed up in short names, too. */
@@ -254,6 +255,11 @@ static bool put(struct filling *filling, const struct push_item *item,
         return bhi_refuse(complaint, "'%s' is %s, not %s", member->name, member->type, item->type);
     if (!bhi_dtype_parse(is_bool ? BHI_DTYPE_bool : dtype, item->value, &bits, complaint)) {
         const struct bhi_complaint inner = *complaint;
+        if (dtype == BHI_DTYPE_u32 && isalpha((unsigned char)item->value[0]))
+            return bhi_refuse(complaint,
+                              "'%s' is %s, as bools are: '%s' is no number, and a bool is true or "
+                              "false, 1 or 0",
+                              member->name, member->type, item->value);
         return bhi_refuse(complaint, "'%s' is %s: %.600s", member->name, member->type, inner.text);
     }
     const uint32_t size = bhi_dtype_size(dtype);

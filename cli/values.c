@@ -230,9 +230,17 @@ struct bhi_slot_text bhi_slot_describe(struct bhi_slot slot, bool indexed) {
 bool bhi_parse_array(const char *text, struct bhi_array *out_array,
                      struct bhi_complaint *complaint) {
     size_t name = strcspn(text, "[:");
+    const int shown = name > MAX_ITEM ? MAX_ITEM : (int)name;
+    const size_t type = strcspn(text, "x[:"); /* of a vector's name, as of a shape without colon */
     if (!bhi_dtype_find(text, name, &out_array->dtype))
-        return bhi_refuse(complaint, "'%.*s' is not a dtype; it is one of %s",
-                          name > MAX_ITEM ? MAX_ITEM : (int)name, text, BHI_DTYPE_NAMES);
+        return text[type] == 'x' && text[type + 1] >= '0' && text[type + 1] <= '9' &&
+                       bhi_dtype_find(text, type, &out_array->dtype)
+                   ? bhi_refuse(complaint,
+                                "'%.*s' is no type and shape: write %.*s:%.*s or %.*s[...]", shown,
+                                text, (int)type, text, shown - (int)type - 1, text + type + 1,
+                                (int)type, text)
+                   : bhi_refuse(complaint, "'%.*s' is not a dtype; it is one of %s", shown, text,
+                                BHI_DTYPE_NAMES);
     out_array->dimensions = 0;
     const char *cursor = text + name;
     /* With a colon the end of the text is the bracket: shells take brackets for patterns. */
@@ -274,6 +282,15 @@ static uint32_t size_in_block(enum bhi_dtype dtype) {
     return dtype == BHI_DTYPE_bool ? 4 : bhi_dtype_size(dtype);
 }
 
+/* No number, and no word for one. */
+static bool is_name(const char *value) {
+    uint64_t bits;
+    struct bhi_complaint unused;
+    return (isalpha((unsigned char)*value) || *value == '_') &&
+           !bhi_dtype_parse(BHI_DTYPE_f64, value, &bits, &unused) &&
+           !bhi_dtype_parse(BHI_DTYPE_bool, value, &bits, &unused);
+}
+
 bool bhi_parse_push(const char *text, struct bhi_push *out_push, struct bhi_complaint *complaint) {
     enum bhi_dtype dtype = BHI_DTYPE_COUNT;
     uint32_t used = 0;
@@ -294,6 +311,11 @@ bool bhi_parse_push(const char *text, struct bhi_push *out_push, struct bhi_comp
         if (type && !bhi_dtype_find(type, strlen(type), &dtype))
             return bhi_refuse(complaint, "'%s' is not a type; it is one of %s", type,
                               BHI_DTYPE_NAMES);
+        if (dtype == BHI_DTYPE_COUNT && is_name(value))
+            return bhi_refuse(complaint,
+                              "'%s' is no value: write %s=VALUE if that is the name of a push "
+                              "constant, and TYPE:VALUE in order",
+                              value, value);
         if (dtype == BHI_DTYPE_COUNT)
             return bhi_refuse(complaint, "'%s' has no type: write f32:%s, for example", value,
                               value);

@@ -93,11 +93,11 @@ static bool parse_integer(enum bhi_dtype dtype, const char *text, uint64_t *out_
     char *end = NULL;
 
     if (!isdigit((unsigned char)digits[0]))
-        return bhi_refuse(complaint, "'%s' is not an %s", text, name);
+        return bhi_refuse(complaint, "'%s' is not a%s %s", text, name[0] == 'u' ? "" : "n", name);
     errno = 0;
     unsigned long long magnitude = strtoull(digits, &end, base_of(digits));
     if (*end)
-        return bhi_refuse(complaint, "'%s' is not an %s", text, name);
+        return bhi_refuse(complaint, "'%s' is not a%s %s", text, name[0] == 'u' ? "" : "n", name);
     uint64_t top = is_signed ? UINT64_C(1) << (width - 1) : 0;
     uint64_t limit =
         is_signed ? (negative ? top : top - 1) : (negative ? 0 : UINT64_MAX >> (64 - width));
@@ -114,11 +114,11 @@ static bool parse_float(enum bhi_dtype dtype, const char *text, uint64_t *out_bi
     char *end = NULL;
 
     if (!text[0] || isspace((unsigned char)text[0]))
-        return bhi_refuse(complaint, "'%s' is not an %s", text, name);
+        return bhi_refuse(complaint, "'%s' is not a%s %s", text, name[0] == 'u' ? "" : "n", name);
     errno = 0;
     double value = strtod(text, &end);
     if (*end)
-        return bhi_refuse(complaint, "'%s' is not an %s", text, name);
+        return bhi_refuse(complaint, "'%s' is not a%s %s", text, name[0] == 'u' ? "" : "n", name);
     bool fits = !(errno == ERANGE && isinf(value));
     *out_bits = 0;
     if (dtype == BHI_DTYPE_f64) {
@@ -139,7 +139,7 @@ static bool parse_float(enum bhi_dtype dtype, const char *text, uint64_t *out_bi
 static bool parse_bool(const char *text, uint64_t *out_bits, struct bhi_complaint *complaint) {
     *out_bits = !strcmp(text, "true") || !strcmp(text, "1");
     if (!*out_bits && strcmp(text, "false") != 0 && strcmp(text, "0") != 0)
-        return bhi_refuse(complaint, "'%s' is not a bool: write true or false", text);
+        return bhi_refuse(complaint, "'%s' is not a bool: write true or false, 1 or 0", text);
     return true;
 }
 

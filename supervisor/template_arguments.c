@@ -123,6 +123,9 @@ static bh_status look_at(const struct bhi_parameter *parameter, const bh_argumen
     const bh_status status = bh_buffer_description(argument->buffer, &d, detail);
     if (status != BH_OK)
         return status;
+    if (!find_dtype(&d, &dtype) && d.kind == BH_NUMBER_FLOAT && d.lanes == 1)
+        return REFUSE(detail, call, "'%s': templates take no %u-bit floats", parameter->name,
+                      d.bits);
     if (!find_dtype(&d, &dtype))
         return REFUSE(detail, call, "'%s': templates take no %s of %u bits%s", parameter->name,
                       d.kind == BH_NUMBER_BFLOAT    ? "bfloat"

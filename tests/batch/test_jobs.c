@@ -259,6 +259,9 @@ static void test_refusals(void **state) {
          "\"in\" \"1x\": '1x' is not a binding"},
         {"{\"id\": \"a\", \"out\": {\"1\": \"y.npy:like:1\"}" REST,
          "out 1=y.npy:like:1: it cannot be like itself"},
+        {"{\"id\": \"a\", \"eval\": \"z = x\", \"in\": {\"x\": \"x.npy\"}, \"out\": {\"z\": "
+         "\"z.npy:like:x\"}}",
+         "eval infers type and shape; write z=z.npy"},
         {"{\"id\": \"a\", \"push\": {\"a\": null}" REST,
          "\"push\": it must be a string, or an array of"},
         {"{\"id\": \"a\", \"push\": {\"a\": [[1]]}" REST, "\"push\" \"a\": a vector has numbers"},

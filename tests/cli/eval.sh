@@ -222,6 +222,10 @@ refuses "--set a=u8:256: '256' is out of the range" eval 'z = a*x' "${in[@]}" --
 refuses "--in x=gone.npy" eval 'z = x' --in x=gone.npy --out z=z.npy
 refuses "no tensor: write m.safetensors:NAME" eval 'z = x' --in x=m.safetensors --out z=z.npy
 refuses "--out z=gone/z.npy" eval 'z = x' --in x=x.npy --out z=gone/z.npy
+refuses "--out z=z.npy:like:x: no ':like:x' here: eval infers type and shape; write z=z.npy" \
+    eval 'z = x' --in x=x.npy --out z=z.npy:like:x
+refuses "no ':f32:4x2' here: eval infers" eval 'z = x' --in x=x.npy --out z=z.npy:f32:4x2
+refuses "no ':f32[4]' here: eval infers" eval 'z = x' --in x=x.npy --out 'z=z.npy:f32[4]'
 refuses "writes the same file" eval 'z = x; w = x' "${in[@]}" --out w=./z.npy
 refuses "EXPRESSION is missing" eval --in x=x.npy
 refuses_json INVALID_ARGUMENT "--print and --json" eval 'z = x' "${in[@]}" --print
@@ -230,5 +234,7 @@ head='{"w":{"dtype":"BF16","shape":[2,3],"data_offsets":[0,12]}}'
 head=$(printf '%-64s' "$head")
 { printf '\x40\0\0\0\0\0\0\0%s' "$head"; head -c 12 /dev/zero; } > m.safetensors
 refuses "'w': templates take no bfloat of 16 bits" eval 'z = w' --in w=m.safetensors:w --out z=z.npy
+{ printf '\x40\0\0\0\0\0\0\0%-64s' '{"w":{"dtype":"F8_E4M3","shape":[6],"data_offsets":[0,6]}}'; head -c 6 /dev/zero; } > m.safetensors
+refuses "'w': templates take no 8-bit floats" eval 'z = w' --in w=m.safetensors:w --out z=z.npy
 
 finish

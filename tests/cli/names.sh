@@ -66,15 +66,19 @@ refuses "'scale' is f32x3, and is given more than 3 values" run vectors_only.com
     --out result=o.npy:f32:3 --push shift=1,scale=2,4,8,16,on=1
 refuses "'m' is f32x2x2, which is no number and no vector: give all values in order" run vectors.comp --groups 1 \
     --out result=o.npy:f32:3 --push m=1
+refuses "'on' is u32, as bools are: 'yes' is no number, and a bool is true or false, 1 or 0" run vectors_only.comp \
+    --groups 1 --out result=o.npy:f32:3 --push shift=1,scale=2,4,8,on=yes
+refuses "'shift' is i32: '1.5' is not an i32" run vectors_only.comp --groups 1 --out result=o.npy:f32:3 \
+    --push shift=1.5,scale=2,4,8,on=1
 refuses "the kernel has no binding 'Out'; it has 'result' (0.3)" run vectors.comp --groups 1 --out Out=o.npy:f32:3
 
 case_name="a module that was stripped has no names"
 spirv-opt --strip-debug "$SHADERS/saxpy.spv" -o stripped.spv || fail "spirv-opt"
 cli run stripped.spv --groups 1 --in 0=x.npy --inout 1=y.npy:o.npy --push f32:2,u32:256
 right 2 o.npy
-refuses "has no names (they were stripped from it): write the number of the binding; it has no name (0.0), no name (0.1)" \
+refuses "has no names (they were stripped from it): write the number of the binding; it has 0.0, 0.1" \
     run stripped.spv --groups 1 --in X=x.npy --inout 1=y.npy:o.npy --push f32:2,u32:256
-refuses "has no names for its push constants (they were stripped from it): give the values in order; they are no name (f32)" \
+refuses "has no names for its push constants (they were stripped from it): give the values in order; they are f32, u32" \
     run stripped.spv --groups 1 --in 0=x.npy --inout 1=y.npy:o.npy --push a=2,n=256
 case_name="a name that two bindings have"
 spirv-dis "$SHADERS/saxpy.spv" | sed 's/^\( *OpName %[^ ]* \)"[XY]"/\1"twin"/' > twins.spvasm

@@ -153,7 +153,7 @@ does_not_compile "bare.hlsl: error: no function has [numthreads(X, Y, Z)]" run b
 
 # -- what nothing here compiles --------------------------------------------------------------------
 for pair in "wgsl:WGSL:naga" "cu:CUDA:chipStar" "hip:HIP:chipStar" "cl:OpenCL C:clspv" \
-    "metal:Metal:port it" "slang:Slang:slangc" "ptx:PTX:NVIDIA"; do
+    "metal:Metal:port it" "slang:Slang:slangc" "ptx:PTX:NVIDIA" "py:Python:bulkhead eval"; do
     file=k.${pair%%:*}
     rest=${pair#*:}
     : > "$file"
@@ -170,6 +170,14 @@ HIP|#include <hip/hip_runtime.h>
 OpenCL C|__kernel void k(__global float *x) { x[get_global_id(0)] = 1; }
 Metal|#include <metal_stdlib>
 END
+refuses_json INVALID_KERNEL "KERNEL x.npy: it is a .npy array, not a kernel" run x.npy --groups 1
+cp x.npy k.comp
+refuses "KERNEL k.comp: it is a .npy array, not a kernel" run k.comp --groups 1
+INPUT=x.npy refuses "FILE -: it is a .npy array, not a kernel" inspect -
+printf '\40\0\0\0\0\0\0\0%-32s' '{}' > tensors
+INPUT=tensors refuses "FILE -: it is a .safetensors file of arrays, not a kernel" inspect -
+printf 'what is this?\n' > noname
+refuses "noname: 14 bytes are no SPIR-V module" run noname --groups 1
 case_name="what it was ported from is no matter"
 printf '%s\n' '// __global__, once' '/* @workgroup_size(64),' ' * #version 1 */' > ported
 cat ported scale.hlsl > noname

@@ -59,6 +59,8 @@ refuses "--repeat 0" "${run[@]}" --repeat 0
 refuses "--memory-limit lots" "${run[@]}" --memory-limit lots
 refuses "--entry : the name is empty" "${run[@]}" --entry ''
 refuses "--push 1: '1' has no type: write f32:1" "${run[@]}" --push 1
+refuses "--push a: 'a' is no value: write a=VALUE if that is the name of a push constant" "${run[@]}" --push a
+refuses "'f32x4x2' is no type and shape: write f32:4x2 or f32[...]" "${run[@]}" --out 1=o.npy:f32x4x2
 refuses "--push u8:256: '256' is out of the range of u8" "${run[@]}" --push u8:256
 refuses "--push complex:1: 'complex' is not a type" "${run[@]}" --push complex:1
 refuses "--spec 1: '1' is not ID=TYPE:VALUE" "${run[@]}" --spec 1

@@ -282,6 +282,8 @@ static void test_arrays(void **state) {
         if (bhi_parse_array(worse[i], &array, &complaint))
             fail_msg("'%s' was taken", worse[i]);
     }
+    assert_false(bhi_parse_array("f32x4", &array, &complaint));
+    assert_non_null(strstr(complaint.text, "write f32:4 or f32["));
     assert_true(bhi_parse_array("u8[]", &array, &complaint));
     assert_int_equal(array.dimensions, 0);
     assert_int_equal(array.bytes, 1);
@@ -341,6 +343,10 @@ static void test_push(void **state) {
         if (bhi_parse_push(bad[i], &push, &complaint))
             fail_msg("'%s' was taken", bad[i]);
     }
+    assert_false(bhi_parse_push("_n", &push, &complaint));
+    assert_non_null(strstr(complaint.text, "write _n=VALUE"));
+    assert_false(bhi_parse_push("nan", &push, &complaint));
+    assert_non_null(strstr(complaint.text, "write f32:nan"));
     /* One over the limit of 4096 bytes. */
     static char many[8192];
     strcpy(many, "u32:0");
