@@ -162,9 +162,12 @@ static void tell(struct preflight *flight, size_t index, const char *what, const
                       : result == STATE_ITSELF ? "the batch's state is going to be there"
                       : result == SOURCE       ? "a job of the batch has its kernel from it"
                                                : strerror(result & ~OF_FOLDER);
+    const bool missing = result > 0 && (result & ~OF_FOLDER) == ENOENT && *path != '/';
     flight->good = false;
-    bhi_refuse(&complaint, "%s %.600s: %s%s", what, path,
-               result > 0 && (result & OF_FOLDER) ? "its folder: " : "", why);
+    bhi_refuse(&complaint, "%s %.600s: %s%s%s%.300s%s", what, path,
+               result > 0 && (result & OF_FOLDER) ? "its folder: " : "", why,
+               missing ? " (looked for in " : "", missing ? flight->folder : "",
+               missing ? ")" : "");
     flight->visit(flight->user, index, &complaint);
 }
 

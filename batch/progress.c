@@ -62,11 +62,12 @@ static void print_line(const struct bhi_progress *progress, const struct bhi_que
                          (unsigned long long)(of[BHI_JOB_WAITING] + of[BHI_JOB_SUBMITTED]));
     if (rate > 0 && (seconds >= 0.5 || ended == counts->total)) {
         if (rate < 1)
-            used += snprintf(line + used, LINE - (size_t)used, ", %.1f/min", rate * 60);
+            used += snprintf(line + used, LINE - (size_t)used, ", %.1f jobs/min", rate * 60);
         else
-            used += snprintf(line + used, LINE - (size_t)used, rate < 10 ? ", %.1f/s" : ", %.0f/s",
-                             rate);
-        if (ended < counts->total) {
+            used += snprintf(line + used, LINE - (size_t)used,
+                             rate < 10 ? ", %.1f jobs/s" : ", %.0f jobs/s", rate);
+        /* Once it has ended nothing more runs, whatever is left. */
+        if (ended < counts->total && !progress->over) {
             char time[40];
             print_time(time, sizeof time, (double)(counts->total - ended) / rate);
             snprintf(line + used, LINE - (size_t)used, ", %s left", time);
@@ -150,6 +151,7 @@ void bhi_progress_waits(struct bhi_progress *progress, const char *why) {
 
 void bhi_progress_end(struct bhi_progress *progress, const struct bhi_queue_counts *counts) {
     erase(progress);
+    progress->over = true;
     if (!progress->terminal)
         draw(progress, counts);
 }

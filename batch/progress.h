@@ -9,7 +9,7 @@ struct bhi_progress {
     bool terminal, coloured, shown;
     uint64_t began_ns, told_ns;
     uint64_t ended_before; /* jobs that had ended when this process began */
-    bool begun;
+    bool begun, over;
     size_t failures; /* lines that were printed of them, */
     size_t stuck;    /* of what could not be put in its place */
 };

@@ -122,15 +122,17 @@ static void print_summary(FILE *stream, const struct bhi_tally *tally,
     const struct bhi_queue_counts *counts = &tally->counts;
     char number[BHI_QUANTITY], elapsed[BHI_QUANTITY], rate[BHI_QUANTITY];
     const char *separator = ": ";
+    bhi_quantity_rate(rate, run->ran, run->elapsed_ns); /* "4.38 a second", or "-" */
+    const int figures = (int)strcspn(rate, " ");
 
     fprintf(stream, "%s job%s", bhi_quantity_count(number, counts->total),
             counts->total == 1 ? "" : "s");
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
         print_count(stream, counts, order[i], &separator);
-    fprintf(stream, "\n%s attempt%s in %s on %u stream%s (%s)",
+    fprintf(stream, "\n%s attempt%s in %s on %u stream%s (%.*s%s%s)",
             bhi_quantity_count(number, run->ran), run->ran == 1 ? "" : "s",
             bhi_quantity_time(elapsed, run->elapsed_ns), run->streams, run->streams == 1 ? "" : "s",
-            bhi_quantity_rate(rate, run->ran, run->elapsed_ns));
+            figures, rate, rate[figures] ? " attempts" : "", rate + figures);
     if (tally->attempts > run->ran)
         fprintf(stream, ", %s with those before", bhi_quantity_count(number, tally->attempts));
     fputc('\n', stream);

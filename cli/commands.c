@@ -202,9 +202,13 @@ static const struct bhi_section batch_sections[] = {
      "and piece, as bulkhead eval has them. A job begins when "
      "all jobs in "
      "depends_on are done; among those that may, the highest priority (default 0) goes first. "
-     "retries goes before --retry. Unknown keys are refused. Two jobs may write one file, or one "
-     "read what another writes, only where one depends on the other. A job replaces what it reads "
-     "with inout alone."},
+     "retries goes before --retry. Unknown keys are refused. If two jobs write the same "
+     "file, or one reads a file that the other writes, one of them must depend on the other "
+     "(depends_on), directly or through others. Only inout lets a job replace a file that it "
+     "reads. "
+     "Paths that do not begin with / are relative to the folder in which the first run of the "
+     "batch "
+     "was started; --resume uses that folder, too."},
     {"States",
      "submitted: depends on jobs that are not done. waiting: may run. running. done: its outputs "
      "are in place. failed: the kernel, an input or an argument is bad, or a job that it depends "

@@ -216,7 +216,7 @@ expect_stderr "jobs.jsonl:1: input nowhere.npy: No such file or directory"
 expect_stderr "jobs.jsonl:2: output nofolder/b.npy: its folder: No such file or directory"
 expect_stderr "jobs.jsonl:3: input folder.npy: not a regular file"
 expect_stderr "jobs.jsonl:4: output other.npy: there is something that is not a regular file"
-expect_stderr "jobs.jsonl:5: kernel none.spv: No such file or directory"
+expect_stderr "jobs.jsonl:5: kernel none.spv: No such file or directory (looked for in $(pwd -P))"
 expect_stderr "jobs.jsonl:5: input nowhere.npy: No such file or directory"
 expect_stderr "5 lines are bad"
 expect_untouched

@@ -149,6 +149,8 @@ rm -r jobs.jsonl.state
 cli batch jobs.jsonl --halt 3 --streams 1 --json
 expect_status 1
 expect_stderr 'have failed (--halt 3); --resume goes on with the others'
+expect_stderr ' waiting'
+if grep -q ' left$' .stderr; then fail "a time is left although nothing runs"; else passed=$((passed + 1)); fi
 expect_json '.halted and .exit_status == 1 and .failed >= 3 and .failed <= 12 and .waiting >= 188'
 expect_sql "SELECT count(*) FROM jobs JOIN progress ON job = number WHERE jobs.state = 'waiting' AND
     (tried > 0 OR started_ns > 0 OR progress.ended_ns > 0)" 0

@@ -30,7 +30,7 @@ case_name="a live line on a terminal"
 script -qefc "stty cols 100; '$BULKHEAD' batch jobs.jsonl" /dev/null < /dev/null > .stdout 2> .stderr
 status=$?
 expect_status 1
-expect_drawn '1 of 2 done, 1 running, 0 waiting, [0-9.]+/(s|min), [0-9]+ s left'
+expect_drawn '1 of 2 done, 1 running, 0 waiting, [0-9.]+ jobs/(s|min), [0-9]+ s left'
 # It is gone before the next thing is said: the failure, and the summary.
 if grep -qP '^.*\r\x1b\[K\x1b\[31mendless\x1b\[0m: quarantined, DEADLINE: ' .stdout; then
     passed=$((passed + 1))
@@ -49,7 +49,7 @@ case_name="plain lines where standard error is no terminal"
 cli batch jobs.jsonl --state plain
 expect_status 1
 if grep -q $'[\r\x1b]' .stderr; then fail "there are control characters"; else passed=$((passed + 1)); fi
-if [ "$(sed 's/, [0-9.]*\/\(s\|min\)$//;s/DEADLINE: .*/DEADLINE/' .stderr)" = "endless: quarantined, DEADLINE
+if [ "$(sed 's/, [0-9.]* jobs\/\(s\|min\)$//;s/DEADLINE: .*/DEADLINE/' .stderr)" = "endless: quarantined, DEADLINE
 1 of 2 done, 1 quarantined" ]; then
     passed=$((passed + 1))
 else

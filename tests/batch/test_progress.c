@@ -26,7 +26,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time) {
 
 /* What is told from the beginning until |seconds| later, where the runner asks ten times a second,
  * as it does. */
-static void expect_told(const struct bhi_queue_counts *counts, unsigned seconds,
+static void expect_told(const struct bhi_queue_counts *counts, unsigned seconds, bool ends,
                         const char *expected) {
     struct bhi_progress progress;
     char told[1024] = "";
@@ -42,6 +42,8 @@ static void expect_told(const struct bhi_queue_counts *counts, unsigned seconds,
         now_ns += 100000000u;
         bhi_progress_update(&progress, counts);
     }
+    if (ends)
+        bhi_progress_end(&progress, counts);
     assert_true(dup2(saved, STDERR_FILENO) >= 0);
     close(saved);
     rewind(file);
@@ -59,17 +61,22 @@ static void test_heartbeat(void **state) {
                                              [BHI_JOB_FAILED] = 3,
                                              [BHI_JOB_QUARANTINED] = 1},
                                       .total = 40};
-    expect_told(&counts, 9, "");
-    expect_told(&counts, 10,
-                "17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting, 2.1/s, 9 s left\n");
-    expect_told(&counts, 35,
-                "17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting, 2.1/s, 9 s left\n"
-                "17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting, 1.1/s, 18 s left\n"
-                "17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting, 42.0/min, "
-                "27 s left\n");
+    expect_told(&counts, 9, false, "");
+    expect_told(
+        &counts, 10, false,
+        "17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting, 2.1 jobs/s, 9 s left\n");
+    expect_told(
+        &counts, 35, false,
+        "17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting, 2.1 jobs/s, 9 s left\n"
+        "17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting, 1.1 jobs/s, 18 s left\n"
+        "17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting, 42.0 jobs/min, "
+        "27 s left\n");
+    /* It ended where it is, as with --halt: what waits takes no time any more. */
+    expect_told(&counts, 9, true,
+                "17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting, 2.3 jobs/s\n");
     /* Nothing has ended yet: that is said, too. */
     counts = (struct bhi_queue_counts){.of = {[BHI_JOB_RUNNING] = 1}, .total = 1};
-    expect_told(&counts, 20,
+    expect_told(&counts, 20, false,
                 "0 of 1 done, 0 failed, 1 running, 0 waiting\n"
                 "0 of 1 done, 0 failed, 1 running, 0 waiting\n");
 }

@@ -36,7 +36,7 @@ static void table_says_it_all(void **state) {
     (void)state;
     static const char expected[] =
         "5 jobs: 1 done, 2 failed, 1 quarantined, 1 waiting\n"
-        "8 attempts in 4.00 s on 2 streams (2.00 a second)\n"
+        "8 attempts in 4.00 s on 2 streams (2.00 attempts a second)\n"
         "\n"
         "  JOB                       LINE  KERNEL            STATE        VERDICT        TRIES  "
         "ORIGIN\n"
@@ -60,7 +60,7 @@ static void table_of_nothing(void **state) {
     struct bhi_queue empty = {.job_count = 0};
     char *text = table_of(&empty);
     assert_string_equal(text, "0 jobs: 0 done, 0 failed\n"
-                              "8 attempts in 4.00 s on 2 streams (2.00 a second)\n");
+                              "8 attempts in 4.00 s on 2 streams (2.00 attempts a second)\n");
     free(text);
 }
 
