@@ -202,6 +202,7 @@ static bool visit_job(sqlite3_stmt *row, void *argument) {
         .blame = (bh_blame)sqlite3_column_int(row, 15),
         .text = text_of(row, 16),
         .outputs = text_of(row, 17),
+        .took_ns = (uint64_t)sqlite3_column_int64(row, 18),
     };
     return visit->visit(visit->user, &record);
 }
@@ -264,7 +265,9 @@ bool bhi_journal_each_job(struct bhi_journal *journal,
                     "CASE attempt.started WHEN 1 THEN attempt.started_ns WHEN 0 THEN 0 "
                     "ELSE progress.started_ns END, "
                     "progress.ended_ns, origin.id, coalesce(status, 2), message, sealed, "
-                    "coalesce(blame, 0), job.text, outputs FROM job "
+                    "coalesce(blame, 0), job.text, outputs, "
+                    "(SELECT coalesce(sum(max(made.ended_ns - made.started_ns, 0)), 0) "
+                    "FROM attempt AS made WHERE made.job = job.number AND made.started) FROM job "
                     "JOIN progress ON progress.job = job.number "
                     "LEFT JOIN job AS origin ON origin.number = progress.origin "
                     "LEFT JOIN attempt ON attempt.job = job.number AND attempt.attempt = verdict "

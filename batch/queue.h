@@ -162,6 +162,7 @@ struct bhi_job_record {
                             has none, or an earlier version did not keep it */
     /* CLOCK_REALTIME; 0: not yet. |started_ns| of the last attempt, 0 where that was refused. */
     uint64_t submitted_ns, started_ns, ended_ns;
+    uint64_t took_ns;    /* all its attempts together, but those that a kill cut off */
     const char *origin;  /* id of the job through which it failed; "": itself, or it has not */
     bh_status status;    /* of its last verdict; BH_PENDING: none */
     const char *message; /* of it; may be "" */

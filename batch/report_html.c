@@ -119,11 +119,14 @@ struct drawing {
     size_t next; /* attempt */
     uint64_t first_ns;
     uint32_t refused_row; /* of what was refused before it had a stream */
+    uint32_t last;        /* stream */
 };
 
 static bool find_streams(void *user, const struct bhi_attempt_record *record) {
     struct drawing *drawing = user;
     char name[40];
+    if (record->started && record->stream > drawing->last)
+        drawing->last = record->stream;
     if (record->started && record->stream + 1 < BHI_TIMELINE_ROWS) {
         snprintf(name, sizeof name, "stream %u", record->stream);
         bhi_timeline_row(&drawing->timeline, record->stream, name, false);
@@ -163,8 +166,18 @@ static bool title_attempt(void *user, const struct bhi_attempt_record *record) {
     return true;
 }
 
+/* Why there are more rows than --streams, and numbers without a row. */
+static void put_kinds(struct bhi_page *page, uint32_t streams) {
+    char text[200];
+    snprintf(text, sizeof text,
+             "There %s %u stream%s for each combination of device and memory that jobs ask for; a "
+             "stream that ran nothing has no row.",
+             streams == 1 ? "is" : "are", streams, streams == 1 ? "" : "s");
+    bhi_page_paragraph(page, text);
+}
+
 static bool put_timeline(struct bhi_page *page, struct bhi_queue *queue,
-                         const struct bhi_tally *tally) {
+                         const struct bhi_tally *tally, const struct bhi_report_run *run) {
     struct drawing drawing = {.first_ns = tally->first_ns};
     bhi_page_section(page, "Timeline");
     if (tally->attempts + tally->refused == 0) {
@@ -178,6 +191,8 @@ static bool put_timeline(struct bhi_page *page, struct bhi_queue *queue,
     bool good = bhi_timeline_layout(&drawing.timeline);
     if (good)
         read = read && bhi_queue_each_attempt(queue, title_attempt, &drawing);
+    if (good && read && drawing.last >= run->streams)
+        put_kinds(page, run->streams);
     if (good && read)
         bhi_timeline_draw(&drawing.timeline, page);
     else if (read)
@@ -303,10 +318,7 @@ static bool list_job(void *user, const struct bhi_job_record *record) {
     bhi_page_cell_number(listing->page, record->attempts);
     bhi_page_cell(listing->page,
                   began ? bhi_quantity_time(text, record->started_ns - listing->first_ns) : "-");
-    bhi_page_cell(listing->page,
-                  began && record->ended_ns > record->started_ns
-                      ? bhi_quantity_time(text, record->ended_ns - record->started_ns)
-                      : "-");
+    bhi_page_cell(listing->page, record->took_ns ? bhi_quantity_time(text, record->took_ns) : "-");
     bhi_page_cell_code(listing->page, bhi_tally_code(record->status));
     bhi_page_row_end(listing->page);
     return true;
@@ -352,7 +364,7 @@ bool bhi_report_html(const char *path, struct bhi_queue *queue, const struct bhi
         return bhi_refuse(complaint, "out of memory");
     put_tiles(&page, &tally, run);
     put_facts(&page, queue, &tally, run);
-    if (put_timeline(&page, queue, &tally)) {
+    if (put_timeline(&page, queue, &tally, run)) {
         put_verdicts(&page, &tally);
         if (put_failures(&page, queue, &tally, run) && put_jobs(&page, queue, &tally, run))
             return bhi_page_write(&page, path, complaint);

@@ -230,6 +230,7 @@ static bool expect_times(void *user, const struct bhi_job_record *record) {
     (void)user;
     assert_int_equal(record->started_ns, 4);
     assert_int_equal(record->ended_ns, 6);
+    assert_int_equal(record->took_ns, 2);
     return true;
 }
 

@@ -47,12 +47,29 @@ static void page_says_it_all(void **state) {
     assert_path(
         "string(//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr[3]/h:td[@data-h=\"Kernel\"])",
         "crash_shared.spv");
+    /* As long as its bar. */
+    assert_path("string(//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr[1]/h:td[@data-h=\"Took\"])",
+                "1.00 s");
+    assert_int_equal(html_count("page.html", "//h:p[contains(.,\"device and memory\")]"), 0);
     /* An id has room, wherever it stands. */
     assert_int_equal(html_count("page.html", "//h:table[starts-with(h:caption,\"Jobs that\")]/"
                                              "h:tbody/h:tr/h:td[8][@class=\"id\"]"
                                              "[@data-h=\"Origin\"]"),
                      3);
     assert_int_equal(html_count("page.html", "//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr"), 5);
+    assert_int_equal(remove("page.html"), 0);
+}
+
+/* Stream 1 is of a second kind where each has one. */
+static void page_of_two_kinds(void **state) {
+    (void)state;
+    struct bhi_report_run two = run;
+    two.streams = 1;
+    assert_true(bhi_report_html("page.html", &mixed, &two, &complaint));
+    html_check("page.html");
+    assert_int_equal(html_count("page.html", "//h:p[starts-with(.,\"There is 1 stream for each "
+                                             "combination of device and memory\")]"),
+                     1);
     assert_int_equal(remove("page.html"), 0);
 }
 
@@ -167,9 +184,10 @@ static void unreadable_leaves_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(page_says_it_all),      cmocka_unit_test(page_of_nothing),
-        cmocka_unit_test(page_of_one_job),       cmocka_unit_test(page_of_every_status),
-        cmocka_unit_test(page_of_many_is_small), cmocka_unit_test(unreadable_leaves_nothing),
+        cmocka_unit_test(page_says_it_all),          cmocka_unit_test(page_of_nothing),
+        cmocka_unit_test(page_of_one_job),           cmocka_unit_test(page_of_two_kinds),
+        cmocka_unit_test(page_of_every_status),      cmocka_unit_test(page_of_many_is_small),
+        cmocka_unit_test(unreadable_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, html_enter_folder, html_leave_folder);
 }
