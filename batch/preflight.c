@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "content.h"
+#include "job_request.h"
 #include "paths.h"
 
 /* What was found of a path, once for all jobs that name it. */
@@ -43,6 +45,8 @@ struct preflight {
     struct bhi_names sources; /* kernels of all jobs, those that are skipped, too, and what they
                                  include */
     struct found inputs, outputs;
+    struct bhi_names read; /* inputs and kernels whose contents were fine */
+    bool contents;
     struct place jobs, state; /* the batch's own */
     char *state_name;         /* of |state| where it is not there yet; normalized, owned */
     bhi_preflight_visitor visit;
@@ -184,6 +188,82 @@ static void check_input(struct preflight *flight, size_t index, const char *path
     free(normal);
 }
 
+/* |path| is there. What was fine is not read again for the next job. */
+static void check_content(struct preflight *flight, size_t index, const struct bhi_run_request *run,
+                          const char *path, const char *tensor, bool is_kernel) {
+    struct bhi_complaint why, complaint;
+    char *whole = whole_path(flight, path), *key = NULL;
+    bool good = false;
+    if (whole && asprintf(&key, "%d %s\n%s", is_kernel ? (int)run->language : -1, whole,
+                          tensor ? tensor : "") < 0)
+        key = NULL;
+    if (!key)
+        bhi_refuse(&why, "out of memory");
+    else if (bhi_names_find(&flight->read, key) != BHI_NO_NAME)
+        good = true;
+    else if (is_kernel ? bhi_content_kernel(whole, run->language, &why)
+                       : bhi_content_input(whole, tensor, &why))
+        good =
+            bhi_names_add(&flight->read, key) != BHI_NO_NAME || bhi_refuse(&why, "out of memory");
+    free(key);
+    free(whole);
+    if (good)
+        return;
+    flight->good = false;
+    bhi_refuse(&complaint, "%s %.400s: %.500s", is_kernel ? "kernel" : "input", path, why.text);
+    flight->visit(flight->user, index, &complaint);
+}
+
+static void check_contents(struct preflight *flight, size_t index,
+                           const struct bhi_run_request *run, bool has_kernel) {
+    const struct bhi_job_spec *spec = &flight->specs[index];
+    if (spec->kernel && has_kernel)
+        check_content(flight, index, run, spec->kernel, NULL, true);
+    for (uint32_t i = 0; i < run->binding_count; i++) {
+        const struct bhi_run_binding *binding = &run->bindings[i];
+        char *normal =
+            binding->in_path ? bhi_paths_normalize(&flight->paths, binding->in_path) : NULL;
+        /* Another job makes it, or it is not there, which is told. */
+        if (normal && bhi_names_find(&flight->written, normal) == BHI_NO_NAME &&
+            look(flight, &flight->inputs, binding->in_path, look_at_input) == FINE)
+            check_content(flight, index, run, binding->in_path, binding->tensor, false);
+        free(normal);
+    }
+}
+
+/* What the job's line says. It is parsed again only where there is something to be found. */
+static void check_line(struct preflight *flight, size_t index, bool has_kernel) {
+    const struct bhi_job_spec *spec = &flight->specs[index];
+    struct bhi_job_request request;
+    struct bhi_complaint why, complaint;
+    bool good = true;
+    if (spec->kernel && !flight->contents &&
+        bhi_language_compiles(bhi_language_of_name(spec->kernel), &why))
+        return;
+    if (!bhi_job_request_parse(spec->text, NULL, false, &request, &complaint)) {
+        flight->good = false;
+        flight->visit(flight->user, index, &complaint);
+        return;
+    }
+    if (request.eval) {
+        good = bhi_content_expression(request.eval, &why);
+        if (!good)
+            bhi_refuse(&complaint, "\"eval\": '%.100s': %.600s", request.eval->expression,
+                       why.text);
+    } else if (!flight->contents && !request.run.language) {
+        good = bhi_language_compiles(bhi_language_of_name(spec->kernel), &why);
+        if (!good)
+            bhi_refuse(&complaint, "kernel %.400s: %.500s", spec->kernel, why.text);
+    }
+    if (!good) {
+        flight->good = false;
+        flight->visit(flight->user, index, &complaint);
+    }
+    if (flight->contents)
+        check_contents(flight, index, &request.run, has_kernel);
+    bhi_job_request_free(&request);
+}
+
 static void check(struct preflight *flight, size_t index) {
     const struct bhi_job_spec *spec = &flight->specs[index];
     const int kernel =
@@ -197,6 +277,7 @@ static void check(struct preflight *flight, size_t index) {
         if (result != FINE)
             tell(flight, index, "output", spec->writes[i], result);
     }
+    check_line(flight, index, kernel == FINE);
 }
 
 /* --inout makes a job write what it reads: that file has to be there all the same. */
@@ -260,12 +341,14 @@ bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *s
                                .folder = folder,
                                .jobs = place_of(own->jobs),
                                .state = place_of(own->state),
+                               .contents = own->contents,
                                .visit = visit,
                                .user = user,
                                .good = true};
     struct bhi_complaint complaint;
     bhi_names_init(&flight.written);
     bhi_names_init(&flight.sources);
+    bhi_names_init(&flight.read);
     bhi_names_init(&flight.inputs.names);
     bhi_names_init(&flight.outputs.names);
     if (bhi_paths_init(&flight.paths, folder) && note_written(&flight, count) &&
@@ -282,6 +365,7 @@ bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *s
     bhi_paths_fini(&flight.paths);
     bhi_names_fini(&flight.written);
     bhi_names_fini(&flight.sources);
+    bhi_names_fini(&flight.read);
     free(flight.state_name);
     bhi_names_fini(&flight.inputs.names);
     bhi_names_fini(&flight.outputs.names);

@@ -260,6 +260,7 @@ static int submit_jobs(struct batch *batch) {
 
 static int read_jobs(struct batch *batch) {
     int exit_status = bhi_batch_jobs_read(&batch->jobs, batch->jobs_path);
+    batch->jobs.contents = batch->dry_run; /* else each is read when its job's turn comes */
     if (exit_status != BHI_EXIT_READY)
         return exit_status;
     if (batch->jobs.count + batch->jobs.bad == 0 && !batch->resume) {

@@ -162,8 +162,10 @@ static bool note_all(struct known *known, struct bhi_queue *queue) {
 
 int bhi_batch_jobs_check(struct bhi_batch_jobs *jobs, struct bhi_queue *queue, const char *folder,
                          const char *state) {
-    const struct bhi_preflight_own own = {
-        .jobs = strcmp(jobs->path, "-") != 0 ? jobs->path : "/dev/stdin", .state = state};
+    const struct bhi_preflight_own own = {.jobs = strcmp(jobs->path, "-") != 0 ? jobs->path
+                                                                               : "/dev/stdin",
+                                          .state = state,
+                                          .contents = jobs->contents};
     struct known ended = {.ended_only = true};
     bool *skipped = calloc(jobs->count + 1, sizeof *skipped);
     struct flight flight = {.jobs = jobs,

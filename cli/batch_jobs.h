@@ -15,6 +15,7 @@ struct bhi_batch_jobs {
     bool no_memory;
     bool roots_only; /* files are looked for of those that depend on nothing: lines are bad, and
                         what would write the others' inputs is not known */
+    bool contents;   /* what is in kernels and inputs is looked at, too */
     size_t bad;      /* lines that were refused, and told */
     struct bhi_report_bad *bads; /* owned, and their texts: what is known of each */
     size_t bads_count, bads_capacity;

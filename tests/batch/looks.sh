@@ -43,6 +43,50 @@ refuses_plan 'bad.jsonl:1: input nowhere.npy: No such file' bad.jsonl
 { square a x.npy a.npy ',"depends_on":["b"]'; square b x.npy b.npy ',"depends_on":["a"]'; } > circle.jsonl
 refuses_plan 'a -> b -> a' circle.jsonl
 refuses_plan 'has no job "first"' jobs.jsonl --resume --redo first
+# What is in the files, too, but for those that a job is going to write.
+echo 'no kernel' > text.spv
+echo '__global__ void k(float *x) {}' > k.cu
+echo '__kernel void k() {}' > cl.txt
+echo 'no array' > text.npy
+head -c 2000 x.npy > short.npy
+cp text.npy late.npy
+{ printf '\x40\0\0\0\0\0\0\0'
+  printf '%-64s' '{"w":{"dtype":"F32","shape":[1000],"data_offsets":[0,4000]}}'; head -c 4000 /dev/zero; } > m.safetensors
+{
+    square good x.npy late.npy
+    square later late.npy l.npy ',"depends_on":["good"]'
+    echo '{"id":"cu","kernel":"k.cu","groups":1,"in":{"0":"x.npy"}}'
+    echo '{"id":"cl","kernel":"cl.txt","groups":1}'
+    echo '{"id":"spv","kernel":"text.spv","groups":1}'
+    square text text.npy t.npy
+    square short short.npy s.npy
+    square tensor m.safetensors:w w.npy
+    square none m.safetensors:v v.npy
+    echo '{"id":"parse","eval":"z = x +","in":{"x":"x.npy"},"out":{"z":"z1.npy"}}'
+    echo '{"id":"name","eval":"z = y","in":{"x":"x.npy"},"out":{"z":"z2.npy"}}'
+    echo '{"id":"eval","eval":"z = -x","in":{"x":"x.npy"},"out":{"z":"z3.npy"}}'
+} > contents.jsonl
+refuses_plan 'contents.jsonl:3: kernel k.cu: it is CUDA, ' contents.jsonl
+expect_stderr 'contents.jsonl:4: kernel cl.txt: it is OpenCL C, '
+expect_stderr 'contents.jsonl:5: kernel text.spv: it is no SPIR-V module'
+expect_stderr 'contents.jsonl:6: input text.npy: '
+expect_stderr 'contents.jsonl:7: input short.npy: '
+expect_stderr 'contents.jsonl:9: input m.safetensors: '
+expect_stderr "contents.jsonl:10: \"eval\": 'z = x +': column 8: "
+expect_stderr "contents.jsonl:11: \"eval\": 'z = y': column 5: there is no input 'y'"
+expect_stderr '8 lines are bad'
+cli batch contents.jsonl --dry-run --keep-going --json
+expect_status 1
+expect_json '[.plan[].id] == ["good", "later", "tensor", "eval"]'
+expect_untouched
+# A batch that runs begins with neither; what is in files is told of each job when its turn comes.
+cli batch contents.jsonl
+expect_status 2
+expect_stderr ':3: kernel k.cu: it is CUDA, '
+expect_stderr ':11: "eval": '
+expect_stderr '3 lines are bad'
+expect_untouched
+rm late.npy
 cat jobs.jsonl bad.jsonl > some.jsonl
 cli batch some.jsonl --dry-run --keep-going
 expect_status 1
