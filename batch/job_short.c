@@ -28,7 +28,7 @@ static bool lengthen_ids(json_t *array, struct bhi_complaint *complaint) {
     return true;
 }
 
-/* One value of "push", with its type. False: it is none. */
+/* One value of "push", with its type; of a number that is the member's: ":2". False: it is none. */
 static bool print_value(FILE *out, const json_t *value, size_t index,
                         struct bhi_complaint *complaint) {
     const long long whole = json_integer_value(value);
@@ -39,14 +39,17 @@ static bool print_value(FILE *out, const json_t *value, size_t index,
                           index + 1, text, text);
     if (text)
         return fputs(text, out) >= 0 || out_of_memory(complaint);
-    if (json_is_real(value))
-        return fprintf(out, "f32:%.17g", json_real_value(value)) >= 0 || out_of_memory(complaint);
+    if (json_is_real(value)) {
+        char real[40];
+        snprintf(real, sizeof real, "%.17g", json_real_value(value));
+        return fprintf(out, ":%s%s", real, strpbrk(real, ".e") ? "" : ".0") >= 0 ||
+               out_of_memory(complaint);
+    }
     if (whole < INT32_MIN || whole > UINT32_MAX)
         return bhi_refuse(complaint,
                           "\"push\": value %zu, %lld, needs more than 32 bits: write \"i64:%lld\"",
                           index + 1, whole, whole);
-    return fprintf(out, "%s:%lld", whole > INT32_MAX ? "u32" : "i32", whole) >= 0 ||
-           out_of_memory(complaint);
+    return fprintf(out, ":%lld", whole) >= 0 || out_of_memory(complaint);
 }
 
 /* "TYPE:VALUE,…" of an array. NULL: refused. */

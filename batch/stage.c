@@ -8,6 +8,7 @@
 #include "run_limits.h"
 #include "run_names.h"
 #include "run_overlap.h"
+#include "run_push.h"
 #include "run_types.h"
 #include "runner_internal.h"
 #include "step.h"
@@ -88,12 +89,16 @@ static bool make_output_buffer(struct bhi_work *work, uint32_t index) {
     return false;
 }
 
-/* What names stand for. False: the work is over. */
+/* What names stand for, and whether push constants are what they are taken for. False: the work is
+ * over. */
 static bool resolve_names(struct bhi_work *work) {
     struct bhi_complaint complaint;
     const struct bhi_kernel_types *types = bhi_kernel_entry_types(work->kernel);
-    if (!types || !bhi_run_has_names(&work->request->run) ||
-        bhi_run_resolve_names(&work->request->run, types, "", &complaint))
+    struct bhi_run_request *request = &work->request->run;
+    if (!types ||
+        ((!bhi_run_has_names(request) || bhi_run_resolve_names(request, types, "", &complaint)) &&
+         (request->reinterpret ||
+          bhi_run_match_order(request, types, "", "\"reinterpret\": true", &complaint))))
         return true;
     bhi_work_refuse(work, BH_BINDING_MISMATCH, 0, "%.500s", complaint.text);
     return false;

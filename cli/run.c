@@ -19,6 +19,7 @@
 #include "run_limits.h"
 #include "run_match.h"
 #include "run_names.h"
+#include "run_push.h"
 #include "run_steps.h"
 #include "run_types.h"
 #include "session.h"
@@ -65,6 +66,11 @@ static int match_types(struct bhi_run *run, const bh_inspection *said) {
         free(types);
         return bhi_run_refused(run, BH_BINDING_MISMATCH, &complaint);
     }
+    if (!run->request.reinterpret &&
+        !bhi_run_match_order(&run->request, types, "--", "--reinterpret", &complaint)) {
+        free(types);
+        return bhi_run_refused(run, BH_BINDING_MISMATCH, &complaint);
+    }
     const struct bhi_run_binding *given =
         run->request.reinterpret
             ? NULL
@@ -93,7 +99,8 @@ static int refuse_unknown_types(struct bhi_run *run, struct inspecting *inspecti
 /* The module is parsed in a worker without a device, while the one that has it still starts. */
 static int check_types(struct bhi_run *run) {
     int exit_status = BHI_EXIT_READY;
-    if ((run->request.reinterpret || run->request.binding_count == 0) &&
+    if ((run->request.reinterpret ||
+         (run->request.binding_count == 0 && run->request.push.size == 0)) &&
         !bhi_run_has_names(&run->request))
         return BHI_EXIT_READY;
     struct inspecting *inspecting = calloc(1, sizeof *inspecting);

@@ -6,8 +6,7 @@
 #include <strings.h>
 
 #include "nearest.h"
-
-enum { LIST = 400 }; /* bytes of a list of names */
+#include "run_push.h"
 
 /* -- parsing ------------------------------------------------------------------------------------
  */
@@ -87,17 +86,17 @@ bool bhi_run_has_names(const struct bhi_run_request *request) {
 /* -- bindings -----------------------------------------------------------------------------------
  */
 
-static void list(char out[LIST], const char *name, const char *more) {
+static void list(char out[BHI_RUN_LIST], const char *name, const char *more) {
     static const char cut[] = ", ...";
-    const size_t used = strlen(out), room = LIST - sizeof cut;
+    const size_t used = strlen(out), room = BHI_RUN_LIST - sizeof cut;
     const size_t needed = strlen(name) + strlen(more) + sizeof ", '' ()";
     if (used >= room)
         return; /* it has been cut */
     if (used + needed >= room)
-        snprintf(out + used, LIST - used, "%s%*s", cut, (int)(room - used), "");
+        snprintf(out + used, BHI_RUN_LIST - used, "%s%*s", cut, (int)(room - used), "");
     else
-        snprintf(out + used, LIST - used, *name ? "%s'%s' (%s)" : "%s%s%s", used ? ", " : "", name,
-                 more);
+        snprintf(out + used, BHI_RUN_LIST - used, *name ? "%s'%s' (%s)" : "%s%s%s",
+                 used ? ", " : "", name, more);
 }
 
 /* Upper and lower case are mixed up in short names, too. */
@@ -111,7 +110,7 @@ static void try_name(struct bhi_nearest *nearest, const char *candidate) {
 
 static bool refuse_name(const char *name, const struct bhi_kernel_types *types,
                         struct bhi_complaint *complaint) {
-    char there[LIST] = "", hint[160];
+    char there[BHI_RUN_LIST] = "", hint[160];
     struct bhi_nearest nearest = {.word = name};
     bool named = false;
     for (uint32_t i = 0; i < types->count; i++) {
@@ -170,13 +169,19 @@ static bool check_once(const struct bhi_run_request *request, uint32_t index,
 /* -- push constants -----------------------------------------------------------------------------
  */
 
+void bhi_run_list_members(const struct bhi_kernel_types *types, char out[BHI_RUN_LIST]) {
+    *out = 0;
+    for (uint32_t i = 0; i < types->member_count; i++)
+        list(out, types->members[i].name, types->members[i].type);
+}
+
 static bool refuse_member(const char *name, const struct bhi_kernel_types *types,
                           struct bhi_complaint *complaint) {
-    char there[LIST] = "", hint[160];
+    char there[BHI_RUN_LIST], hint[160];
     struct bhi_nearest nearest = {.word = name};
     bool named = false;
+    bhi_run_list_members(types, there);
     for (uint32_t i = 0; i < types->member_count; i++) {
-        list(there, types->members[i].name, types->members[i].type);
         try_name(&nearest, types->members[i].name);
         named |= types->members[i].name[0] != 0;
     }
@@ -207,19 +212,6 @@ static bool find_member(const char *name, const struct bhi_kernel_types *types, 
     return *out_index != UINT32_MAX || refuse_member(name, types, complaint);
 }
 
-/* A number, or a vector "f32x3" of them. Others lie in memory as their decorations say, which is
- * not known here. */
-static bool parse_type(const char *type, enum bhi_dtype *out_dtype, uint32_t *out_width) {
-    const size_t name = strcspn(type, "x");
-    *out_width = 1;
-    if (!bhi_dtype_find(type, name, out_dtype))
-        return false;
-    if (!type[name])
-        return true;
-    *out_width = (uint32_t)(type[name + 1] - '0');
-    return *out_width >= 2 && *out_width <= 4 && !type[name + 2];
-}
-
 /* What a source calls bool is a word of the module. */
 static bool is_bool_value(const struct push_item *item) {
     return !strcmp(item->type, "bool") ||
@@ -240,7 +232,7 @@ static bool put(struct filling *filling, const struct push_item *item,
     uint32_t *given = &filling->given[filling->member], width;
     enum bhi_dtype dtype, named;
     uint64_t bits;
-    if (!parse_type(member->type, &dtype, &width))
+    if (!bhi_push_type(member->type, &dtype, &width))
         return bhi_refuse(complaint,
                           "'%s' is %s, which is no number and no vector: give all values in order",
                           member->name, member->type);
@@ -294,7 +286,7 @@ static bool check_all(const struct filling *filling, struct bhi_complaint *compl
         const struct bhi_kernel_member *member = &filling->types->members[i];
         enum bhi_dtype dtype;
         uint32_t width = 1;
-        (void)parse_type(member->type, &dtype, &width);
+        (void)bhi_push_type(member->type, &dtype, &width);
         if (filling->given[i] == 0)
             return bhi_refuse(complaint, "'%s' (%s) is missing", member->name, member->type);
         if (filling->given[i] < width)

@@ -5,6 +5,8 @@
 
 #include "run_types.h"
 
+enum { BHI_RUN_LIST = 400 }; /* bytes of a list of names */
+
 /* "X" or "X[2]", as |length| bytes of |text|: fills in binding->name, and of its slot the element.
  */
 bool bhi_run_parse_name(struct bhi_run_binding *binding, const char *text, size_t length,
@@ -19,5 +21,8 @@ bool bhi_run_has_names(const struct bhi_run_request *request);
  * with the argument, |dashes| before its option. Doing it again changes nothing. */
 bool bhi_run_resolve_names(struct bhi_run_request *request, const struct bhi_kernel_types *types,
                            const char *dashes, struct bhi_complaint *complaint);
+
+/* "'a' (f32), 'n' (u32)"; of those without a name the type. */
+void bhi_run_list_members(const struct bhi_kernel_types *types, char out[BHI_RUN_LIST]);
 
 #endif

@@ -134,6 +134,7 @@ static bool parse_push(struct bhi_run_request *request, const char *value,
         return bhi_refuse(complaint, "push constants are given in order, and by name: do one");
     if (request->push.size > 0)
         return bhi_refuse(complaint, "given twice: only push constants with names may be apart");
+    request->push_order = value;
     return bhi_parse_push(value, &request->push, complaint);
 }
 

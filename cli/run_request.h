@@ -52,6 +52,7 @@ struct bhi_run_request {
     struct bhi_run_binding *bindings; /* owned */
     uint32_t binding_count;
     struct bhi_push push;
+    const char *push_order; /* borrowed: what |push| was parsed from; NULL: none, or names */
     const char *push_texts[BHI_MAX_PUSH_TEXTS]; /* borrowed: by name, not in |push| yet */
     uint32_t push_text_count;
     bh_specialization specs[BHI_MAX_SPECS];

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MAX_ITEM 128 /* bytes of one number or name within a list */
+#define UNTYPED  ((enum bhi_dtype)(BHI_DTYPE_COUNT + 1))
 
 /* Reads decimal digits at *cursor and moves past them. */
 static bool take_decimal(const char **cursor, uint64_t *out_value) {
@@ -277,8 +278,7 @@ static char *split_type(char *item, const char **out_type) {
     return colon + 1;
 }
 
-/* A bool is a word there. */
-static uint32_t size_in_block(enum bhi_dtype dtype) {
+uint32_t bhi_push_size(enum bhi_dtype dtype) {
     return dtype == BHI_DTYPE_bool ? 4 : bhi_dtype_size(dtype);
 }
 
@@ -291,14 +291,45 @@ static bool is_name(const char *value) {
            !bhi_dtype_parse(BHI_DTYPE_bool, value, &bits, &unused);
 }
 
-bool bhi_parse_push(const char *text, struct bhi_push *out_push, struct bhi_complaint *complaint) {
-    enum bhi_dtype dtype = BHI_DTYPE_COUNT;
+/* Of a value without a type, where nobody knows better. */
+static enum bhi_dtype default_type(const char *value) {
+    uint64_t bits;
+    struct bhi_complaint unused;
+    return bhi_dtype_parse(BHI_DTYPE_i32, value, &bits, &unused)   ? BHI_DTYPE_i32
+           : bhi_dtype_parse(BHI_DTYPE_u32, value, &bits, &unused) ? BHI_DTYPE_u32
+                                                                   : BHI_DTYPE_f32;
+}
+
+/* Finds out the type of |item|, which is split; |last| is that of the item before it. */
+static bool take_type(char *item, enum bhi_dtype *last, struct bhi_push_value *out,
+                      struct bhi_complaint *complaint) {
+    const char *type;
+    out->text = split_type(item, &type);
+    if (type && !*type)
+        *last = UNTYPED;
+    else if (type && !bhi_dtype_find(type, strlen(type), last))
+        return bhi_refuse(complaint, "'%s' is not a type; it is one of %s", type, BHI_DTYPE_NAMES);
+    if (*last == BHI_DTYPE_COUNT && is_name(out->text))
+        return bhi_refuse(complaint,
+                          "'%s' is no value: write %s=VALUE if that is the name of a push "
+                          "constant, and TYPE:VALUE in order",
+                          out->text, out->text);
+    if (*last == BHI_DTYPE_COUNT)
+        return bhi_refuse(complaint, "'%s' has no type: write f32:%s, for example", out->text,
+                          out->text);
+    out->typed = *last != UNTYPED;
+    out->dtype = out->typed ? *last : default_type(out->text);
+    return true;
+}
+
+bool bhi_parse_push_as(const char *text, bhi_push_take *take, void *user, struct bhi_push *out_push,
+                       struct bhi_complaint *complaint) {
+    enum bhi_dtype last = BHI_DTYPE_COUNT;
     uint32_t used = 0;
 
     memset(out_push, 0, sizeof *out_push);
     for (const char *cursor = text;; cursor++) {
         char item[MAX_ITEM];
-        const char *type;
         uint64_t bits;
         size_t length = strcspn(cursor, ",");
         if (length == 0 || length >= sizeof item)
@@ -307,21 +338,12 @@ bool bhi_parse_push(const char *text, struct bhi_push *out_push, struct bhi_comp
         item[length] = 0;
         cursor += length;
 
-        const char *value = split_type(item, &type);
-        if (type && !bhi_dtype_find(type, strlen(type), &dtype))
-            return bhi_refuse(complaint, "'%s' is not a type; it is one of %s", type,
-                              BHI_DTYPE_NAMES);
-        if (dtype == BHI_DTYPE_COUNT && is_name(value))
-            return bhi_refuse(complaint,
-                              "'%s' is no value: write %s=VALUE if that is the name of a push "
-                              "constant, and TYPE:VALUE in order",
-                              value, value);
-        if (dtype == BHI_DTYPE_COUNT)
-            return bhi_refuse(complaint, "'%s' has no type: write f32:%s, for example", value,
-                              value);
-        if (!bhi_dtype_parse(dtype, value, &bits, complaint))
+        struct bhi_push_value value = {.used = used};
+        if (!take_type(item, &last, &value, complaint) ||
+            (take && !take(user, &value, complaint)) ||
+            !bhi_dtype_parse(value.dtype, value.text, &bits, complaint))
             return false;
-        uint32_t size = size_in_block(dtype);
+        uint32_t size = bhi_push_size(value.dtype);
         used = (used + size - 1) / size * size;
         if (used + size > BHI_MAX_PUSH)
             return bhi_refuse(complaint, "more than %d bytes of push constants", BHI_MAX_PUSH);
@@ -332,6 +354,10 @@ bool bhi_parse_push(const char *text, struct bhi_push *out_push, struct bhi_comp
     }
     out_push->size = (used + 3) / 4 * 4;
     return true;
+}
+
+bool bhi_parse_push(const char *text, struct bhi_push *out_push, struct bhi_complaint *complaint) {
+    return bhi_parse_push_as(text, NULL, NULL, out_push, complaint);
 }
 
 bool bhi_parse_spec(const char *text, bh_specialization *out_spec,
@@ -353,6 +379,6 @@ bool bhi_parse_spec(const char *text, bh_specialization *out_spec,
     *out_spec = (bh_specialization){.constant_id = (uint32_t)id};
     if (!bhi_dtype_find(type, strlen(type), &dtype))
         return bhi_refuse(complaint, "'%s' is not a type; it is one of %s", type, BHI_DTYPE_NAMES);
-    out_spec->size = size_in_block(dtype);
+    out_spec->size = bhi_push_size(dtype);
     return bhi_dtype_parse(dtype, value, &out_spec->bits, complaint);
 }

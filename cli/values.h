@@ -63,8 +63,24 @@ struct bhi_slot_text bhi_slot_describe(struct bhi_slot slot, bool indexed);
 bool bhi_parse_array(const char *text, struct bhi_array *out_array,
                      struct bhi_complaint *complaint);
 /* "TYPE:VALUE,…": a value without a type has the type of the one before. Each is aligned to its
- * own size, a bool is a word; the end is padded to 4. */
+ * own size, a bool is a word; the end is padded to 4. ":VALUE" leaves the type to the kernel: until
+ * that is known it is i32, u32 or f32, the first that can hold it. */
 bool bhi_parse_push(const char *text, struct bhi_push *out_push, struct bhi_complaint *complaint);
+/* One of them. */
+struct bhi_push_value {
+    const char *text; /* without the type */
+    bool typed;       /* not left to the kernel */
+    enum bhi_dtype dtype;
+    uint32_t used; /* bytes before it, which is not aligned yet */
+};
+/* May choose the type of one that is not typed; false, with a complaint: refuses it. */
+typedef bool bhi_push_take(void *user, struct bhi_push_value *value,
+                           struct bhi_complaint *complaint);
+/* The same, each of them shown to |take| (which may be NULL) before it is put down. */
+bool bhi_parse_push_as(const char *text, bhi_push_take *take, void *user, struct bhi_push *out_push,
+                       struct bhi_complaint *complaint);
+/* How many bytes one has there: a bool is a word. */
+uint32_t bhi_push_size(enum bhi_dtype dtype);
 /* "ID=TYPE:VALUE". */
 bool bhi_parse_spec(const char *text, bh_specialization *out_spec, struct bhi_complaint *complaint);
 

@@ -43,6 +43,24 @@ refuses_json BINDING_MISMATCH "the kernel has no binding 'Z'" "${saxpy[@]}" --in
 refuses "--in X=x.npy: the kernel binds nothing" run "$SHADERS/empty.spv" --groups 1 --in X=x.npy
 refuses "--push a=1: the kernel has no push constants" run "$SHADERS/empty.spv" --groups 1 --push a=1
 
+# -- in order --------------------------------------------------------------------------------------
+case_name="in order, with the members' types"
+cli "${bound[@]}" --push :2,256
+right 2 o.npy
+case_name="the sign of an integer is no matter"
+cli "${bound[@]}" --push f32:2,i32:256
+right 2 o.npy
+refuses "--push i32:2,u32:256: 'a' is f32, and is given i32:2; --reinterpret takes the bytes as they are" \
+    "${bound[@]}" --push i32:2,u32:256
+refuses "'n' is u32, and is given f32:256" "${bound[@]}" --push f32:2,256
+refuses "'n' is u32, and is given i32:-1" "${bound[@]}" --push f32:2,i32:-1
+refuses "'n' is u32: '-1' is out of the range of u32" "${bound[@]}" --push :2,-1
+refuses "'a' is f32, and is given f64:2" "${bound[@]}" --push f64:2
+refuses "--push is missing: the kernel has 8 bytes of push constants: 'a' (f32), 'n' (u32)" "${bound[@]}"
+case_name="in order, as bytes"
+cli "${bound[@]}" --push u32:1073741824,u32:256 --reinterpret
+right 2 o.npy
+
 cat > vectors.comp <<'END'
 #version 450
 layout(local_size_x = 1) in;
@@ -60,6 +78,20 @@ expect_status 0
 printf '\0\0\200\77\0\0\100\100\0\0\340\100' > wanted # 1, 3, 7
 if tail -c 12 o.npy | cmp - wanted; then passed=$((passed + 1)); else fail "other numbers"; fi
 rm -f o.npy
+case_name="in order, of a vector: where no member lies anything goes"
+cli run vectors_only.comp --groups 1 --out result=o.npy:f32:3 --push :2,4,8,-1,1
+expect_status 0
+if tail -c 12 o.npy | cmp - wanted; then passed=$((passed + 1)); else fail "other numbers"; fi
+rm -f o.npy
+refuses "'scale' is f32x3, and is given i32:4" run vectors_only.comp --groups 1 \
+    --out result=o.npy:f32:3 --push f32:2,i32:4,f32:8,i32:-1,bool:1
+cli run vectors_only.comp --groups 1 --out result=o.npy:f32:3 --push f32:2,4,8,i32:-1,bool:true
+expect_status 0
+rm -f o.npy
+case_name="a matrix is not looked at"
+cli run vectors.comp --groups 1 --out result=o.npy:f32:3 --push :2,4,8,-1,1,u32:0,0,0,0,0
+expect_status 0
+rm -f o.npy
 refuses "'scale' is f32x3, and is given 2 values" run vectors_only.comp --groups 1 --out result=o.npy:f32:3 \
     --push shift=1,scale=2,4,on=1
 refuses "'scale' is f32x3, and is given more than 3 values" run vectors_only.comp --groups 1 \
@@ -76,6 +108,8 @@ case_name="a module that was stripped has no names"
 spirv-opt --strip-debug "$SHADERS/saxpy.spv" -o stripped.spv || fail "spirv-opt"
 cli run stripped.spv --groups 1 --in 0=x.npy --inout 1=y.npy:o.npy --push f32:2,u32:256
 right 2 o.npy
+refuses "the push constant at byte 0 is f32, and is given u32:2" \
+    run stripped.spv --groups 1 --in 0=x.npy --inout 1=y.npy:o.npy --push u32:2,256
 refuses "has no names (they were stripped from it): write the number of the binding; it has 0.0, 0.1" \
     run stripped.spv --groups 1 --in X=x.npy --inout 1=y.npy:o.npy --push f32:2,u32:256
 refuses "has no names for its push constants (they were stripped from it): give the values in order; they are f32, u32" \
@@ -118,12 +152,15 @@ cat > jobs.jsonl <<END
 {"id": "b", "kernel": "$SHADERS/saxpy.spv", "groups": 1, "in": {"X": "x.npy"}, "inout": {"1": "y.npy:b.npy"}, "push": "n=256,a=3", "reinterpret": true}
 {"id": "c", "kernel": "$SHADERS/square.spv", "groups": 4, "in": {"0": "plane.npy"}, "out": {"Y": "o.npy:like 0"}}
 {"id": "d", "kernel": "$SHADERS/square.spv", "groups": 4, "in": {"Q": "plane.npy"}, "out": {"Y": "d.npy:like:Q"}}
+{"id": "e", "kernel": "$SHADERS/saxpy.spv", "groups": 1, "in": {"0": "x.npy"}, "inout": {"1": "y.npy:e.npy"}, "push": [2, 256]}
+{"id": "f", "kernel": "$SHADERS/saxpy.spv", "groups": 1, "in": {"0": "x.npy"}, "inout": {"1": "y.npy:f.npy"}, "push": "i32:2,256"}
 END
 cli batch jobs.jsonl --json
 expect_status 1
-expect_json '.done == 3 and .failed == 1 and .failures[0].id == "d" and .failures[0].code == "BINDING_MISMATCH"
-    and (.failures[0].message | contains("in Q=plane.npy: the kernel has no binding \u0027Q\u0027"))'
-for check in "2 a" "3 b"; do
+expect_json '.done == 4 and .failed == 2 and ([.failures[].code] | unique) == ["BINDING_MISMATCH"]
+    and any(.failures[]; .id == "d" and (.message | contains("in Q=plane.npy: the kernel has no binding \u0027Q\u0027")))
+    and any(.failures[]; .id == "f" and (.message | contains("push i32:2,256: \u0027a\u0027 is f32, and is given i32:2; \"reinterpret\": true takes")))'
+for check in "2 a" "3 b" "2 e"; do
     if "$NPY" check saxpy "${check% *}" x.npy y.npy "${check#* }.npy" > .check; then passed=$((passed + 1)); else fail "$(cat .check)"; fi
 done
 if "$NPY" check square plane.npy o.npy > .check; then passed=$((passed + 1)); else fail "$(cat .check)"; fi

@@ -347,6 +347,12 @@ static void test_push(void **state) {
     assert_non_null(strstr(complaint.text, "write _n=VALUE"));
     assert_false(bhi_parse_push("nan", &push, &complaint));
     assert_non_null(strstr(complaint.text, "write f32:nan"));
+    /* Types that are left to the kernel. */
+    assert_true(bhi_parse_push(":2,4294967295,:-1,:0.5,u8:1", &push, &complaint));
+    assert_int_equal(push.size, 20);
+    assert_memory_equal(push.bytes, "\2\0\0\0\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\0\0\0\x3F\1\0\0\0",
+                        20);
+    assert_false(bhi_parse_push(":", &push, &complaint));
     /* One over the limit of 4096 bytes. */
     static char many[8192];
     strcpy(many, "u32:0");

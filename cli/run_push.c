@@ -1,0 +1,126 @@
+#include "run_push.h"
+
+#include <string.h>
+
+#include "run_names.h"
+
+bool bhi_push_type(const char *type, enum bhi_dtype *out_dtype, uint32_t *out_width) {
+    const size_t name = strcspn(type, "x");
+    *out_width = 1;
+    if (!bhi_dtype_find(type, name, out_dtype))
+        return false;
+    if (!type[name])
+        return true;
+    *out_width = (uint32_t)(type[name + 1] - '0');
+    return *out_width >= 2 && *out_width <= 4 && !type[name + 2];
+}
+
+/* -- one value ----------------------------------------------------------------------------------
+ */
+
+/* A member, and the type of the number that lies at some offset of it. */
+struct found {
+    const struct bhi_kernel_member *member;
+    enum bhi_dtype dtype;
+};
+
+static bool find_number(const struct bhi_kernel_types *types, uint32_t at, struct found *out) {
+    uint32_t width;
+    for (uint32_t i = 0; i < types->member_count; i++) {
+        out->member = &types->members[i];
+        if (at < out->member->offset || !bhi_push_type(out->member->type, &out->dtype, &width))
+            continue;
+        const uint32_t size = bhi_dtype_size(out->dtype), in = at - out->member->offset;
+        if (in % size == 0 && in / size < width)
+            return true;
+    }
+    return false;
+}
+
+/* The first number at |used| or behind it that lies where one of its size can begin. */
+static bool find_next(const struct bhi_kernel_types *types, uint32_t used, struct found *out) {
+    uint32_t nearest = UINT32_MAX;
+    for (uint32_t size = 1; size <= 8; size *= 2) {
+        const uint32_t at = (used + size - 1) / size * size;
+        struct found found;
+        if (at < nearest && find_number(types, at, &found) && bhi_dtype_size(found.dtype) == size) {
+            *out = found;
+            nearest = at;
+        }
+    }
+    return nearest != UINT32_MAX;
+}
+
+/* 'n' is the same of i32 and u32 unless the sign's bit is set. */
+static bool is_same_integer(const struct bhi_push_value *value, enum bhi_dtype dtype) {
+    const char given = bhi_dtype_name(value->dtype)[0], wanted = bhi_dtype_name(dtype)[0];
+    const uint32_t size = bhi_dtype_size(dtype);
+    uint64_t bits;
+    struct bhi_complaint unused;
+    return (given == 'i' || given == 'u') && (wanted == 'i' || wanted == 'u') &&
+           bhi_dtype_size(value->dtype) == size &&
+           (!bhi_dtype_parse(value->dtype, value->text, &bits, &unused) /* said later */ ||
+            !(bits >> (size * 8 - 1)));
+}
+
+struct order {
+    const struct bhi_kernel_types *types;
+    const char *option;
+};
+
+static const char *name_of(const struct bhi_kernel_member *member, char out[80]) {
+    if (member->name[0])
+        snprintf(out, 80, "'%s'", member->name);
+    else
+        snprintf(out, 80, "the push constant at byte %u", member->offset);
+    return out;
+}
+
+static bool take(void *user, struct bhi_push_value *value, struct bhi_complaint *complaint) {
+    const struct order *order = user;
+    struct found found;
+    char name[80];
+    if (!value->typed) {
+        uint64_t bits;
+        struct bhi_complaint inner;
+        if (!find_next(order->types, value->used, &found))
+            return true;
+        value->dtype = found.dtype;
+        return bhi_dtype_parse(found.dtype, value->text, &bits, &inner) ||
+               bhi_refuse(complaint, "%s is %s: %.600s", name_of(found.member, name),
+                          found.member->type, inner.text);
+    }
+    const uint32_t size = bhi_push_size(value->dtype);
+    if (!find_number(order->types, (value->used + size - 1) / size * size, &found) ||
+        found.dtype == value->dtype || is_same_integer(value, found.dtype))
+        return true;
+    if (value->dtype == BHI_DTYPE_bool &&
+        (found.dtype == BHI_DTYPE_u32 || found.dtype == BHI_DTYPE_i32))
+        return true; /* what a source calls bool */
+    return bhi_refuse(complaint, "%s is %s, and is given %s:%.100s; %s takes the bytes as they are",
+                      name_of(found.member, name), found.member->type, bhi_dtype_name(value->dtype),
+                      value->text, order->option);
+}
+
+/* -- all of a request ---------------------------------------------------------------------------
+ */
+
+bool bhi_run_match_order(struct bhi_run_request *request, const struct bhi_kernel_types *types,
+                         const char *dashes, const char *option, struct bhi_complaint *complaint) {
+    char members[BHI_RUN_LIST] = "";
+    struct order order = {.types = types, .option = option};
+    struct bhi_complaint inner;
+    struct bhi_push push;
+    if (request->push_order) {
+        if (!bhi_parse_push_as(request->push_order, take, &order, &push, &inner))
+            return bhi_refuse(complaint, "%spush %.200s: %.700s", dashes, request->push_order,
+                              inner.text);
+        request->push = push;
+        return true;
+    }
+    if (request->push_text_count > 0 || types->member_count == 0)
+        return true;
+    bhi_run_list_members(types, members);
+    return bhi_refuse(complaint, "%spush is missing: the kernel has %u bytes of push constants: %s",
+                      dashes, (types->push_size + 3) / 4 * 4, members);
+}
