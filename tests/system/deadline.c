@@ -232,24 +232,27 @@ static void what_depends_on_it_is_poisoned(void) {
 /* -- where it does not help ----------------------------------------------------------------------
  */
 
+/* A grace time in which a worker on a busy machine hears that it is to end, and does not. */
+#define DEAF_NS (BHT_SECOND_MS * FX_MS)
+
 static void who_does_not_answer_is_killed(void) {
-    struct stage s = open_stage("1:abort:*=fail", LIMIT_NS, 0, 100 * FX_MS);
+    struct stage s = open_stage("1:abort:*=fail", LIMIT_NS, 0, DEAF_NS);
     bh_event *event = run(&s, fx_kernel(s.context, "hang"));
     bh_verdict verdict = expect_ended(&s, event, BH_DEADLINE, true);
     BHT_EQ(verdict.limit, LIMIT_NS);
-    BHT_GE(verdict.ended_ns - verdict.started_ns, LIMIT_NS + 100 * FX_MS);
-    BHT_STR_HAS(verdict.message, "did not end within 100 ms of being told to");
+    BHT_GE(verdict.ended_ns - verdict.started_ns, LIMIT_NS + DEAF_NS);
+    BHT_STR_HAS(verdict.message, "of being told to; worker ");
     close_stage(&s);
 }
 
 static void who_does_not_answer_a_cancel_is_killed(void) {
-    struct stage s = open_stage("1:abort:*=fail", BH_FOREVER, 0, 100 * FX_MS);
+    struct stage s = open_stage("1:abort:*=fail", BH_FOREVER, 0, DEAF_NS);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
     bh_event *event = run_closed(&s, gate);
     BHT_EQ(bh_event_cancel(event), BH_OK);
     fx_expect(event, BH_CANCELLED);
     BHT_EQ(fx_verdict(event).signal, SIGKILL);
-    BHT_STR_HAS(fx_verdict(event).message, "did not end within 100 ms");
+    BHT_STR_HAS(fx_verdict(event).message, "did not end within");
     bh_event_release(event);
     bh_kernel_release(gate);
     close_stage(&s);
