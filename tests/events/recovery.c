@@ -470,7 +470,7 @@ static bh_verdict rogue(const char *fault, uint64_t deadline_ns, bh_status statu
         status = other;
     bh_verdict verdict = ev_poisoned(event, status, event, 0, BH_EXECUTED_UNKNOWN);
     BHT_EQ(verdict.worker_pid, s.pid);
-    BHT_LT(verdict.ended_ns - verdict.submitted_ns, 10000 * FX_MS);
+    BHT_LT(verdict.ended_ns - verdict.submitted_ns, 10 * BHT_SECOND_MS * FX_MS);
     ev_poisoned(dependent, status, event, 1, BH_EXECUTED_NO);
     ev_content_poisoned(s.y, status);
     ev_squares(s.x, 0);
