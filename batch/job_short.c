@@ -52,6 +52,16 @@ static bool print_value(FILE *out, const json_t *value, size_t index,
     return fprintf(out, ":%lld", whole) >= 0 || out_of_memory(complaint);
 }
 
+/* What |out|, of open_memstream, wrote to |*text|, unless |good| is false. NULL: refused. */
+static json_t *take_text(FILE *out, char **text, bool good, struct bhi_complaint *complaint) {
+    good = (!out || fclose(out) == 0 || out_of_memory(complaint)) && good;
+    json_t *string = good ? json_string(*text) : NULL;
+    if (good && !string)
+        out_of_memory(complaint);
+    free(*text);
+    return string;
+}
+
 /* "TYPE:VALUE,…" of an array. NULL: refused. */
 static json_t *push_of(const json_t *array, struct bhi_complaint *complaint) {
     char *text = NULL;
@@ -64,12 +74,7 @@ static json_t *push_of(const json_t *array, struct bhi_complaint *complaint) {
             fputc(',', out);
         good = good && print_value(out, value, i, complaint);
     }
-    good = (!out || fclose(out) == 0 || out_of_memory(complaint)) && good;
-    json_t *string = good ? json_string(text) : NULL;
-    if (good && !string)
-        out_of_memory(complaint);
-    free(text);
-    return string;
+    return take_text(out, &text, good, complaint);
 }
 
 /* One value of a push constant with a name: its type is the kernel's. */
@@ -132,12 +137,7 @@ static json_t *push_of_names(json_t *object, struct bhi_complaint *complaint) {
         good = print_named(out, names[i], json_object_get(object, names[i]), complaint);
     }
     free(names);
-    good = (!out || fclose(out) == 0 || out_of_memory(complaint)) && good;
-    json_t *string = good ? json_string(text) : NULL;
-    if (good && !string)
-        out_of_memory(complaint);
-    free(text);
-    return string;
+    return take_text(out, &text, good, complaint);
 }
 
 bool bhi_job_lengthen(json_t *object, struct bhi_complaint *complaint) {

@@ -88,13 +88,17 @@ struct bhi_runner_kind {
     char selector[48]; /* of the device; empty: the default */
     bool limits_memory;
     uint64_t memory_limit;
+    /* Of the device, asked when the first job needs it, and kept with the lock. */
+    bool asked;
+    uint64_t range; /* what it binds at once; 0: not known */
+    uint32_t alignment;
 };
 
 struct bhi_runner {
     struct bhi_queue *queue;
     const struct bhi_runner_options *options;
     /* |options->streams| of each kind, one kind after the other; room for all kinds. A kind is made
-     * when its first job comes, by who holds |making|; kinds and their streams do not change. */
+     * when its first job comes, by who holds |making|; what it is and its streams do not change. */
     struct bhi_runner_stream *streams;
     struct bhi_runner_kind kinds[BHI_RUNNER_KINDS];
     uint32_t stream_count;
@@ -167,6 +171,10 @@ bool bhi_runner_make_streams(struct bhi_runner *runner, struct bhi_complaint *co
 /* Finds the kind of stream that the work needs, or makes it, and chooses the one that has the least
  * to do. False: the work is over. */
 bool bhi_runner_choose_stream(struct bhi_work *work);
+/* What the device of the work's stream binds at once, *out_range 0: not known. Blocks where nobody
+ * has asked that device before. */
+bh_status bhi_runner_limits(const struct bhi_work *work, uint64_t *out_range,
+                            uint32_t *out_alignment, bh_detail *detail);
 void bhi_runner_free_streams(struct bhi_runner *runner);
 
 /* -- stage.c ------------------------------------------------------------------------------------

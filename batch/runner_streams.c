@@ -150,6 +150,31 @@ bool bhi_runner_choose_stream(struct bhi_work *work) {
     return true;
 }
 
+bh_status bhi_runner_limits(const struct bhi_work *work, uint64_t *out_range,
+                            uint32_t *out_alignment, bh_detail *detail) {
+    struct bhi_runner *runner = work->runner;
+    const struct bhi_runner_options *options = runner->options;
+    struct bhi_runner_kind *kind = &runner->kinds[work->stream / options->streams];
+    bh_status status = BH_OK;
+    pthread_mutex_lock(&runner->lock);
+    const bool asked = kind->asked;
+    *out_range = kind->range;
+    *out_alignment = kind->alignment;
+    pthread_mutex_unlock(&runner->lock);
+    if (asked || !options->limits)
+        return status;
+    status = options->limits(options->user, kind->selector[0] ? kind->selector : NULL, out_range,
+                             out_alignment, detail);
+    if (status != BH_OK)
+        return status;
+    pthread_mutex_lock(&runner->lock);
+    kind->asked = true;
+    kind->range = *out_range;
+    kind->alignment = *out_alignment;
+    pthread_mutex_unlock(&runner->lock);
+    return status;
+}
+
 void bhi_runner_free_streams(struct bhi_runner *runner) {
     for (uint32_t i = 0; i < runner->stream_count; i++)
         bh_stream_release(runner->streams[i].stream);

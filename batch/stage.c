@@ -123,13 +123,12 @@ static bool refuse_size(struct bhi_work *work, uint32_t index) {
     const struct bhi_runner *runner = work->runner;
     const struct bhi_run_binding *binding = &work->request->run.bindings[index];
     const char *device = runner->kinds[work->stream / runner->options->streams].selector;
-    uint64_t range = 0;
+    uint64_t range;
     uint32_t alignment;
     bh_detail detail = {0};
-    if (work->request->eval || binding->array.bytes <= BHI_RANGE_OF_ALL || !runner->options->limits)
+    if (work->request->eval || binding->array.bytes <= BHI_RANGE_OF_ALL)
         return false; /* an expression is computed in pieces */
-    bh_status status = runner->options->limits(runner->options->user, device[0] ? device : NULL,
-                                               &range, &alignment, &detail);
+    bh_status status = bhi_runner_limits(work, &range, &alignment, &detail);
     if (status == BH_OK && (!range || binding->array.bytes <= range))
         return false;
     if (status == BH_OK) {

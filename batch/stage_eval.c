@@ -155,20 +155,15 @@ uint64_t bhi_stage_whole(const struct bhi_work *work) {
 /* How many bytes of an array one command binds; 0: all of it. */
 static bh_status choose_piece(const struct bhi_work *work, uint64_t *out_bytes,
                               uint32_t *out_alignment, bh_detail *detail) {
-    struct bhi_runner *runner = work->runner;
     const struct bhi_eval_request *eval = work->request->eval;
-    uint64_t whole, longest = 0;
+    uint64_t whole, longest;
     *out_bytes = 0;
     *out_alignment = 1;
     bh_status status =
         bhi_pieces_measure(eval->arguments, eval->inputs + eval->outputs, &whole, detail);
     if (status != BH_OK || whole <= (eval->piece ? eval->piece : BHI_RANGE_OF_ALL))
         return status;
-    const struct bhi_runner_kind *kind = &runner->kinds[work->stream / runner->options->streams];
-    if (runner->options->limits)
-        status = runner->options->limits(runner->options->user,
-                                         kind->selector[0] ? kind->selector : NULL, &longest,
-                                         out_alignment, detail);
+    status = bhi_runner_limits(work, &longest, out_alignment, detail);
     *out_bytes = eval->piece && (eval->piece < longest || !longest) ? eval->piece : longest;
     return status;
 }

@@ -201,11 +201,7 @@ static void compiled_on_a_slow_machine(void **state) {
                  {1250, SIGSEGV, BHI_ANOMALY_COLLATERAL, "no fault explains it"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct scene s;
-        killed_by_signal(&s);
-        s.tale.now_ms = 30;
-        tale_works(&s.tale, 1010);
-        const uint64_t op = tale_op(&s.tale, 1, 0, 0);
-        s.tale.now_ms = 5040;
+        const uint64_t op = compiled_for_5_s(&s);
         tale_stall(&s.tale, cases[i].stalled_ms);
         tale_poisoned(&s.tale, op, BH_COMPILE_FAILED, cases[i].signal, 1011, 0);
         found(&s.tale, cases[i].anomaly, op, cases[i].words);

@@ -67,6 +67,15 @@ void killed_by_signal(struct scene *s) {
     killed(s, BHI_FAULT_KILL, BH_WORKER_SIGNAL, SIGKILL);
 }
 
+uint64_t compiled_for_5_s(struct scene *s) {
+    killed_by_signal(s);
+    s->tale.now_ms = 30;
+    tale_works(&s->tale, 1010);
+    const uint64_t op = tale_op(&s->tale, 1, 0, 0);
+    s->tale.now_ms = 5040;
+    return op;
+}
+
 void stopped(struct tale *t, enum bhi_fault_kind kind, uint64_t lasts_ms, uint64_t took_ms) {
     tale_begin(t);
     t->now_ms = 10;

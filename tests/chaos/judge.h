@@ -22,6 +22,8 @@ struct scene {
 };
 void killed(struct scene *s, enum bhi_fault_kind kind, bh_status status, int signal);
 void killed_by_signal(struct scene *s);
+/* And then the operation that is returned is with worker 1011 for 5 s: it is 5,040 ms. */
+uint64_t compiled_for_5_s(struct scene *s);
 /* Operation 3 ends with its deadline of 2 s, |took_ms| after 12 ms; its worker 1000 was stopped
  * from 15 ms on. */
 void stopped(struct tale *tale, enum bhi_fault_kind kind, uint64_t lasts_ms, uint64_t took_ms);

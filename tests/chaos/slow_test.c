@@ -8,11 +8,7 @@
 /* Worker 1011 compiles, and is killed for it after 5 s, of which it was starved for so long. */
 static uint64_t compiled_for_long(struct tale *t, int32_t pid, uint64_t starved_ms, int signal) {
     struct scene s;
-    killed_by_signal(&s);
-    s.tale.now_ms = 30;
-    tale_works(&s.tale, 1010);
-    const uint64_t op = tale_op(&s.tale, 1, 0, 0);
-    s.tale.now_ms = 5040;
+    const uint64_t op = compiled_for_5_s(&s);
     tale_starved(&s.tale, pid, starved_ms);
     tale_poisoned(&s.tale, op, BH_COMPILE_FAILED, signal, 1011, 0);
     *t = s.tale;
