@@ -122,8 +122,8 @@ static const struct bhi_section inspect_sections[] = {
      "  constants      [{id, type, default, name}] for --spec, by id\n"
      "  capabilities   SPIR-V's names\n"
      "  spirv_version  \"1.3\"\n"
-     "  guard          null, or with --guarded {set, loops, left_alone, covered,\n"
-     "                 lowered, polled, clamps, zeroed, disassembly}"},
+     "  guard          null, or with --guarded {set, binding, loops, left_alone,\n"
+     "                 covered, lowered, polled, clamps, zeroed, disassembly}"},
     {"JSON of arrays",
      "  file           as it was given\n"
      "  format         \"npy\" or \"safetensors\"\n"

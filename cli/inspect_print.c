@@ -8,6 +8,8 @@
 #include "json.h"
 #include "text.h"
 
+enum { FEW_SETS = 8 }; /* that a device is taken to have: bh_inspection.guard_set */
+
 /* -- parts --------------------------------------------------------------------------------------
  */
 
@@ -162,10 +164,20 @@ void bhi_inspect_print(const struct bhi_inspected *inspected) {
     printf("  SPIR-V         %u.%u\n", said->spirv_version >> 8, said->spirv_version & 255);
 }
 
+static bool shares_set(const bh_inspection *said) {
+    bool shares = false;
+    for (uint32_t i = 0; i < said->binding_count; i++)
+        shares |= said->bindings[i].set == said->guard_set;
+    return shares;
+}
+
 void bhi_inspect_print_guarded(const struct bhi_inspected *inspected) {
     const bh_inspection *said = inspected->said;
-    printf("; %s, guarded: the guard's buffer is set %u, binding 0\n", clean(inspected->name),
-           said->guard_set);
+    printf("; %s, guarded: the guard's buffer is set %u, binding %u\n", clean(inspected->name),
+           said->guard_set, said->guard_binding);
+    if (shares_set(said) && said->guard_set < FEW_SETS)
+        printf("; (on a device with more than %d descriptor sets: set %d, binding 0)\n", FEW_SETS,
+               FEW_SETS);
     printf("; of %u loops %u are left alone, %u covered by an inner one, %u run in chunks, %u "
            "polled\n",
            said->loops, said->left_alone, said->covered, said->lowered, said->polled);
@@ -236,11 +248,12 @@ static json_t *guard_json(const struct bhi_inspected *inspected) {
     const bh_inspection *said = inspected->said;
     if (!inspected->disassembly)
         return json_null();
-    return json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "set", (int)said->guard_set,
-                     "loops", (json_int_t)said->loops, "left_alone", (json_int_t)said->left_alone,
-                     "covered", (json_int_t)said->covered, "lowered", (json_int_t)said->lowered,
-                     "polled", (json_int_t)said->polled, "clamps", (json_int_t)said->clamps,
-                     "zeroed", (json_int_t)said->zeroed, "disassembly", inspected->disassembly);
+    return json_pack("{s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "set",
+                     (int)said->guard_set, "binding", (int)said->guard_binding, "loops",
+                     (json_int_t)said->loops, "left_alone", (json_int_t)said->left_alone, "covered",
+                     (json_int_t)said->covered, "lowered", (json_int_t)said->lowered, "polled",
+                     (json_int_t)said->polled, "clamps", (json_int_t)said->clamps, "zeroed",
+                     (json_int_t)said->zeroed, "disassembly", inspected->disassembly);
 }
 
 void bhi_inspect_print_json(const struct bhi_inspected *inspected) {

@@ -56,7 +56,7 @@ struct bhi_inspection {
     uint32_t push_bytes;
     uint32_t entries, bindings, members, constants, capabilities;
     /* Of a guarded one: */
-    uint32_t guard_set, loops, left_alone, covered, lowered, polled, clamps, zeroed, reserved;
+    uint32_t guard_set, guard_binding, loops, left_alone, covered, lowered, polled, clamps, zeroed;
     uint64_t shared_bytes;
     uint64_t text_bytes;
     char entry[BHI_INSPECT_ENTRIES][BHI_INSPECT_NAME]; /* of all compute entry points */

@@ -69,6 +69,7 @@ bool bhi_inspection_take(const struct bhi_inspection *from, bh_inspection *out) 
     for (uint32_t i = 0; i < from->capabilities; i++)
         take_text(out->capabilities[i], from->capability[i]);
     out->guard_set = from->guard_set;
+    out->guard_binding = from->guard_binding;
     out->loops = from->loops;
     out->left_alone = from->left_alone;
     out->covered = from->covered;

@@ -15,7 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GUARD_SETS 32u /* what is free is found among so many; devices have 4 to 32 */
+/* How many descriptor sets a device has that is not asked: as many as lavapipe, or all that there
+ * can be where the kernel would not run with these. */
+#define FEW_SETS  8u
+#define MOST_SETS 32u
 
 static SpvOp opcode(const uint32_t *at) {
     return (SpvOp)(at[0] & SpvOpCodeMask);
@@ -293,6 +296,23 @@ static bool disassemble(const uint32_t *code, size_t words, struct bhi_inspectio
     return good;
 }
 
+/* Where a kernel declares a set that FEW_SETS does not have, or declares these and uses none, no
+ * device with so few can run it guarded. */
+static uint32_t sets_of_device(const struct bhi_inspection *out, const struct bhi_module *module) {
+    if (out->bindings == 0) {
+        return MOST_SETS;
+    }
+    for (size_t i = 5; i < module->words && opcode(&module->code[i]) != SpvOpFunction;
+         i += length_of(&module->code[i])) {
+        const uint32_t *at = &module->code[i];
+        if (opcode(at) == SpvOpDecorate && at[2] == SpvDecorationDescriptorSet &&
+            at[3] >= FEW_SETS) {
+            return MOST_SETS;
+        }
+    }
+    return FEW_SETS;
+}
+
 static bool take_guarded(struct bhi_inspection *out, const struct bhi_module *module,
                          const struct bhi_spirv_target *target, const char *entry, char *text,
                          uint64_t room, struct bhi_fault *fault) {
@@ -300,7 +320,7 @@ static bool take_guarded(struct bhi_inspection *out, const struct bhi_module *mo
         .entry = entry,
         .constants = module->constants,
         .constant_count = module->constant_count,
-        .max_sets = GUARD_SETS,
+        .max_sets = sets_of_device(out, module),
         .zero_initialize = true,
     };
     struct bhi_guarded guarded;
@@ -308,6 +328,7 @@ static bool take_guarded(struct bhi_inspection *out, const struct bhi_module *mo
         return false;
     }
     out->guard_set = guarded.set;
+    out->guard_binding = guarded.binding;
     out->loops = guarded.loops;
     out->left_alone = guarded.left_alone;
     out->covered = guarded.covered;

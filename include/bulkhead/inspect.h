@@ -51,7 +51,10 @@ typedef struct bh_inspection {
     uint32_t capability_count;            /* the first 64 */
     char capabilities[64][64];            /* SPIR-V's names; a number where it is not known here */
     /* Of a guarded one (options.guarded): */
-    uint32_t guard_set;  /* descriptor set of the guard's buffer */
+    /* Where the guard's buffer is on a device that has 8 descriptor sets, or 32 where the kernel
+     * needs more. The binding is 0, unless the kernel declares all sets: then the buffer shares the
+     * last one that the kernel uses. */
+    uint32_t guard_set, guard_binding;
     uint32_t loops;      /* the sum of the next four */
     uint32_t left_alone; /* provably short */
     uint32_t covered;    /* an inner loop polls for it */

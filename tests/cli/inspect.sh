@@ -113,12 +113,39 @@ for kernel in saxpy matmul hang blur reduce_sum; do
     fi
     rm -f guarded.spv
 done
+# Where the words are (docs/decisions/0041-no-set-free.md): sets of a kernel, and what is said.
+kernel_of_sets() {
+    echo '#version 450'
+    echo 'layout(local_size_x = 1) in;'
+    for ((i = 0; i < $1; i++)); do
+        echo "layout(set = $i, binding = 0) buffer B$i { uint v; } b$i;"
+    done
+    echo 'void main() {'
+    for ((i = 0; i < $1; i++)); do echo "b$i.v = 1u;"; done
+    echo '}'
+}
+for expected in 7:7:0 8:7:1 9:9:0 32:31:1; do
+    IFS=: read -r sets set binding <<< "$expected"
+    kernel_of_sets "$sets" > sets.comp
+    case_name="$sets sets, guarded"
+    cli inspect sets.comp --guarded
+    ready
+    expect_stdout "guarded: the guard's buffer is set $set, binding $binding"
+    expect_stdout "OpDecorate %bulkhead_guard DescriptorSet $set"
+    expect_stdout "OpDecorate %bulkhead_guard Binding $binding"
+    [ "$sets" != 8 ] || expect_stdout "(on a device with more than 8 descriptor sets: set 8, binding 0)"
+    cli inspect sets.comp --guarded --json
+    ready
+    expect_json ".guard.set == $set and .guard.binding == $binding"
+done
+rm -f sets.comp
+
 case_name="a hang, guarded"
 cli inspect "$SHADERS/hang.spv" --guarded --json
 ready
 expect_json '.guard.loops >= 1 and .guard.lowered + .guard.polled >= 1
     and .guard.loops == .guard.left_alone + .guard.covered + .guard.lowered + .guard.polled
-    and (.guard | keys) == ["clamps", "covered", "disassembly", "left_alone", "loops", "lowered",
+    and (.guard | keys) == ["binding", "clamps", "covered", "disassembly", "left_alone", "loops", "lowered",
         "polled", "set", "zeroed"]
     and (.guard.disassembly | test("Volatile"))'
 
