@@ -54,6 +54,7 @@ set(backend_sources
     loader_reads.c
     module.c
     module_access.c
+    module_shared.c
     optimize.cpp
     reflect.c
     session.c

@@ -10,10 +10,8 @@
 /* The header defines it inline; this is where it lives when it is not inlined. */
 extern inline void SpvHasResultAndType(SpvOp op, bool *has_result, bool *has_type);
 
-/* Expressions and types may share parts: n lines of a module can stand for 2^n steps. */
+/* Expressions may share parts: n lines of a module can stand for 2^n steps. */
 #define MAX_EVALUATIONS 1000u
-#define MAX_TYPE_STEPS  100000u
-#define MAX_TYPE_DEPTH  255u
 
 static SpvOp opcode(const uint32_t *at) {
     return (SpvOp)(at[0] & SpvOpCodeMask);
@@ -405,62 +403,4 @@ bool bhi_module_local_size(const struct bhi_module *module, uint32_t out_size[3]
         return false;
     }
     return true;
-}
-
-/* Tightly packed size of a type, saturating (also where it takes too long to tell); 0 where it has
- * none. */
-static uint64_t type_bytes(const struct bhi_module *module, uint32_t type, unsigned depth,
-                           unsigned *budget) {
-    const uint32_t *at = definition(module, type);
-    if (at == NULL) {
-        return 0;
-    }
-    if (depth > MAX_TYPE_DEPTH || *budget == 0) {
-        return UINT64_MAX;
-    }
-    --*budget;
-    uint64_t unit, count = 0, sum = 0;
-    switch (opcode(at)) {
-    case SpvOpTypeInt:
-    case SpvOpTypeFloat:
-        return at[2] / 8;
-    case SpvOpTypeBool:
-        return 1;
-    case SpvOpTypeVector:
-    case SpvOpTypeMatrix:
-        return type_bytes(module, at[2], depth + 1, budget) * at[3];
-    case SpvOpTypeArray:
-        unit = type_bytes(module, at[2], depth + 1, budget);
-        if (!bhi_module_constant(module, at[3], &count)) {
-            return 0;
-        }
-        return __builtin_mul_overflow(unit, count, &sum) ? UINT64_MAX : sum;
-    case SpvOpTypeStruct:
-        for (size_t i = 2; i < at[0] >> SpvWordCountShift; i++) {
-            if (__builtin_add_overflow(sum, type_bytes(module, at[i], depth + 1, budget), &sum)) {
-                return UINT64_MAX;
-            }
-        }
-        return sum;
-    default:
-        return 0;
-    }
-}
-
-uint64_t bhi_module_shared_bytes(const struct bhi_module *module) {
-    uint64_t sum = 0;
-    for (uint32_t id = 1; id < module->bound; id++) {
-        const uint32_t *at = definition(module, id);
-        if (at == NULL || opcode(at) != SpvOpVariable || at[3] != SpvStorageClassWorkgroup ||
-            (module->uses[id] == 0 && at[0] >> SpvWordCountShift <= 4)) {
-            continue; /* a driver drops it, but not what has an initialiser */
-        }
-        const uint32_t *pointer = definition(module, at[1]);
-        unsigned budget = MAX_TYPE_STEPS;
-        uint64_t bytes = pointer != NULL ? type_bytes(module, pointer[3], 0, &budget) : 0;
-        if (__builtin_add_overflow(sum, bytes, &sum)) {
-            return UINT64_MAX;
-        }
-    }
-    return sum;
 }

@@ -35,9 +35,12 @@ bool bhi_module_constant(const struct bhi_module *module, uint32_t id, uint64_t 
 bool bhi_module_check_constants(const struct bhi_module *module, struct bhi_fault *fault);
 bool bhi_module_local_size(const struct bhi_module *module, uint32_t out_size[3],
                            struct bhi_fault *fault);
-/* At least how many bytes of workgroup memory the entry point uses, or the module initialises
- * (tightly packed). */
-uint64_t bhi_module_shared_bytes(const struct bhi_module *module);
+/* At least how many bytes of workgroup memory the entry point uses, or the module initialises:
+ * tightly packed, UINT64_MAX where there are more. Variables with an explicit layout (Block) share
+ * their memory: the largest counts, with its padding. Returns false with *fault when out of memory.
+ */
+bool bhi_module_shared_bytes(const struct bhi_module *module, uint64_t *out_bytes,
+                             struct bhi_fault *fault);
 /* bhi_access bits of what functions reachable from the entry point do with variable |id|, and
  * BHI_MODULE_USED when they name it at all: workgroup memory that they do not name is not theirs to
  * read. */

@@ -315,8 +315,8 @@ bool bhi_reflect(const uint32_t *code, size_t words, const char *entry,
     } else {
         ok = bhi_module_check_constants(&module, fault) &&
              bhi_module_local_size(&module, out->local_size, fault) &&
-             reflect_resources(&r, code, words, entry);
-        out->shared_bytes = bhi_module_shared_bytes(&module);
+             reflect_resources(&r, code, words, entry) &&
+             bhi_module_shared_bytes(&module, &out->shared_bytes, fault);
         spvc_context_destroy(r.context);
     }
     bhi_module_fini(&module);

@@ -241,6 +241,68 @@ static void memory_that_is_named_is_used(void **state) {
     }
 }
 
+/* Blocks share their memory: the largest counts, to the end of its last byte. Others add up. */
+static void blocks_share_their_memory(void **state) {
+    (void)state;
+    static const struct {
+        const char *decorations, *types, *used;
+        unsigned bytes;
+    } cases[] = {
+        /* 64 floats as words, and 40 of them as pairs */
+        {"OpDecorate %a_x ArrayStride 4\nOpMemberDecorate %x 0 Offset 0\n"
+         "OpDecorate %a_y ArrayStride 8\nOpMemberDecorate %y 0 Offset 0\n",
+         "%n_x = OpConstant %uint 64\n%a_x = OpTypeArray %uint %n_x\n%x = OpTypeStruct %a_x\n"
+         "%v_y = OpTypeVector %uint 2\n%n_y = OpConstant %uint 20\n%a_y = OpTypeArray %v_y %n_y\n"
+         "%y = OpTypeStruct %a_y\n",
+         "%xs %ys", 256},
+        /* what lies between the members counts, what comes behind the last one does not */
+        {"OpMemberDecorate %x 0 Offset 0\nOpMemberDecorate %x 1 Offset 1000\n"
+         "OpDecorate %a_y ArrayStride 32\nOpMemberDecorate %y 0 Offset 16\n",
+         "%x = OpTypeStruct %uint %uint\n"
+         "%n_y = OpConstant %uint 32\n%a_y = OpTypeArray %uint %n_y\n%y = OpTypeStruct %a_y\n",
+         "%xs %ys", 16 + 31 * 32 + 4},
+        /* a matrix by columns, and by rows */
+        {"OpMemberDecorate %x 0 Offset 0\nOpMemberDecorate %x 0 ColMajor\n"
+         "OpMemberDecorate %x 0 MatrixStride 64\n"
+         "OpMemberDecorate %y 0 Offset 0\nOpMemberDecorate %y 0 RowMajor\n"
+         "OpMemberDecorate %y 0 MatrixStride 64\n",
+         "%f = OpTypeFloat 32\n%f2 = OpTypeVector %f 2\n%f2x4 = OpTypeMatrix %f2 4\n"
+         "%x = OpTypeStruct %f2x4\n%y = OpTypeStruct %f2x4\n",
+         "%xs", 3 * 64 + 8},
+        {"OpMemberDecorate %x 0 Offset 0\n"
+         "OpDecorate %a_y ArrayStride 256\nOpMemberDecorate %y 0 Offset 0\n"
+         "OpMemberDecorate %y 0 RowMajor\nOpMemberDecorate %y 0 MatrixStride 64\n",
+         "%x = OpTypeStruct %uint\n"
+         "%f = OpTypeFloat 32\n%f2 = OpTypeVector %f 2\n%f2x4 = OpTypeMatrix %f2 4\n"
+         "%n_y = OpConstant %uint 3\n%a_y = OpTypeArray %f2x4 %n_y\n%y = OpTypeStruct %a_y\n",
+         "%xs %ys", 2 * 256 + 64 + 16},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char decorations[1024], globals[1024], body[256];
+        snprintf(decorations, sizeof decorations,
+                 "OpDecorate %%x Block\nOpDecorate %%y Block\nOpDecorate %%xs Aliased\n"
+                 "OpDecorate %%ys Aliased\n%s",
+                 cases[i].decorations);
+        snprintf(globals, sizeof globals,
+                 "%s%%p_x = OpTypePointer Workgroup %%x\n%%p_y = OpTypePointer Workgroup %%y\n"
+                 "%%xs = OpVariable %%p_x Workgroup\n%%ys = OpVariable %%p_y Workgroup\n",
+                 cases[i].types);
+        snprintf(body, sizeof body, "%%load_x = OpLoad %%x %%xs\n%sOpReturn",
+                 strstr(cases[i].used, "%ys") ? "%load_y = OpLoad %y %ys\n" : "");
+        struct stand_module module =
+            stand_compute_with(decorations, globals, cases[i].used, body, "", 4);
+        static struct bhi_reflection reflection;
+        struct bhi_fault fault;
+        if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &fault)) {
+            fail_msg("case %zu: %s", i, fault.text);
+        }
+        if (reflection.shared_bytes != cases[i].bytes) {
+            fail_msg("case %zu: %u bytes", i, (unsigned)reflection.shared_bytes);
+        }
+        stand_free(&module);
+    }
+}
+
 /* -- what is refused, and what is left alone ------------------------------------------------ */
 
 #define ARRAY                                                                                      \
@@ -566,6 +628,7 @@ int main(void) {
         cmocka_unit_test(workgroup_memory_begins_as_zero),
         cmocka_unit_test(memory_that_is_not_used_stays_unused),
         cmocka_unit_test(memory_that_is_named_is_used),
+        cmocka_unit_test(blocks_share_their_memory),
         cmocka_unit_test(constants_in_range_are_left_alone),
         cmocka_unit_test(widths),
         cmocka_unit_test(buffers_are_the_drivers),

@@ -1,0 +1,251 @@
+/* How much workgroup memory a module takes. One walk over its types, each of which comes behind
+ * those that it is made of: no recursion, and no type is measured twice. */
+#include "module.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdlib.h>
+
+#include "vk_fault.h"
+
+/* Of a type, saturating; 0 where it has none. */
+struct size {
+    uint64_t packed; /* tightly */
+    uint64_t laid;   /* as its decorations lay it out: from its beginning to its last byte */
+};
+
+/* Of a matrix in a struct. */
+struct member {
+    uint32_t offset, stride;
+    bool placed, by_row;
+};
+
+struct measure {
+    const struct bhi_module *module;
+    struct size *sizes;     /* by id */
+    uint32_t *strides;      /* by id: ArrayStride */
+    uint8_t *blocks;        /* by id: Block */
+    uint32_t *first;        /* by id of a struct: the first of its members' decorations, below */
+    uint32_t *decorations;  /* pairs: word offset of an OpMemberDecorate, index of the next pair */
+    struct member *members; /* of the struct at hand */
+    size_t functions;       /* where they begin: there are no types behind it */
+};
+
+static SpvOp opcode(const uint32_t *at) {
+    return (SpvOp)(at[0] & SpvOpCodeMask);
+}
+
+static size_t length_of(const uint32_t *at) {
+    return at[0] >> SpvWordCountShift;
+}
+
+static const uint32_t *definition(const struct bhi_module *module, uint32_t id) {
+    return id < module->bound && module->definitions[id] != 0
+               ? &module->code[module->definitions[id]]
+               : NULL;
+}
+
+static uint64_t sum(uint64_t a, uint64_t b) {
+    return __builtin_add_overflow(a, b, &a) ? UINT64_MAX : a;
+}
+
+static uint64_t product(uint64_t a, uint64_t b) {
+    return __builtin_mul_overflow(a, b, &a) ? UINT64_MAX : a;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static struct size size_of(const struct measure *m, uint32_t id) {
+    return id < m->module->bound ? m->sizes[id] : (struct size){0};
+}
+
+/* -- decorations ------------------------------------------------------------------------------ */
+
+static void decorate(struct measure *m) {
+    uint32_t pairs = 0;
+    for (size_t i = 5; i < m->functions; i += length_of(&m->module->code[i])) {
+        const uint32_t *at = &m->module->code[i];
+        if (opcode(at) == SpvOpDecorate && at[2] == SpvDecorationArrayStride) {
+            m->strides[at[1]] = at[3] > m->strides[at[1]] ? at[3] : m->strides[at[1]];
+        } else if (opcode(at) == SpvOpDecorate && at[2] == SpvDecorationBlock) {
+            m->blocks[at[1]] = 1;
+        } else if (opcode(at) == SpvOpMemberDecorate) {
+            pairs++;
+            m->decorations[2 * pairs] = (uint32_t)i;
+            m->decorations[2 * pairs + 1] = m->first[at[1]];
+            m->first[at[1]] = pairs;
+        }
+    }
+}
+
+/* Where a member is decorated twice a driver takes either: the larger one counts. */
+static void find_members(const struct measure *m, const uint32_t *type) {
+    const size_t count = length_of(type) - 2;
+    for (size_t i = 0; i < count; i++) {
+        m->members[i] = (struct member){0};
+    }
+    for (uint32_t pair = m->first[type[1]]; pair != 0; pair = m->decorations[2 * pair + 1]) {
+        const uint32_t *at = &m->module->code[m->decorations[2 * pair]];
+        if (at[2] >= count) {
+            continue;
+        }
+        struct member *member = &m->members[at[2]];
+        if (at[3] == SpvDecorationOffset) {
+            member->placed = true;
+            member->offset = at[4] > member->offset ? at[4] : member->offset;
+        } else if (at[3] == SpvDecorationMatrixStride) {
+            member->stride = at[4] > member->stride ? at[4] : member->stride;
+        } else if (at[3] == SpvDecorationRowMajor) {
+            member->by_row = true;
+        }
+    }
+}
+
+/* -- types ------------------------------------------------------------------------------------ */
+
+/* A matrix, or an array of matrices, which has its member's stride. */
+static uint64_t matrix_laid(const struct measure *m, uint32_t type, const struct member *member) {
+    const uint32_t *at = definition(m->module, type);
+    uint64_t before = 0; /* bytes of an array in front of its last element */
+    for (uint64_t count; at != NULL && opcode(at) == SpvOpTypeArray;
+         at = definition(m->module, at[2])) {
+        if (bhi_module_constant(m->module, at[3], &count) && count > 0) {
+            before = sum(before, product(m->strides[at[1]], count - 1));
+        }
+    }
+    if (at == NULL || opcode(at) != SpvOpTypeMatrix || member->stride == 0) {
+        return size_of(m, type).laid;
+    }
+    const uint32_t *column = definition(m->module, at[2]);
+    const uint64_t columns = at[3], rows = column[3], unit = size_of(m, column[2]).packed;
+    return sum(before, member->by_row ? member->stride * (rows - 1) + columns * unit
+                                      : member->stride * (columns - 1) + rows * unit);
+}
+
+static struct size struct_size(const struct measure *m, const uint32_t *at) {
+    struct size size = {0};
+    find_members(m, at);
+    for (size_t i = 2; i < length_of(at); i++) {
+        const struct member *member = &m->members[i - 2];
+        const uint64_t offset = member->placed ? member->offset : size.laid;
+        size.packed = sum(size.packed, size_of(m, at[i]).packed);
+        size.laid = larger(size.laid, sum(offset, matrix_laid(m, at[i], member)));
+    }
+    return size;
+}
+
+static struct size measure_type(const struct measure *m, const uint32_t *at) {
+    struct size size = {0};
+    uint64_t count;
+    switch (opcode(at)) {
+    case SpvOpTypeInt:
+    case SpvOpTypeFloat:
+        size.packed = size.laid = at[2] / 8;
+        break;
+    case SpvOpTypeBool:
+        size.packed = size.laid = 1;
+        break;
+    case SpvOpTypeVector:
+    case SpvOpTypeMatrix:
+        size.packed = product(size_of(m, at[2]).packed, at[3]);
+        size.laid = size.packed;
+        break;
+    case SpvOpTypeArray:
+        if (bhi_module_constant(m->module, at[3], &count) && count > 0) {
+            const struct size unit = size_of(m, at[2]);
+            const uint64_t stride = m->strides[at[1]] != 0 ? m->strides[at[1]] : unit.laid;
+            size.packed = product(unit.packed, count);
+            size.laid = sum(product(stride, count - 1), unit.laid);
+        }
+        break;
+    case SpvOpTypeStruct:
+        size = struct_size(m, at);
+        break;
+    default:
+        break;
+    }
+    return size;
+}
+
+/* -- variables -------------------------------------------------------------------------------- */
+
+static uint64_t add_up(const struct measure *m) {
+    uint64_t apart = 0, shared = 0;
+    for (uint32_t id = 1; id < m->module->bound; id++) {
+        const uint32_t *at = definition(m->module, id);
+        if (at == NULL || opcode(at) != SpvOpVariable || at[3] != SpvStorageClassWorkgroup ||
+            (m->module->uses[id] == 0 && length_of(at) <= 4)) {
+            continue; /* a driver drops it, but not what has an initialiser */
+        }
+        const uint32_t *pointer = definition(m->module, at[1]);
+        const uint32_t type = pointer != NULL ? pointer[3] : 0;
+        if (type < m->module->bound && m->blocks[type]) {
+            shared = larger(shared, size_of(m, type).laid);
+        } else {
+            apart = sum(apart, size_of(m, type).packed);
+        }
+    }
+    return sum(apart, shared);
+}
+
+/* Room for all of the walk; *out_any: there is workgroup memory at all. */
+static bool prepare(struct measure *m, bool *out_any) {
+    const struct bhi_module *module = m->module;
+    size_t pairs = 1, members = 1;
+    *out_any = false;
+    for (m->functions = 5; m->functions < module->words;) {
+        const uint32_t *at = &module->code[m->functions];
+        if (opcode(at) == SpvOpFunction) {
+            break;
+        }
+        pairs += opcode(at) == SpvOpMemberDecorate;
+        if (opcode(at) == SpvOpTypeStruct && length_of(at) > members) {
+            members = length_of(at);
+        }
+        *out_any |= opcode(at) == SpvOpVariable && at[3] == SpvStorageClassWorkgroup;
+        m->functions += length_of(at);
+    }
+    if (!*out_any) {
+        return true;
+    }
+    m->sizes = calloc(module->bound, sizeof *m->sizes);
+    m->strides = calloc(module->bound, sizeof *m->strides);
+    m->blocks = calloc(module->bound, sizeof *m->blocks);
+    m->first = calloc(module->bound, sizeof *m->first);
+    m->decorations = calloc(2 * pairs, sizeof *m->decorations);
+    m->members = calloc(members, sizeof *m->members);
+    return m->sizes != NULL && m->strides != NULL && m->blocks != NULL && m->first != NULL &&
+           m->decorations != NULL && m->members != NULL;
+}
+
+static void measure_fini(struct measure *m) {
+    free(m->sizes);
+    free(m->strides);
+    free(m->blocks);
+    free(m->first);
+    free(m->decorations);
+    free(m->members);
+}
+
+bool bhi_module_shared_bytes(const struct bhi_module *module, uint64_t *out_bytes,
+                             struct bhi_fault *fault) {
+    struct measure m = {.module = module};
+    bool any, good = prepare(&m, &any);
+    *out_bytes = 0;
+    if (!good) {
+        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
+    } else if (any) {
+        decorate(&m);
+        for (size_t i = 5; i < m.functions; i += length_of(&module->code[i])) {
+            const uint32_t *at = &module->code[i];
+            const SpvOp op = opcode(at);
+            if (op >= SpvOpTypeVoid && op <= SpvOpTypeFunction && at[1] < module->bound) {
+                m.sizes[at[1]] = measure_type(&m, at);
+            }
+        }
+        *out_bytes = add_up(&m);
+    }
+    measure_fini(&m);
+    return good;
+}
