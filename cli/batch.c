@@ -19,6 +19,7 @@
 #include "device_list.h"
 #include "exit_status.h"
 #include "interrupt.h"
+#include "isolation.h"
 #include "page.h"
 #include "progress.h"
 #include "runner.h"
@@ -54,19 +55,6 @@ struct batch {
 /* -- arguments ----------------------------------------------------------------------------------
  */
 
-static bool parse_isolation(const char *value, bh_isolation *out, struct bhi_complaint *complaint) {
-    static const char *const names[] = {[BH_ISOLATE_STREAM] = "stream",
-                                        [BH_ISOLATE_KERNEL] = "kernel",
-                                        [BH_ISOLATE_SUBMISSION] = "job"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!strcmp(value, names[i])) {
-            *out = (bh_isolation)i;
-            return true;
-        }
-    }
-    return bhi_refuse(complaint, "it is stream, kernel or job");
-}
-
 static bool parse_item(struct batch *batch, const struct bhi_arg *item,
                        struct bhi_complaint *complaint) {
     const char *value = item->value;
@@ -80,7 +68,7 @@ static bool parse_item(struct batch *batch, const struct bhi_arg *item,
     case BHI_BATCH_STREAMS:
         return bhi_parse_count(value, 1, MOST_STREAMS, &batch->streams, complaint);
     case BHI_BATCH_ISOLATE:
-        return parse_isolation(value, &batch->isolation, complaint);
+        return bhi_isolation_parse(value, &batch->isolation, complaint);
     case BHI_BATCH_RETRY:
         return bhi_parse_count(value, 0, BHI_JOB_RETRIES, &batch->retries, complaint);
     case BHI_BATCH_HALT:

@@ -59,11 +59,17 @@ static const struct {
     {".target sm_", BHI_LANGUAGE_PTX},
 };
 
+const char *bhi_language_word(size_t index) {
+    return index < BHI_LANGUAGE_WGSL - BHI_LANGUAGE_SPIRV
+               ? languages[BHI_LANGUAGE_SPIRV + index].name
+               : NULL;
+}
+
 bool bhi_language_parse(const char *value, enum bhi_language *out,
                         struct bhi_complaint *complaint) {
-    for (int i = BHI_LANGUAGE_SPIRV; i <= BHI_LANGUAGE_HLSL; i++) {
-        if (!strcmp(value, languages[i].name)) {
-            *out = (enum bhi_language)i;
+    for (size_t i = 0; bhi_language_word(i); i++) {
+        if (!strcmp(value, bhi_language_word(i))) {
+            *out = (enum bhi_language)(BHI_LANGUAGE_SPIRV + i);
             return true;
         }
     }

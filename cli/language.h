@@ -28,6 +28,8 @@ enum bhi_language {
 
 /* --language: spirv, glsl or hlsl. */
 bool bhi_language_parse(const char *value, enum bhi_language *out, struct bhi_complaint *complaint);
+/* What it takes, one after the other; NULL behind the last. */
+const char *bhi_language_word(size_t index);
 /* By the ending of |path|. */
 enum bhi_language bhi_language_of_name(const char *path);
 /* How long that ending is; 0: it is none that is known. */

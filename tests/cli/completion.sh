@@ -76,6 +76,12 @@ asks '-o nospace'
 in_bash 'bulkhead run k.spv --push f32:2,u3' 2,u32:
 in_bash 'bulkhead run k.spv --spec 1=f6' f64:
 in_bash 'bulkhead run k.spv --groups '
+in_bash 'bulkhead run k.spv --language ' glsl hlsl spirv
+in_bash 'bulkhead inspect k.spv --language=h' hlsl
+in_bash 'bulkhead batch jobs --isolate ' job kernel stream
+in_bash 'bulkhead chaos --faults s' segv slow stop
+asks '-o nospace'
+in_bash 'bulkhead chaos --faults kill,segv,zy' kill,segv,zygote
 in_bash 'bulkhead help ba' batch
 in_bash 'bulkhead completion f' fish
 in_bash 'bulkhead batch jobs --retry-' --retry-failed
@@ -120,6 +126,11 @@ if command -v zsh > /dev/null; then
     in_zsh bulkhead run k.spv --spec 1=f6 -- f64:
     in_zsh bulkhead run k.spv --cache-dir fo -- 'files -/'
     in_zsh bulkhead run k.spv --groups '' --
+    in_zsh bulkhead run k.spv --language '' -- glsl hlsl spirv
+    in_zsh bulkhead inspect k.spv --language=h -- hlsl
+    in_zsh bulkhead batch jobs --isolate '' -- job kernel stream
+    in_zsh bulkhead chaos --faults s -- segv slow stop
+    in_zsh bulkhead chaos --faults kill,segv,zy -- zygote
     in_zsh bulkhead help ba -- batch
     in_zsh bulkhead completion f -- fish
 else
@@ -144,6 +155,11 @@ if command -v fish > /dev/null; then
     in_fish 'bulkhead run k.spv --push f3' f32:
     in_fish 'bulkhead run k.spv --push f32:2,u3' f32:2,u32:
     in_fish 'bulkhead run k.spv --spec 1=f6' 1=f64:
+    in_fish 'bulkhead run k.spv --language ' glsl hlsl spirv
+    in_fish 'bulkhead inspect k.spv --language=h' --language=hlsl
+    in_fish 'bulkhead batch jobs --isolate k' kernel
+    in_fish 'bulkhead chaos --faults z' zygote
+    in_fish 'bulkhead chaos --faults kill,segv,zy' kill,segv,zygote
     in_fish 'bulkhead help bat' batch
     in_fish 'bulkhead completion f' fish
 else

@@ -1,0 +1,15 @@
+/* --isolate of `bulkhead batch`. */
+#ifndef BHI_CLI_ISOLATION_H
+#define BHI_CLI_ISOLATION_H
+
+#include <bulkhead/bulkhead.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "complaint.h"
+
+bool bhi_isolation_parse(const char *value, bh_isolation *out, struct bhi_complaint *complaint);
+/* What it takes, one after the other; NULL behind the last. */
+const char *bhi_isolation_word(size_t index);
+
+#endif
