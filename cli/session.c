@@ -50,8 +50,10 @@ int bhi_session_fail(const char *command, const char *what, bh_status status,
     const int exit_status = ended ? BHI_EXIT_POISONED : bhi_verdict_exit_status(status);
     const char *message = detail && detail->message[0] ? detail->message : bh_status_text(status);
     char line[1024];
-    /* A refusal of the system says what allows it (BHI_REMEDY of ipc/refusal.h). */
-    bool advise = exit_status == BHI_EXIT_ENVIRON && !strstr(message, "; to allow it: ");
+    /* A refusal of the system says what allows it (BHI_REMEDY of ipc/refusal.h), one of the
+     * worker's executable what names it: there is no stream that could be reset. */
+    bool advise = exit_status == BHI_EXIT_ENVIRON && !strstr(message, "; to allow it: ") &&
+                  !strstr(message, "the worker executable ");
     bhi_complain(command, "%s%s%s (%s)%s%s", what ? what : "", what ? ": " : "", message,
                  bh_status_name(status), advise ? "; " : "",
                  advise ? bh_status_advice(status) : "");

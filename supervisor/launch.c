@@ -36,12 +36,17 @@ static bool own_folder(char folder[PATH_MAX]) {
     return true;
 }
 
-static char *find_worker(const char *given) {
+/* *out_chosen: what names it, and has to be set right where it cannot be run; NULL: nothing does.
+ */
+static char *find_worker(const char *given, const char **out_chosen) {
+    *out_chosen = "options.worker_path";
     if (given)
         return strdup(given);
+    *out_chosen = "BULKHEAD_WORKER";
     const char *variable = secure_getenv("BULKHEAD_WORKER");
     if (variable && variable[0])
         return strdup(variable);
+    *out_chosen = NULL;
     char folder[PATH_MAX];
     if (own_folder(folder)) {
         static const char *const places[] = {"%s/bulkhead-worker", "%s/../bin/bulkhead-worker",
@@ -62,16 +67,21 @@ static char *find_worker(const char *given) {
 
 bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, char **out_parent,
                           bh_detail *detail) {
-    *out_worker = find_worker(options->worker_path);
+    const char *chosen;
+    *out_worker = find_worker(options->worker_path, &chosen);
     const char *parent = options->runtime_dir ? options->runtime_dir : bhi_runtime_parent();
     *out_parent = strdup(parent);
     if (!*out_worker || !*out_parent)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");
     if (access(*out_worker, X_OK) != 0)
-        return bhi_fail(detail, BH_UNAVAILABLE, errno,
-                        "bh_context_create: the worker executable %s cannot be run (set "
-                        "options.worker_path or BULKHEAD_WORKER)",
-                        *out_worker);
+        return chosen ? bhi_fail(detail, BH_UNAVAILABLE, errno,
+                                 "bh_context_create: the worker executable %s cannot be run; "
+                                 "correct or unset %s, which names it",
+                                 *out_worker, chosen)
+                      : bhi_fail(detail, BH_UNAVAILABLE, errno,
+                                 "bh_context_create: the worker executable %s cannot be run (set "
+                                 "options.worker_path or BULKHEAD_WORKER)",
+                                 *out_worker);
     /* The path of a Unix socket has 108 bytes, and we add about 40 of our own. */
     if (strlen(*out_parent) > 56)
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,

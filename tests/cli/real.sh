@@ -333,6 +333,17 @@ status=$?
 expect_status 3
 expect_stderr "cannot write to standard output"
 
+# -- the worker's executable -----------------------------------------------------------------------
+case_name="BULKHEAD_WORKER names a file that is not there"
+for subcommand in "run $SHADERS/saxpy.spv --groups 1" "inspect $SHADERS/saxpy.spv" doctor; do
+    # shellcheck disable=SC2086 # words
+    BULKHEAD_WORKER=$folder/none cli $subcommand
+    expect_status 3
+    expect_stderr "the worker executable $folder/none cannot be run; correct or unset BULKHEAD_WORKER, which names it"
+    expect_stderr "No such file or directory (UNAVAILABLE)"
+    if grep -q "reset the stream" .stderr; then fail "what cannot help"; else passed=$((passed + 1)); fi
+done
+
 # -- the end of the program ------------------------------------------------------------------------
 # SIGINT arrives while the kernel runs: the worker's clock tells that it has begun.
 case_name="SIGINT while a kernel hangs"
