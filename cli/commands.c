@@ -112,7 +112,9 @@ static const struct bhi_section inspect_sections[] = {
     {"JSON",
      "  name           its file's\n"
      "  hash           64 hexadecimal digits: code, entry point, constants\n"
-     "  entry          the entry point that the rest is about\n"
+     "  entry          the module's entry point that the rest is about\n"
+     "  source_entry   the function of an HLSL source that --entry names, which is\n"
+     "                 main in the module; null without --entry, and for SPIR-V\n"
      "  entry_points   all of the module for compute; the first 16\n"
      "  local_size     [X, Y, Z] of a workgroup, --spec applied\n"
      "  shared_bytes   of shared memory, at least\n"

@@ -153,8 +153,12 @@ static int make_kernel(struct inspect *inspect, const char *name) {
 }
 
 static void print(const struct inspect *inspect, const char *name, bool json) {
+    /* What is compiled has one, main, whatever the source calls it. */
+    const bool compiled = bhi_kernel_file_language(&inspect->file) != BHI_LANGUAGE_SPIRV;
     struct bhi_inspected inspected = {.name = name,
-                                      .entry = inspect->entry ? inspect->entry : "main",
+                                      .entry =
+                                          inspect->entry && !compiled ? inspect->entry : "main",
+                                      .source_entry = compiled ? inspect->entry : NULL,
                                       .said = &inspect->said,
                                       .disassembly = inspect->text};
     bh_kernel_hash(inspect->kernel, inspected.hash);

@@ -152,7 +152,10 @@ void bhi_inspect_print(const struct bhi_inspected *inspected) {
     hash_text(inspected->hash, hash);
     printf("%s\n", clean(inspected->name));
     printf("  hash           %s\n", hash);
-    printf("  entry          %s\n", clean(inspected->entry));
+    printf("  entry          %s", clean(inspected->entry));
+    if (inspected->source_entry && strcmp(inspected->source_entry, inspected->entry) != 0)
+        printf(" (in the source: %s)", clean(inspected->source_entry));
+    printf("\n");
     if (said->entry_count > 1)
         print_list("entry points", said->entries, said->entry_count);
     printf("  workgroup      %u x %u x %u, %llu bytes of shared memory\n", said->local_size[0],
@@ -272,6 +275,8 @@ void bhi_inspect_print_json(const struct bhi_inspected *inspected) {
         {"name", bhi_json_text(inspected->name)},
         {"hash", json_string(hash)},
         {"entry", bhi_json_text(inspected->entry)},
+        {"source_entry",
+         inspected->source_entry ? bhi_json_text(inspected->source_entry) : json_null()},
         {"entry_points", names_json(said->entries, said->entry_count)},
         {"local_size", size},
         {"shared_bytes", json_integer((json_int_t)said->shared_bytes)},

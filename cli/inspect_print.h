@@ -6,6 +6,7 @@
 
 struct bhi_inspected {
     const char *name, *entry;
+    const char *source_entry; /* what --entry names in a source; NULL: nothing */
     uint8_t hash[32];
     const bh_inspection *said;
     const char *disassembly; /* guarded; NULL: it is not */

@@ -25,7 +25,7 @@ case_name="saxpy, as JSON: all that is documented"
 cli inspect "$SHADERS/saxpy.spv" --json
 ready
 expect_json 'keys == ["bindings", "capabilities", "constants", "entry", "entry_points", "guard", "hash",
-    "local_size", "name", "push", "shared_bytes", "spirv_version"]'
+    "local_size", "name", "push", "shared_bytes", "source_entry", "spirv_version"]'
 expect_json '.name == "saxpy" and .entry == "main" and .entry_points == ["main"] and .guard == null
     and (.hash | test("^[0-9a-f]{64}$")) and .spirv_version == "1.3" and .push.size == 8
     and .push.members == [{"offset": 0, "type": "f32", "name": "a"},
@@ -176,7 +176,22 @@ case_name="an entry point that was chosen"
 cli inspect two.spv --entry second --json
 ready
 expect_json '.entry == "second" and .entry_points == ["first", "second"] and .local_size == [2, 1, 1]'
+expect_json '.source_entry == null'
 cli run two.spv --entry first --groups 1
+expect_status 0
+cat > two.hlsl << 'END'
+[numthreads(3, 1, 1)] void first() {}
+[numthreads(4, 1, 1)] void second() {}
+END
+case_name="a function of HLSL that was chosen: main in the module, by its name for run"
+cli inspect two.hlsl --entry second
+ready
+expect_stdout "entry          main (in the source: second)"
+cli inspect two.hlsl --entry second --json
+ready
+expect_json '.entry == "main" and .entry_points == ["main"] and .source_entry == "second"
+    and .local_size == [4, 1, 1]'
+cli run two.hlsl --entry "$(jq -r .source_entry .stdout)" --groups 1
 expect_status 0
 
 # -- what is no kernel -----------------------------------------------------------------------------
