@@ -83,6 +83,7 @@ static const char *const points[] = {
     "lie_deadline",
     "lie_load",
     "lie_device",
+    "merge",
     "started",
     "submitted",
     "lie_compile",

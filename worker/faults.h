@@ -62,6 +62,7 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   abort          what runs is told to end (fail: nobody hears it)
  *   lie_deadline   (fail: it says that it was told to end, and has)
  *   lie_load, lie_device   (fail: it says that a file cannot be loaded, that its device is lost)
+ *   merge          what waits is about to be gathered (fail: all of it, however long each took)
  *   started        a submission was taken from the lane, nothing is submitted
  *   submitted      vkQueueSubmit has returned
  *   lie_compile    (fail: it says that it has to compile what it has taken, and dies)

@@ -168,7 +168,8 @@ static void wait_for_slot(struct bhi_session *s, uint64_t seq) {
 /* The next records that can be run together; the first of them is |first|. */
 static int gather(struct bhi_session *s, const struct bhi_lane_record *first, size_t *out_count) {
     struct bhi_lane_view *lane = s->config.lane;
-    uint64_t most = s->record_ns == 0 ? BHI_SESSION_BATCH : MERGE_NS / s->record_ns;
+    const bool at_once = BHI_FAULT_FAILS("merge") || s->record_ns == 0;
+    uint64_t most = at_once ? BHI_SESSION_BATCH : MERGE_NS / s->record_ns;
     most = most < 1 ? 1 : most > BHI_SESSION_BATCH ? BHI_SESSION_BATCH : most;
     uint64_t offset = 0;
     size_t count = 0;

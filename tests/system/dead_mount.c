@@ -356,7 +356,7 @@ static void the_host_is_killed(void) {
     BHT_GT(opener, 0);
     WAIT_UNTIL(threads_of(opener) == 3, 20000);
     fx_kill(host, SIGKILL);
-    WAIT_UNTIL(strchr("XZ", bht_process_state(opener)), BHT_SECOND_MS);
+    WAIT_UNTIL(strchr("XZ", bht_process_state(opener)), BHT_WAIT_SECOND_MS);
     fx_kill(child, SIGKILL);
     close(say[0]);
     close(say[1]);

@@ -126,7 +126,7 @@ static void case_51_an_endless_kernel_keeps_nobody(void) {
     struct scene s;
     set_scene(&s, NULL);
     kill_host(&s);
-    expect_all_gone(&s, BHT_SECOND_MS);
+    expect_all_gone(&s, BHT_WAIT_SECOND_MS);
 }
 
 /* A worker that does not hear of it is killed. */
@@ -136,7 +136,7 @@ static void case_51_a_stopped_worker_goes_too(void) {
     fx_kill(s.worker, SIGSTOP);
     WAIT_UNTIL(bht_process_state(s.worker) == 'T', 20000);
     kill_host(&s);
-    expect_all_gone(&s, BHT_SECOND_MS);
+    expect_all_gone(&s, BHT_WAIT_SECOND_MS);
 }
 
 int main(int argc, char **argv) {
