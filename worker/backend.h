@@ -8,6 +8,7 @@
 
 #include "attach.h"
 #include "commands.h"
+#include "pci.h"
 #include "progress.h"
 #include "wire.h"
 #include <bulkhead/status.h>
@@ -29,6 +30,8 @@ struct bhi_fault {
 struct bhi_backend_config {
     PFN_vkGetInstanceProcAddr get_instance_proc_addr;
     uint32_t device_index;
+    const struct bhi_pci
+        *pci; /* the device that is there, whichever number it has; NULL: by number */
     /* Page that the device may write (struct bhi_markers), or NULL: then submissions are never
      * merged into one vkQueueSubmit. Page aligned, a whole page, shared read-write mapping. */
     struct bhi_markers *markers;
@@ -52,6 +55,9 @@ void bhi_backend_destroy(struct bhi_backend *backend);
 size_t bhi_backend_devices(const struct bhi_backend_config *config,
                            const struct bhi_backend *backend, struct bhi_msg_device *out,
                            size_t capacity);
+/* The same without a backend, and where they are. A fault, and 0, where no instance can be had. */
+size_t bhi_backend_survey(const struct bhi_backend_config *config, struct bhi_msg_device *out,
+                          struct bhi_pci *out_pci, size_t capacity, struct bhi_fault *fault);
 /* One trivial dispatch, so that the driver has started every thread and JIT it will need. */
 bool bhi_backend_warm_up(struct bhi_backend *backend, struct bhi_fault *fault);
 

@@ -45,7 +45,7 @@ static const struct bhi_driver_env nvidia_environment[] = {
  * libraries that it loads when the instance is created, and what leads it to them. */
 static const struct bhi_driver_path nvidia_paths[] = {
     {"/dev/nvidiactl", BHI_PATH_DEVICE},
-    {"/dev/nvidia[0-9]*", BHI_PATH_DEVICE},
+    {"/dev/nvidia[0-9]*", BHI_PATH_NODE},
     {"/proc", BHI_PATH_PROC},
     {"/proc/self", BHI_PATH_INSIDE},
     {"/proc/stat", BHI_PATH_INSIDE},
@@ -294,6 +294,7 @@ static const struct bhi_driver_info drivers[] = {
         .devices = nvidia_devices,
         .environment = nvidia_environment,
         .paths = nvidia_paths,
+        .node_folder = "/proc/driver/nvidia/gpus",
         .start_rules = nvidia_start,
         .steady_rules = nvidia_steady,
         .limits = {.descriptors = 1024, .file_bytes = 64u << 20, .locked = UINT64_MAX},

@@ -22,6 +22,7 @@ enum bhi_path_kind {
     BHI_PATH_READ,   /* bound read-only, nodev, noexec */
     BHI_PATH_LIBS,   /* bound read-only, nodev; libraries may be mapped from it */
     BHI_PATH_DEVICE, /* a device node, or a folder of them: read, write, ioctl */
+    BHI_PATH_NODE, /* device nodes, one for each device: the same, for that of its own (nodes.h) */
     BHI_PATH_PROC, /* a fresh proc of our pid namespace, else the host's, read-only; closed, but */
     BHI_PATH_INSIDE, /* for what is named like this: Landlock's alone, for it is there already */
 };
@@ -62,6 +63,7 @@ struct bhi_driver_info {
     const char *const *devices;   /* nodes that must exist; NULL-terminated */
     const struct bhi_driver_env *environment;
     const struct bhi_driver_path *paths;
+    const char *node_folder; /* says whose node is which (nodes.h); NULL: it has no BHI_PATH_NODE */
     const struct bhi_seccomp_rule *start_rules;  /* added to filter A; SYSCALL -1 ends the list */
     const struct bhi_seccomp_rule *steady_rules; /* added to filter B */
     struct bhi_driver_limits limits;

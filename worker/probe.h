@@ -8,6 +8,7 @@
 #ifndef BHI_PROBE_H
 #define BHI_PROBE_H
 
+#include "nodes.h"
 #include "sandbox.h"
 #include "wire.h"
 #include <stdint.h>
@@ -28,6 +29,7 @@ struct bhi_probe_report {
 /* What a prober knows, collected by the zygote while it still sees the host. */
 struct bhi_probe_context {
     const struct bhi_driver *driver;
+    const struct bhi_nodes *nodes; /* of its devices */
     uint64_t layers;               /* that hold in the zygote */
     struct bhi_namespaces outside; /* the warden's */
     struct bhi_namespaces inside;  /* the zygote's */

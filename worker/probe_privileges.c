@@ -123,6 +123,49 @@ static void try_open(struct bhi_victim *victim) {
                     outcome_text(fd));
 }
 
+/* With the first device's node alone: the others do not open. Its own is not tried, since opening
+ * a device's node starts the device. */
+static void try_other_nodes(struct bhi_victim *victim) {
+    const struct bhi_nodes *nodes = victim->context->nodes;
+    const char *own = (const char *)victim->argument;
+    unsigned refused = 0;
+    for (unsigned i = 0; i < nodes->count; i++) {
+        if (strcmp(nodes->paths[i], own) != 0) {
+            int fd = open(nodes->paths[i], O_RDWR | O_CLOEXEC);
+            refused += fd < 0 && errno == EACCES;
+        }
+    }
+    bhi_victim_says(victim, refused + 1 == nodes->count,
+                    "of %u device nodes a worker has its own: %u of the others are refused",
+                    nodes->count, refused);
+}
+
+/* Where there are several devices. */
+static enum bhi_probe_result probe_nodes(const struct bhi_probe_context *context, char *text,
+                                         size_t size) {
+    const struct bhi_nodes *nodes = context->nodes;
+    int n = 0;
+    for (unsigned i = 0; i < nodes->devices; i++) {
+        const struct bhi_victim_plan plan = {.stage = BHI_STAGE_LAYERS,
+                                             .fn = try_other_nodes,
+                                             .argument = (uintptr_t)nodes->of[i].path,
+                                             .node = nodes->of[i].path};
+        if (nodes->of[i].path[0] != '\0') {
+            n = snprintf(text, size, "; ");
+            if (bhi_victim_judge(context, &plan, text + n, size - (size_t)n) != BHI_PROBE_HOLDS) {
+                return BHI_PROBE_BROKEN;
+            }
+            n = (int)strlen(text);
+            break;
+        }
+    }
+    if (nodes->why[0] != '\0' && (size_t)n < size) {
+        snprintf(text + n, size - (size_t)n, "; a worker can open all %u device nodes (%s)",
+                 nodes->count, nodes->why);
+    }
+    return BHI_PROBE_HOLDS;
+}
+
 enum bhi_probe_result bhi_probe_landlock(const struct bhi_probe_context *context, char *text,
                                          size_t size) {
     if (bhi_sandbox_landlock_abi() == 0) {
@@ -137,7 +180,12 @@ enum bhi_probe_result bhi_probe_landlock(const struct bhi_probe_context *context
     int n = snprintf(text, size, "ABI %d; without it the root opens; with it, ",
                      bhi_sandbox_landlock_abi());
     const struct bhi_victim_plan after = {.stage = BHI_STAGE_LAYERS, .fn = try_open};
-    return bhi_victim_judge(context, &after, text + n, size - (size_t)n);
+    const enum bhi_probe_result result =
+        bhi_victim_judge(context, &after, text + n, size - (size_t)n);
+    const size_t used = strlen(text);
+    return result != BHI_PROBE_HOLDS || context->nodes->count < 2
+               ? result
+               : probe_nodes(context, text + used, size - used);
 }
 
 static void try_limits(struct bhi_victim *victim) {

@@ -100,7 +100,9 @@ static _Noreturn void be_victim(const struct bhi_probe_context *context,
     struct bhi_victim victim = {
         .context = context,
         .page = page,
-        .sandbox = {.driver = context->driver, .memory_limit = plan->memory_limit},
+        .sandbox = {.driver = context->driver,
+                    .node = plan->node,
+                    .memory_limit = plan->memory_limit},
         .argument = plan->argument,
     };
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() == 1) {
@@ -136,9 +138,11 @@ static pid_t fork_victim(const struct bhi_probe_context *context,
 }
 
 /* Waits for the end of |pid|, which is killed when its time is up. */
-static void await(pid_t pid, struct bhi_outcome *out) {
+static void await(pid_t pid, uint64_t deadline_ns, struct bhi_outcome *out) {
     struct pollfd ended = {.fd = pidfd_open(pid, 0), .events = POLLIN};
-    if (ended.fd < 0 || poll(&ended, 1, VICTIM_TIMEOUT_MS) != 1) {
+    const uint64_t now = bhi_now_ns();
+    const uint64_t left_ms = deadline_ns > now ? (deadline_ns - now + 999999u) / 1000000u : 0;
+    if (ended.fd < 0 || poll(&ended, 1, (int)left_ms) != 1) {
         out->timed_out = true;
         kill(pid, SIGKILL);
     }
@@ -160,7 +164,13 @@ void bhi_victim_run(const struct bhi_probe_context *context, const struct bhi_vi
         snprintf(out->text, sizeof out->text, "cannot fork a victim: %s", strerror((int)-pid));
         return;
     }
-    await(pid, out);
+    bhi_victim_finish(pid, page, bhi_deadline_ns(VICTIM_TIMEOUT_MS * 1000000ull), out);
+}
+
+void bhi_victim_finish(pid_t pid, struct bhi_victim_page *page, uint64_t deadline_ns,
+                       struct bhi_outcome *out) {
+    memset(out, 0, sizeof *out);
+    await(pid, deadline_ns, out);
     out->entered = atomic_load(&page->entered) != 0;
     out->done = page->done != 0;
     out->holds = out->done && page->holds != 0;

@@ -49,15 +49,18 @@ struct bhi_victim_plan {
     uintptr_t argument;
     uint64_t memory_limit;
     uint64_t address_space; /* how much more than it has it may map; 0: no bound */
+    const char *node;       /* the only device node of its kind that it has (nodes.h); NULL: all */
 };
 
 /* Runs one victim to its end, 2 s at most. */
 void bhi_victim_run(const struct bhi_probe_context *context, const struct bhi_victim_plan *plan,
                     struct bhi_outcome *out);
-/* Two parts of the same, for a victim that another one is set on: start returns once it is inside
- * (its pid, or -errno), end kills and reaps it. */
+/* Parts of the same, for victims beside each other: start returns once it is inside (its pid, or
+ * -errno), finish waits for its end, until |deadline_ns| at most, and end kills and reaps it. */
 pid_t bhi_victim_start(const struct bhi_probe_context *context, const struct bhi_victim_plan *plan,
                        struct bhi_victim_page **out_page);
+void bhi_victim_finish(pid_t pid, struct bhi_victim_page *page, uint64_t deadline_ns,
+                       struct bhi_outcome *out);
 void bhi_victim_end(pid_t pid, struct bhi_victim_page *page);
 
 /* A victim that should come back, as an answer. */

@@ -19,7 +19,7 @@ int bhi_sandbox_enter(struct bhi_sandbox *sandbox, struct bhi_failure *failure) 
         return r;
     }
     sandbox->layers |= BHI_LAYER_BIT(NOT_DUMPABLE);
-    if ((r = bhi_sandbox_landlock(sandbox->driver, &landlock, failure)) != 0) {
+    if ((r = bhi_sandbox_landlock(sandbox->driver, sandbox->node, &landlock, failure)) != 0) {
         return r;
     }
     if (landlock) {

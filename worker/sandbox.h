@@ -84,8 +84,9 @@ int bhi_sandbox_not_dumpable(struct bhi_failure *failure);
 
 /* The ABI of this kernel's Landlock, 0 where there is none. */
 int bhi_sandbox_landlock_abi(void);
-/* *out_applied is false where the kernel has no Landlock. */
-int bhi_sandbox_landlock(const struct bhi_driver *driver, bool *out_applied,
+/* |node|: of the driver's BHI_PATH_NODE, the only one that can be opened; NULL: all of them.
+ * *out_applied is false where the kernel has no Landlock. */
+int bhi_sandbox_landlock(const struct bhi_driver *driver, const char *node, bool *out_applied,
                          struct bhi_failure *failure);
 
 /* -- sandbox_rlimits.c ---------------------------------------------------------------------- */
@@ -110,6 +111,7 @@ int bhi_sandbox_seccomp(enum bhi_filter filter, const struct bhi_driver *driver,
 
 struct bhi_sandbox {
     const struct bhi_driver *driver;
+    const char *node; /* of its device, where others have nodes of their own; NULL: all of them */
     uint64_t memory_limit;
     uint64_t layers; /* bits of what holds so far; the namespaces' and the root's come from above */
 };

@@ -64,15 +64,20 @@ static int add_path(int ruleset, const char *path, uint64_t access, struct bhi_f
     return r;
 }
 
-static int add_rules(int ruleset, const struct bhi_driver *driver, uint64_t handled,
-                     struct bhi_failure *failure) {
+/* Of the nodes of which each device has one, only |node|; NULL: all. */
+static bool is_left(const struct bhi_driver_path *path, const char *found, const char *node) {
+    return path->kind != BHI_PATH_NODE || node == NULL || strcmp(found, node) == 0;
+}
+
+static int add_rules(int ruleset, const struct bhi_driver *driver, const char *node,
+                     uint64_t handled, struct bhi_failure *failure) {
     int r = 0;
     for (const struct bhi_driver_path *p = driver->info->paths; p->pattern != NULL && r == 0; p++) {
         uint64_t access = FS_READ_FILE | FS_READ_DIR;
         if (p->kind == BHI_PATH_PROC) {
             continue;
         }
-        if (p->kind == BHI_PATH_DEVICE) {
+        if (p->kind == BHI_PATH_DEVICE || p->kind == BHI_PATH_NODE) {
             access |= FS_WRITE_FILE | FS_IOCTL_DEV;
         }
         glob_t found;
@@ -80,14 +85,16 @@ static int add_rules(int ruleset, const struct bhi_driver *driver, uint64_t hand
             continue; /* not on this machine, so not in this root */
         }
         for (size_t i = 0; i < found.gl_pathc && r == 0; i++) {
-            r = add_path(ruleset, found.gl_pathv[i], access & handled, failure);
+            if (is_left(p, found.gl_pathv[i], node)) {
+                r = add_path(ruleset, found.gl_pathv[i], access & handled, failure);
+            }
         }
         globfree(&found);
     }
     return r;
 }
 
-int bhi_sandbox_landlock(const struct bhi_driver *driver, bool *out_applied,
+int bhi_sandbox_landlock(const struct bhi_driver *driver, const char *node, bool *out_applied,
                          struct bhi_failure *failure) {
     *out_applied = false;
     int abi = bhi_sandbox_landlock_abi();
@@ -108,7 +115,7 @@ int bhi_sandbox_landlock(const struct bhi_driver *driver, bool *out_applied,
     if (ruleset < 0) {
         return bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot create a Landlock ruleset");
     }
-    int r = add_rules(ruleset, driver, attr.handled_access_fs, failure);
+    int r = add_rules(ruleset, driver, node, attr.handled_access_fs, failure);
     if (r == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) != 0) {
         r = bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot enter the Landlock ruleset");
     }

@@ -52,6 +52,7 @@ static uint64_t attributes_of(enum bhi_path_kind kind) {
     case BHI_PATH_LIBS:
         return MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
     case BHI_PATH_DEVICE:
+    case BHI_PATH_NODE:
         return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
     }
     return 0;

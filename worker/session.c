@@ -37,14 +37,29 @@ static struct bhi_backend_config backend_config(struct bhi_session *s) {
     return (struct bhi_backend_config){
         .get_instance_proc_addr = s->config.get_instance_proc_addr,
         .device_index = s->config.device_index,
+        .pci = s->config.pci,
         .markers = s->config.progress->markers,
         .compiling = compiling,
         .user = s,
     };
 }
 
+static int send_known_devices(struct bhi_session *s) {
+    int error = 0;
+    for (size_t i = 0; i < s->config.device_count && error == 0; i++) {
+        struct bhi_message message = {.type = BHI_MSG_DEVICE};
+        message.device = s->config.devices[i];
+        message.device.chosen = s->backend != NULL && i == s->config.device_index;
+        error = bhi_session_send(s, &message);
+    }
+    return error;
+}
+
 /* The `device` messages, also where we could have none. */
 static int send_devices(struct bhi_session *s, const struct bhi_backend_config *config) {
+    if (s->config.devices != NULL) {
+        return send_known_devices(s);
+    }
     struct bhi_msg_device *devices = calloc(64, sizeof *devices);
     if (devices == NULL) {
         return BHI_EXIT_START_FAILED;

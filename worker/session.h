@@ -22,6 +22,10 @@ struct bhi_session_config {
     int doorbell; /* eventfd of the supervisor's reactor */
     PFN_vkGetInstanceProcAddr get_instance_proc_addr;
     uint32_t device_index;
+    const struct bhi_pci *pci; /* where that one is; NULL: the number says it */
+    /* All that the driver has, where this worker's driver sees its own alone; NULL: ask it. */
+    const struct bhi_msg_device *devices;
+    size_t device_count;
     struct bhi_watchdog *watchdog; /* NULL: nothing that runs can be told to end */
     enum bhi_worker_kind kind;     /* without a device: loader.h, compiler.h */
 };

@@ -51,10 +51,11 @@ static int listen_to_all(void) {
     return fd < 0 ? -errno : (int)fd;
 }
 
-static bool enter(const struct bhi_probe_context *context, struct bhi_trace_course *course,
-                  int socket, struct bhi_tracee_page *page) {
+static bool enter(const struct bhi_probe_context *context, uint32_t index,
+                  struct bhi_trace_course *course, int socket, struct bhi_tracee_page *page) {
     struct bhi_failure failure = {.status = BH_OK};
-    struct bhi_sandbox sandbox = {.driver = context->driver};
+    struct bhi_sandbox sandbox = {.driver = context->driver,
+                                  .node = bhi_nodes_path(context->nodes, index)};
     int doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int kept[] = {
         socket,       doorbell, course->buffers[0], course->buffers[1], course->buffers[2],
@@ -86,8 +87,8 @@ static _Noreturn void be_tracee(const struct bhi_probe_context *context, uint32_
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() == 1) {
         _exit(1); /* the tracer is gone already */
     }
-    if (bhi_trace_course_prepare(&course, page) && enter(context, &course, socket, page)) {
-        bhi_trace_course_run(&course, context->driver, index, page);
+    if (bhi_trace_course_prepare(&course, page) && enter(context, index, &course, socket, page)) {
+        bhi_trace_course_run(&course, context, index, page);
     }
     atomic_store(&page->phase, BHI_TRACE_PHASES);
     _exit(0);

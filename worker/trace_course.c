@@ -175,13 +175,14 @@ static void note_descriptors(struct bhi_tracee_page *page) {
     }
 }
 
-void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_driver *driver,
+void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_probe_context *context,
                           uint32_t index, struct bhi_tracee_page *page) {
     struct bhi_failure failure = {.status = BH_OK};
     struct bhi_fault fault = {.status = BH_OK, .text = ""};
     const struct bhi_backend_config config = {
-        .get_instance_proc_addr = bhi_driver_entry(driver, &failure),
+        .get_instance_proc_addr = bhi_driver_entry(context->driver, &failure),
         .device_index = index,
+        .pci = bhi_nodes_pci(context->nodes, index),
         .markers = course->markers,
     };
     if (config.get_instance_proc_addr == NULL) {

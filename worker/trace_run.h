@@ -43,7 +43,7 @@ struct bhi_trace_course {
 /* Before the sandbox. False: |page|->failure says why. */
 bool bhi_trace_course_prepare(struct bhi_trace_course *course, struct bhi_tracee_page *page);
 /* Traced. */
-void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_driver *driver,
+void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_probe_context *context,
                           uint32_t index, struct bhi_tracee_page *page);
 
 /* trace_text.c: the arguments that a table can look at, in words. |pid|: whose memory and

@@ -112,13 +112,21 @@ size_t bhi_backend_devices(const struct bhi_backend_config *config,
         return bhi_vk_device_messages(&backend->device.api, backend->device.instance,
                                       backend->device.physical, out, capacity);
     }
+    struct bhi_fault fault;
+    return bhi_backend_survey(config, out, NULL, capacity, &fault);
+}
+
+size_t bhi_backend_survey(const struct bhi_backend_config *config, struct bhi_msg_device *out,
+                          struct bhi_pci *out_pci, size_t capacity, struct bhi_fault *fault) {
     struct bhi_vk_api api = {0};
     VkInstance instance = VK_NULL_HANDLE;
-    struct bhi_fault fault;
-    if (!bhi_vk_instance_create(&api, config, &instance, &fault)) {
+    if (!bhi_vk_instance_create(&api, config, &instance, fault)) {
         return 0;
     }
     size_t count = bhi_vk_device_messages(&api, instance, VK_NULL_HANDLE, out, capacity);
+    if (out_pci != NULL) {
+        count = bhi_vk_device_addresses(&api, instance, out_pci, count);
+    }
     api.DestroyInstance(instance, NULL);
     return count;
 }

@@ -73,6 +73,64 @@ static VkResult list_devices(const struct bhi_vk_api *api, VkInstance instance,
     return result;
 }
 
+static bool tells_address(const struct bhi_vk_api *api, VkPhysicalDevice physical) {
+    uint32_t count = 0;
+    if (api->EnumerateDeviceExtensionProperties(physical, NULL, &count, NULL) < 0) {
+        return false;
+    }
+    VkExtensionProperties *list = calloc(count + 1, sizeof *list);
+    bool found = false;
+    if (list != NULL &&
+        api->EnumerateDeviceExtensionProperties(physical, NULL, &count, list) >= 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            found |= strcmp(list[i].extensionName, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME) == 0;
+        }
+    }
+    free(list);
+    return found;
+}
+
+static struct bhi_pci address_of(const struct bhi_vk_api *api, VkPhysicalDevice physical) {
+    VkPhysicalDevicePCIBusInfoPropertiesEXT pci = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT};
+    VkPhysicalDeviceProperties2 properties = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &pci};
+    api->GetPhysicalDeviceProperties(physical, &properties.properties);
+    if (properties.properties.apiVersion < VK_API_VERSION_1_1 || !tells_address(api, physical)) {
+        return (struct bhi_pci){.known = false};
+    }
+    api->GetPhysicalDeviceProperties2(physical, &properties);
+    return (struct bhi_pci){.domain = pci.pciDomain,
+                            .bus = pci.pciBus,
+                            .device = pci.pciDevice,
+                            .function = pci.pciFunction,
+                            .known = true};
+}
+
+size_t bhi_vk_device_addresses(const struct bhi_vk_api *api, VkInstance instance,
+                               struct bhi_pci *out, size_t capacity) {
+    VkPhysicalDevice list[BHI_VK_MAX_DEVICES];
+    uint32_t count;
+    (void)list_devices(api, instance, list, &count);
+    size_t written = 0;
+    for (uint32_t i = 0; i < count && written < capacity; i++) {
+        out[written++] = address_of(api, list[i]);
+    }
+    return written;
+}
+
+/* Which of |list| is wanted; |count|: none. */
+static uint32_t find_wanted(const struct bhi_vk_api *api, const VkPhysicalDevice *list,
+                            uint32_t count, const struct bhi_pci *pci) {
+    for (uint32_t i = 0; i < count; i++) {
+        const struct bhi_pci there = address_of(api, list[i]);
+        if (bhi_pci_equal(&there, pci)) {
+            return i;
+        }
+    }
+    return count;
+}
+
 static VkSubgroupFeatureFlags
 compute_subgroup_operations(const VkPhysicalDeviceSubgroupProperties *subgroup) {
     bool in_compute = subgroup->supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
@@ -174,12 +232,20 @@ static struct bhi_float_modes float_modes(const VkPhysicalDeviceFloatControlsPro
 #undef WIDTHS
 }
 
-static bool open_physical(struct bhi_vk_device *d, uint32_t index, struct bhi_fault *fault) {
+static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_config *config,
+                          struct bhi_fault *fault) {
     VkPhysicalDevice list[BHI_VK_MAX_DEVICES];
     uint32_t count;
     VkResult result = list_devices(&d->api, d->instance, list, &count);
     if (result < 0) { /* that there are none is another matter: nobody would try again */
         bhi_fault_vk(fault, result, "vkEnumeratePhysicalDevices");
+        return false;
+    }
+    const struct bhi_pci *pci = config->pci;
+    uint32_t index = config->device_index;
+    if (pci != NULL && (index = find_wanted(&d->api, list, count, pci)) == count) {
+        bhi_fault_set(fault, BH_NO_DEVICE, "the driver has no device at %04x:%02x:%02x.%x any more",
+                      pci->domain, pci->bus, pci->device, pci->function);
         return false;
     }
     if (index >= count) {
@@ -248,7 +314,7 @@ bool bhi_vk_device_init(struct bhi_vk_device *d, const struct bhi_backend_config
                         struct bhi_fault *fault) {
     memset(d, 0, sizeof *d);
     if (!bhi_vk_instance_create(&d->api, config, &d->instance, fault) ||
-        !open_physical(d, config->device_index, fault) || !pick_queue_family(d, fault) ||
+        !open_physical(d, config, fault) || !pick_queue_family(d, fault) ||
         !create_device(d, fault) || !bhi_vk_reserve(d, fault)) {
         bhi_vk_device_fini(d);
         return false;

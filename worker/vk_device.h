@@ -56,6 +56,9 @@ void bhi_vk_device_fini(struct bhi_vk_device *device);
 /* Describes all devices of |instance|; see bhi_backend_devices(). */
 size_t bhi_vk_device_messages(const struct bhi_vk_api *api, VkInstance instance,
                               VkPhysicalDevice chosen, struct bhi_msg_device *out, size_t capacity);
+/* Where they are, in the same order. Returns how many were written. */
+size_t bhi_vk_device_addresses(const struct bhi_vk_api *api, VkInstance instance,
+                               struct bhi_pci *out, size_t capacity);
 /* Instance alone, for the messages where no device can be had. */
 bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_config *config,
                             VkInstance *out_instance, struct bhi_fault *fault);

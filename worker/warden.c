@@ -195,6 +195,8 @@ static const char *stage_text(uint32_t stage) {
         return "while it loaded the driver";
     case BHI_ZYGOTE_ROOTING:
         return "while it made the worker's root";
+    case BHI_ZYGOTE_SCOUTING:
+        return "while it looked which devices there are";
     default:
         return "while it served";
     }

@@ -145,6 +145,9 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
     const enum bhi_worker_kind kind = (enum bhi_worker_kind)config->spawn->kind;
     worker.sandbox = (struct bhi_sandbox){
         .driver = kind == BHI_WORKER_DEVICE ? config->driver : bhi_driver_none(kind),
+        .node = kind == BHI_WORKER_DEVICE
+                    ? bhi_nodes_path(&config->scouted->nodes, config->spawn->device_index)
+                    : NULL,
         .memory_limit = config->spawn->memory_limit,
         .layers = config->layers};
     name_it(kind);
@@ -181,6 +184,9 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
         .doorbell = config->fds[BHI_SPAWN_DOORBELL],
         .get_instance_proc_addr = worker.entry,
         .device_index = config->spawn->device_index,
+        .pci = bhi_nodes_pci(&config->scouted->nodes, config->spawn->device_index),
+        .devices = worker.sandbox.node != NULL ? config->scouted->devices : NULL,
+        .device_count = config->scouted->nodes.devices,
         .watchdog = kind == BHI_WORKER_DEVICE ? &worker.watchdog : NULL,
         .kind = kind,
     };

@@ -11,6 +11,7 @@
 #define BHI_WORKER_H
 
 #include "driver.h"
+#include "scout.h"
 #include "wire.h"
 #include <stdint.h>
 
@@ -25,9 +26,10 @@ enum bhi_spawn_fd {
 
 struct bhi_worker_config {
     const struct bhi_driver *driver;
-    uint64_t layers;             /* bits that hold in the zygote */
-    unsigned ordinal;            /* 1, 2, … in its zygote */
-    struct bhi_msg_spawn *spawn; /* the token in it is wiped once it is sent */
+    const struct bhi_scouted *scouted; /* the driver's devices, where there are several */
+    uint64_t layers;                   /* bits that hold in the zygote */
+    unsigned ordinal;                  /* 1, 2, … in its zygote */
+    struct bhi_msg_spawn *spawn;       /* the token in it is wiped once it is sent */
     int fds[BHI_SPAWN_FDS];
     int keeper;   /* read end of the keeper's pipe; -1: none wanted */
     int farewell; /* read end of the warden's pipe: hung up when the host has gone */

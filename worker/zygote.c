@@ -6,6 +6,7 @@
 #include "oom_score.h"
 #include "probe.h"
 #include "progress.h"
+#include "scout.h"
 #include "session.h"
 #include "text.h"
 #include "title.h"
@@ -51,6 +52,7 @@ struct child {
 static struct zygote {
     struct bhi_zygote_config *config;
     struct bhi_probe_context probes;
+    struct bhi_scouted scouted;
     int signals; /* signalfd: SIGCHLD */
     unsigned spawned;
     struct bhi_oom_score oom_score;
@@ -253,6 +255,7 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
     struct bhi_worker_config config = {.keeper = keeper[0],
                                        .farewell = zygote.config->go,
                                        .driver = &zygote.config->driver,
+                                       .scouted = &zygote.scouted,
                                        .layers = zygote.probes.layers,
                                        .ordinal = ++zygote.spawned,
                                        .spawn = spawn};
@@ -524,6 +527,9 @@ static int begin(struct bhi_failure *failure) {
     zygote.probes.outside = config->outside;
     zygote.probes.warden = config->warden;
     zygote.probes.user = config->ids.user;
+    zygote.probes.nodes = &zygote.scouted.nodes;
+    atomic_store(&config->stage->stage, BHI_ZYGOTE_SCOUTING);
+    bhi_scout(&zygote.probes, &zygote.scouted);
     return watch_children(failure);
 }
 

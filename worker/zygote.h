@@ -8,6 +8,7 @@
  *       └────────── zygote_failed, exit ────┘                        │          | spawn_failed
  *                                                                    │ probe   → probed
  *                                                                    └ SIGCHLD → exited, once each
+ * With several devices to choose from it is scouting (scout.h) between rooting and serving.
  *
  * Its end is the end of every worker: they are in its pid namespace. */
 #ifndef BHI_ZYGOTE_H
@@ -31,6 +32,7 @@ enum bhi_zygote_stages {
     BHI_ZYGOTE_CLONED,
     BHI_ZYGOTE_LOADING,
     BHI_ZYGOTE_ROOTING,
+    BHI_ZYGOTE_SCOUTING,
     BHI_ZYGOTE_SERVING,
 };
 

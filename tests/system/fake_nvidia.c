@@ -1,0 +1,246 @@
+/* A driver that looks like NVIDIA's on a machine with three GPUs, and computes with lavapipe.
+ *
+ * It has a device for each of /dev/nvidia0 to 2 that it can open while an instance is made, the
+ * highest number first, and tells PCI addresses that are in no order. Each submission reports, into
+ * the node of its device, what can be opened by then. What /dev/nvidiactl holds is how it behaves:
+ *
+ *   picky   no instance without all nodes        dies    of a node that is refused
+ *   silent  no PCI addresses                     */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <vulkan/vulkan.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define NODES  3
+
+static const uint32_t bus_of[NODES] = {0x65, 0x17, 0xca};
+
+static struct gpu {
+    unsigned number;
+    int fd;
+    VkInstance instance;
+    VkPhysicalDevice physical;
+} gpus[NODES], *chosen;
+static uint32_t gpu_count;
+static char behaviour[16];
+static void *lavapipe;
+static PFN_vkGetInstanceProcAddr real;
+static PFN_vkQueueSubmit real_submit;
+
+__attribute__((constructor)) static void load(void) {
+    setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
+    lavapipe = dlopen("libvulkan_lvp.so", RTLD_NOW | RTLD_LOCAL);
+    if (lavapipe != NULL) {
+        real = (PFN_vkGetInstanceProcAddr)dlsym(lavapipe, "vk_icdGetInstanceProcAddr");
+    }
+}
+
+EXPORT VkResult vk_icdNegotiateLoaderICDInterfaceVersion(uint32_t *version);
+EXPORT VkResult vk_icdNegotiateLoaderICDInterfaceVersion(uint32_t *version) {
+    VkResult (*negotiate)(uint32_t *) =
+        lavapipe == NULL
+            ? NULL
+            : (VkResult(*)(uint32_t *))dlsym(lavapipe, "vk_icdNegotiateLoaderICDInterfaceVersion");
+    return negotiate == NULL ? VK_ERROR_INITIALIZATION_FAILED : negotiate(version);
+}
+
+static int open_node(unsigned number) {
+    char path[32];
+    snprintf(path, sizeof path, "/dev/nvidia%u", number);
+    return open(path, O_RDWR | O_CLOEXEC);
+}
+
+static VkResult close_all(VkResult result) {
+    for (uint32_t i = 0; i < gpu_count; i++) {
+        PFN_vkDestroyInstance destroy =
+            (PFN_vkDestroyInstance)real(gpus[i].instance, "vkDestroyInstance");
+        destroy(gpus[i].instance, NULL);
+        close(gpus[i].fd);
+    }
+    gpu_count = 0;
+    return result;
+}
+
+static VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo *info,
+                                           const VkAllocationCallbacks *allocator,
+                                           VkInstance *out) {
+    PFN_vkCreateInstance create = (PFN_vkCreateInstance)real(NULL, "vkCreateInstance");
+    int control = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
+    if (control < 0 || read(control, behaviour, sizeof behaviour - 1) < 0) {
+        return VK_ERROR_INITIALIZATION_FAILED;
+    }
+    close(control);
+    for (unsigned number = NODES; number-- > 0;) {
+        struct gpu *gpu = &gpus[gpu_count];
+        int fd = open_node(number);
+        if (fd < 0) {
+            if (strcmp(behaviour, "dies") == 0 && errno == EACCES) {
+                abort();
+            }
+            continue;
+        }
+        VkResult result = create(info, allocator, &gpu->instance);
+        if (result != VK_SUCCESS) {
+            close(fd);
+            return close_all(result);
+        }
+        gpu->number = number;
+        gpu->fd = fd;
+        gpu_count++;
+        PFN_vkEnumeratePhysicalDevices enumerate =
+            (PFN_vkEnumeratePhysicalDevices)real(gpu->instance, "vkEnumeratePhysicalDevices");
+        uint32_t one = 1;
+        if (enumerate(gpu->instance, &one, &gpu->physical) < 0 || one != 1) {
+            return close_all(VK_ERROR_INITIALIZATION_FAILED);
+        }
+    }
+    if (gpu_count == 0 || (strcmp(behaviour, "picky") == 0 && gpu_count < NODES)) {
+        return close_all(VK_ERROR_INITIALIZATION_FAILED);
+    }
+    *out = gpus[0].instance;
+    return VK_SUCCESS;
+}
+
+static void VKAPI_CALL destroy_instance(VkInstance instance,
+                                        const VkAllocationCallbacks *allocator) {
+    (void)instance;
+    (void)allocator;
+    (void)close_all(VK_SUCCESS);
+}
+
+static VkResult VKAPI_CALL enumerate_devices(VkInstance instance, uint32_t *count,
+                                             VkPhysicalDevice *out) {
+    (void)instance;
+    for (uint32_t i = 0; out != NULL && i < gpu_count && i < *count; i++) {
+        out[i] = gpus[i].physical;
+    }
+    *count = gpu_count;
+    return VK_SUCCESS;
+}
+
+static struct gpu *find(VkPhysicalDevice physical) {
+    uint32_t i = 0;
+    while (i + 1 < gpu_count && gpus[i].physical != physical) {
+        i++;
+    }
+    return &gpus[i];
+}
+
+static void VKAPI_CALL properties(VkPhysicalDevice physical, VkPhysicalDeviceProperties *out) {
+    PFN_vkGetPhysicalDeviceProperties get =
+        (PFN_vkGetPhysicalDeviceProperties)real(gpus[0].instance, "vkGetPhysicalDeviceProperties");
+    get(physical, out);
+    snprintf(out->deviceName, sizeof out->deviceName, "Fake GPU %u", find(physical)->number);
+}
+
+static void VKAPI_CALL properties2(VkPhysicalDevice physical, VkPhysicalDeviceProperties2 *out) {
+    PFN_vkGetPhysicalDeviceProperties2 get = (PFN_vkGetPhysicalDeviceProperties2)real(
+        gpus[0].instance, "vkGetPhysicalDeviceProperties2");
+    get(physical, out);
+    snprintf(out->properties.deviceName, sizeof out->properties.deviceName, "Fake GPU %u",
+             find(physical)->number);
+    for (VkBaseOutStructure *next = out->pNext; next != NULL; next = next->pNext) {
+        if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT) {
+            VkPhysicalDevicePCIBusInfoPropertiesEXT *pci = (void *)next;
+            pci->pciDomain = 0;
+            pci->pciBus = bus_of[find(physical)->number];
+            pci->pciDevice = 0;
+            pci->pciFunction = 0;
+        }
+    }
+}
+
+static VkResult VKAPI_CALL extensions(VkPhysicalDevice physical, const char *layer, uint32_t *count,
+                                      VkExtensionProperties *out) {
+    PFN_vkEnumerateDeviceExtensionProperties get = (PFN_vkEnumerateDeviceExtensionProperties)real(
+        gpus[0].instance, "vkEnumerateDeviceExtensionProperties");
+    const uint32_t more = strcmp(behaviour, "silent") == 0 ? 0 : 1;
+    if (out == NULL) {
+        VkResult result = get(physical, layer, count, NULL);
+        *count += more;
+        return result;
+    }
+    uint32_t room = *count - more;
+    VkResult result = get(physical, layer, &room, out);
+    for (uint32_t i = 0; i < more; i++) {
+        out[room] = (VkExtensionProperties){.extensionName = VK_EXT_PCI_BUS_INFO_EXTENSION_NAME};
+    }
+    *count = room + more;
+    return result;
+}
+
+/* "B 0:EACCES 1:open 2:EACCES ctl:open", with A where filter B is not on. */
+static void report(void) {
+    char line[128];
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    int used = snprintf(line, sizeof line, "%s", fd < 0 ? "B" : "A");
+    if (fd >= 0) {
+        close(fd);
+    }
+    for (unsigned number = 0; number <= NODES; number++) {
+        fd = number < NODES ? open_node(number) : open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
+        const char *result = fd >= 0 ? "open" : errno == EACCES ? "EACCES" : "other";
+        if (number < NODES) {
+            used += snprintf(line + used, sizeof line - (size_t)used, " %u:%s", number, result);
+        } else {
+            used += snprintf(line + used, sizeof line - (size_t)used, " ctl:%s\n", result);
+        }
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
+    (void)!write(chosen->fd, line, (size_t)used);
+}
+
+static VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo *infos,
+                                  VkFence fence) {
+    report();
+    return real_submit(queue, count, infos, fence);
+}
+
+static PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice device, const char *name) {
+    PFN_vkGetDeviceProcAddr get =
+        (PFN_vkGetDeviceProcAddr)real(chosen->instance, "vkGetDeviceProcAddr");
+    PFN_vkVoidFunction found = get(device, name);
+    if (strcmp(name, "vkQueueSubmit") == 0) {
+        real_submit = (PFN_vkQueueSubmit)found;
+        return (PFN_vkVoidFunction)submit;
+    }
+    return found;
+}
+
+static VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
+                                         const VkAllocationCallbacks *allocator, VkDevice *out) {
+    chosen = find(physical);
+    PFN_vkCreateDevice create = (PFN_vkCreateDevice)real(chosen->instance, "vkCreateDevice");
+    return create(physical, info, allocator, out);
+}
+
+EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance instance, const char *name);
+EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance instance, const char *name) {
+    static const struct {
+        const char *name;
+        PFN_vkVoidFunction function;
+    } own[] = {
+        {"vkCreateInstance", (PFN_vkVoidFunction)create_instance},
+        {"vkDestroyInstance", (PFN_vkVoidFunction)destroy_instance},
+        {"vkEnumeratePhysicalDevices", (PFN_vkVoidFunction)enumerate_devices},
+        {"vkGetPhysicalDeviceProperties", (PFN_vkVoidFunction)properties},
+        {"vkGetPhysicalDeviceProperties2", (PFN_vkVoidFunction)properties2},
+        {"vkEnumerateDeviceExtensionProperties", (PFN_vkVoidFunction)extensions},
+        {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)device_proc},
+        {"vkCreateDevice", (PFN_vkVoidFunction)create_device},
+    };
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        if (strcmp(own[i].name, name) == 0) {
+            return own[i].function;
+        }
+    }
+    return real(instance, name);
+}

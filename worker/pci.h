@@ -1,0 +1,21 @@
+/* Where a device is on its bus: the one name of it that Vulkan and the kernel's /proc share. */
+#ifndef BHI_PCI_H
+#define BHI_PCI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct bhi_pci {
+    uint32_t domain;
+    uint32_t bus;
+    uint32_t device;
+    uint32_t function;
+    bool known; /* false: the driver does not tell, and the rest is 0 */
+};
+
+static inline bool bhi_pci_equal(const struct bhi_pci *a, const struct bhi_pci *b) {
+    return a->known && b->known && a->domain == b->domain && a->bus == b->bus &&
+           a->device == b->device && a->function == b->function;
+}
+
+#endif
