@@ -129,6 +129,15 @@ static bool take_pairs(struct cursor *cursor, struct bhi_glsl_pair *out, uint32_
     return true;
 }
 
+/* Some editors begin a file with the mark of UTF-8, which no compiler here takes. */
+static void skip_mark(struct bhi_glsl_text *text) {
+    static const char mark[] = "\xef\xbb\xbf";
+    if (text->length >= sizeof mark - 1 && memcmp(text->bytes, mark, sizeof mark - 1) == 0) {
+        text->bytes += sizeof mark - 1;
+        text->length -= sizeof mark - 1;
+    }
+}
+
 /* |pairs| has room for the most that there can be. */
 static bool read_request(const struct buffer *buffer, struct bhi_glsl_pair *pairs,
                          struct bhi_glsl *out) {
@@ -146,9 +155,16 @@ static bool read_request(const struct buffer *buffer, struct bhi_glsl_pair *pair
                              .hlsl = request.language == BHI_COMPILE_HLSL};
     struct cursor cursor = {(const uint8_t *)buffer->pointer + sizeof request,
                             request.bytes - sizeof request};
-    return take_text(&cursor, &out->name) && take_text(&cursor, &out->text) &&
-           take_text(&cursor, &out->entry) &&
-           take_pairs(&cursor, pairs, request.defines + request.includes);
+    if (!take_text(&cursor, &out->name) || !take_text(&cursor, &out->text) ||
+        !take_text(&cursor, &out->entry) ||
+        !take_pairs(&cursor, pairs, request.defines + request.includes)) {
+        return false;
+    }
+    skip_mark(&out->text);
+    for (uint32_t i = 0; i < request.includes; i++) {
+        skip_mark(&pairs[request.defines + i].text);
+    }
+    return true;
 }
 
 /* -- commands --------------------------------------------------------------------------------- */

@@ -269,9 +269,10 @@ static bool take_result(shaderc_compilation_result_t result, const struct bhi_gl
 static bool find_entry(struct bhi_glsl_compiler *compiler, const struct bhi_glsl *glsl,
                        shaderc_compile_options_t options, char name[BHI_HLSL_NAME],
                        struct bhi_compile_answer *answer) {
-    char why[700];
+    char why[700], place[1024];
     bool good = true;
     snprintf(name, BHI_HLSL_NAME, "main");
+    snprintf(place, sizeof place, "%.1000s", glsl->name.bytes);
     if (!glsl->hlsl) {
         return true;
     }
@@ -280,17 +281,18 @@ static bool find_entry(struct bhi_glsl_compiler *compiler, const struct bhi_glsl
         glsl->name.bytes, "main", options);
     if (result != NULL &&
         shaderc_result_get_compilation_status(result) == shaderc_compilation_status_success) {
-        good = bhi_hlsl_find_entry(shaderc_result_get_bytes(result), glsl->entry.bytes, name, why,
-                                   sizeof why) &&
-               bhi_hlsl_check_attributes(shaderc_result_get_bytes(result), why, sizeof why);
+        const char *text = shaderc_result_get_bytes(result);
+        good = bhi_hlsl_find_entry(text, glsl->entry.bytes, name, why, sizeof why) &&
+               bhi_hlsl_check_result(glsl, text, name, place, sizeof place, why, sizeof why) &&
+               bhi_hlsl_check_attributes(text, why, sizeof why);
     }
     if (result != NULL) {
         shaderc_result_release(result);
     }
     if (!good) {
         answer->refused = 1;
-        answer->log_bytes = (uint32_t)snprintf(answer->log, sizeof answer->log,
-                                               "%.1000s: error: %s\n", glsl->name.bytes, why);
+        answer->log_bytes =
+            (uint32_t)snprintf(answer->log, sizeof answer->log, "%s: error: %s\n", place, why);
     }
     return good;
 }

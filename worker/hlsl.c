@@ -42,40 +42,51 @@ static bool is_word(const char *at, const char *word) {
     return strncmp(at, word, length) == 0 && !in_word(at[length]);
 }
 
+struct function {
+    char name[BHI_HLSL_NAME]; /* empty: there is none */
+    char type[40];            /* what it returns, cut */
+    const char *at;           /* the name, in the text */
+};
+
+static void keep_word(char *out, size_t size, const char *word, size_t length) {
+    snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), word);
+}
+
 /* The function that the attribute at |at| belongs to: the word before the parameters, behind
  * further attributes and the type. Returns where to go on. */
-static const char *take_function(const char *at, char out_name[BHI_HLSL_NAME]) {
-    const char *name = NULL;
+static const char *take_function(const char *at, struct function *out) {
     size_t length = 0;
-    int depth = 1; /* in the attribute's brackets */
+    int depth = 1; /* in the attribute's brackets, or a type's */
+    *out = (struct function){.at = NULL};
     for (at = skip_blank(at, false); *at != '\0'; at = skip_blank(at, false)) {
-        if (*at == '[') {
+        if (*at == '[' || *at == '<') {
             depth++;
             at++;
-        } else if (*at == ']') {
+        } else if (*at == ']' || *at == '>') {
             depth--;
             at++;
         } else if (depth > 0) {
             at++;
         } else if (in_word(*at)) {
-            name = at;
+            if (out->at != NULL) {
+                keep_word(out->type, sizeof out->type, out->at, length);
+            }
+            out->at = at;
             while (in_word(*at)) {
                 at++;
             }
-            length = (size_t)(at - name);
+            length = (size_t)(at - out->at);
         } else {
             break;
         }
     }
-    out_name[0] = '\0';
-    if (*at == '(' && name != NULL && length < BHI_HLSL_NAME) {
-        memcpy(out_name, name, length);
-        out_name[length] = '\0';
+    if (*at == '(' && out->at != NULL && length < BHI_HLSL_NAME) {
+        keep_word(out->name, sizeof out->name, out->at, length);
     }
     return at;
 }
 
-static size_t find_functions(const char *text, char names[MAX_ENTRIES][BHI_HLSL_NAME]) {
+static size_t find_functions(const char *text, struct function functions[MAX_ENTRIES]) {
     size_t count = 0;
     for (const char *at = skip_blank(text, true); *at != '\0' && count < MAX_ENTRIES;
          at = skip_blank(at, false)) {
@@ -92,8 +103,8 @@ static size_t find_functions(const char *text, char names[MAX_ENTRIES][BHI_HLSL_
         } else if (*at == '[') {
             at = skip_blank(at + 1, false);
             if (is_word(at, "numthreads")) {
-                at = take_function(at, names[count]);
-                count += names[count][0] != '\0';
+                at = take_function(at, &functions[count]);
+                count += functions[count].name[0] != '\0';
             }
         } else {
             at++;
@@ -104,18 +115,20 @@ static size_t find_functions(const char *text, char names[MAX_ENTRIES][BHI_HLSL_
 
 bool bhi_hlsl_find_entry(const char *text, const char *wanted, char out_name[BHI_HLSL_NAME],
                          char *why, size_t why_size) {
-    char names[MAX_ENTRIES][BHI_HLSL_NAME], list[512] = "";
-    const size_t count = find_functions(text, names);
-    const char *chosen = count == 1 && wanted[0] == '\0' ? names[0] : NULL;
+    struct function functions[MAX_ENTRIES];
+    char list[512] = "";
+    const size_t count = find_functions(text, functions);
+    const char *chosen = count == 1 && wanted[0] == '\0' ? functions[0].name : NULL;
     for (size_t i = 0; i < count; i++) {
         const size_t used = strlen(list);
-        if (strcmp(names[i], wanted[0] == '\0' ? "main" : wanted) == 0) {
-            chosen = names[i];
+        if (strcmp(functions[i].name, wanted[0] == '\0' ? "main" : wanted) == 0) {
+            chosen = functions[i].name;
         }
-        snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", names[i]);
+        snprintf(list + used, sizeof list - used, "%s%.127s", i == 0 ? "" : ", ",
+                 functions[i].name);
     }
     if (chosen != NULL) {
-        snprintf(out_name, BHI_HLSL_NAME, "%s", chosen);
+        snprintf(out_name, BHI_HLSL_NAME, "%.127s", chosen);
     } else if (count == 0) {
         snprintf(why, why_size, "no function has [numthreads(X, Y, Z)], which makes it a kernel");
     } else if (wanted[0] != '\0') {
@@ -126,6 +139,77 @@ bool bhi_hlsl_find_entry(const char *text, const char *wanted, char out_name[BHI
                  list);
     }
     return chosen != NULL;
+}
+
+/* -- what it returns -------------------------------------------------------------------------- */
+
+/* Whether a parameter of the function whose name is at |at| is one that it writes. */
+static bool writes_parameter(const char *at) {
+    int depth = 0;
+    for (at = strchr(at, '('); at != NULL && *at != '\0'; at = skip_blank(at, false)) {
+        if (*at == '(' || *at == ')') {
+            depth += *at == '(' ? 1 : -1;
+            if (depth == 0) {
+                return false;
+            }
+        } else if (in_word(*at)) {
+            if (is_word(at, "out") || is_word(at, "inout")) {
+                return true;
+            }
+            while (in_word(*at)) {
+                at++;
+            }
+            continue;
+        }
+        at++;
+    }
+    return false;
+}
+
+/* The line, from 1, of the function |name| in |text|, which is not preprocessed; 0: it is not
+ * there.
+ */
+static unsigned find_line(const char *text, const char *name) {
+    struct function functions[MAX_ENTRIES];
+    const size_t count = find_functions(text, functions);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(functions[i].name, name) == 0) {
+            unsigned line = 1;
+            for (const char *at = text; at < functions[i].at; at++) {
+                line += *at == '\n';
+            }
+            return line;
+        }
+    }
+    return 0;
+}
+
+bool bhi_hlsl_check_result(const struct bhi_glsl *source, const char *text, const char *entry,
+                           char *place, size_t place_size, char *why, size_t why_size) {
+    struct function functions[MAX_ENTRIES];
+    const size_t count = find_functions(text, functions);
+    const struct function *it = NULL;
+    for (size_t i = 0; i < count && it == NULL; i++) {
+        it = strcmp(functions[i].name, entry) == 0 ? &functions[i] : NULL;
+    }
+    const bool returns = it != NULL && it->type[0] != '\0' && strcmp(it->type, "void") != 0;
+    if (it == NULL || (!returns && !writes_parameter(it->at))) {
+        return true;
+    }
+    const char *file = source->name.bytes;
+    unsigned line = find_line(source->text.bytes, entry);
+    for (size_t i = 0; line == 0 && i < source->include_count; i++) {
+        line = find_line(source->includes[i].text.bytes, entry);
+        file = line == 0 ? file : source->includes[i].name.bytes;
+    }
+    if (line != 0) {
+        snprintf(place, place_size, "%.1000s:%u", file, line);
+    }
+    snprintf(why, why_size,
+             "'%.100s' %s%s, and nobody takes what a kernel returns: make it void, and write into "
+             "a RWStructuredBuffer",
+             entry, returns ? "returns " : "has a parameter that is out", returns ? it->type : "");
+    return false;
 }
 
 /* -- numbers and attributes ------------------------------------------------------------------- */

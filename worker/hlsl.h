@@ -16,6 +16,12 @@ bool bhi_hlsl_find_entry(const char *text, const char *wanted, char out_name[BHI
  * can be, or push constants are no cbuffer, and |why| says which. */
 bool bhi_hlsl_check_attributes(const char *text, char *why, size_t why_size);
 
+/* The preprocessed source: false where |entry| returns a value, or has a parameter that it writes.
+ * |why| says so, |place| is the "FILE:LINE" of the function, and stays as it is where that is not
+ * known. */
+bool bhi_hlsl_check_result(const struct bhi_glsl *source, const char *text, const char *entry,
+                           char *place, size_t place_size, char *why, size_t why_size);
+
 /* t0, u0 and b0 are three registers, and one binding. Writes each two resources that share one as a
  * line of a compiler's log. Returns how many there are. */
 size_t bhi_hlsl_find_clashes(const struct bhi_glsl *source, const uint32_t *code, size_t words,

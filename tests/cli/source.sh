@@ -151,6 +151,48 @@ refuses_json INVALID_KERNEL "is an input or output with a location" \
 printf 'void main() {}\n' > bare.hlsl
 does_not_compile "bare.hlsl: error: no function has [numthreads(X, Y, Z)]" run bare.hlsl --groups 1
 
+mkdir results
+sed 's/^void scale/float scale/; s/ }$/ return 2; }/' scale.hlsl > results/returns.hlsl
+sed 's/uint3 id : SV_DispatchThreadID/&, out float4 c : SV_Target/' scale.hlsl > results/out.hlsl
+line=$(grep -n 'scale(' scale.hlsl | cut -d: -f1)
+does_not_compile "returns.hlsl:$line: error: 'scale' returns float, and nobody takes what a kernel returns: make it void" \
+    run results/returns.hlsl "${square[@]}" --push f32:1
+does_not_compile "out.hlsl:$line: error: 'scale' has a parameter that is out, and nobody takes" \
+    run results/out.hlsl "${square[@]}" --push f32:1
+{ sed '/^\[numthreads/,$d' scale.hlsl; echo '#include "tail.hlsl"'; } > results/includes.hlsl
+sed -n '/^\[numthreads/,$p' results/returns.hlsl > results/tail.hlsl
+does_not_compile "tail.hlsl:2: error: 'scale' returns float" \
+    run results/includes.hlsl "${square[@]}" --push f32:1 -I results/tail.hlsl
+sed 's/^void scale/vector<float, 4> scale/' scale.hlsl > results/vector.hlsl
+does_not_compile "error: 'scale' returns vector" run results/vector.hlsl "${square[@]}" --push f32:1
+rm -r results
+
+# -- the mark of UTF-8 -----------------------------------------------------------------------------
+marked() { { printf '\357\273\277'; cat; } }
+case_name="the mark of UTF-8 before GLSL, and before what it includes"
+mkdir marked
+marked < square.comp > marked/square.comp
+cli run marked/square.comp "${square[@]}"
+expect_status 0
+"$NPY" check square x.npy y.npy || fail "wrong result"
+rm -f y.npy
+marked < square.comp > marked/none
+cli run marked/none "${square[@]}"
+expect_status 0
+rm -f y.npy
+find use.comp include elsewhere -type f | while read -r file; do
+    mkdir -p "marked/$(dirname "$file")"
+    marked < "$file" > "marked/$file"
+done
+cli run marked/use.comp "${square[@]}" -I marked/include -I marked/elsewhere/single.h -D OP='*' -DFLAG
+expect_status 0
+rm -f y.npy
+case_name="the mark of UTF-8 before HLSL"
+marked < scale.hlsl > marked/scale.hlsl
+cli run marked/scale.hlsl "${square[@]}" --push f32:1
+expect_status 0
+rm -rf y.npy marked
+
 # -- what nothing here compiles --------------------------------------------------------------------
 for pair in "wgsl:WGSL:naga" "cu:CUDA:chipStar" "hip:HIP:chipStar" "cl:OpenCL C:clspv" \
     "metal:Metal:port it" "slang:Slang:slangc" "ptx:PTX:NVIDIA" "py:Python:bulkhead eval"; do
