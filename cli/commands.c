@@ -45,7 +45,8 @@ static const struct bhi_section run_sections[] = {
      "  1    poisoned: the verdict is on standard error. So ends, too, what crashes\n"
      "       a compiler or exhausts its memory or its time\n"
      "  2    bad usage or bad input: nothing ran, nothing was written\n"
-     "  3    the environment cannot do it (see bulkhead doctor)\n"
+     "  3    the environment cannot do it (see bulkhead doctor), or has no such\n"
+     "       device (see bulkhead devices)\n"
      "  130  cancelled by SIGINT, 143 by SIGTERM; a second one, half a second\n"
      "       later or more, kills at once"},
     {"JSON",
@@ -172,7 +173,8 @@ static const struct bhi_section eval_sections[] = {
      "  1    poisoned: the verdict is on standard error. So ends, too, what crashes\n"
      "       a compiler or exhausts its memory or its time\n"
      "  2    bad usage, expression or input: nothing ran, nothing was written\n"
-     "  3    the environment cannot do it (see bulkhead doctor)\n"
+     "  3    the environment cannot do it (see bulkhead doctor), or has no such\n"
+     "       device (see bulkhead devices)\n"
      "  130  cancelled by SIGINT, 143 by SIGTERM; a second one, half a second\n"
      "       later or more, kills at once"},
     {"JSON", "As with run; the kernel's name is eval."},
@@ -224,7 +226,8 @@ static const struct bhi_section batch_sections[] = {
                     "  1    some have failed or are quarantined, --halt has ended it for that,\n"
                     "       or --verify has found outputs that are not what was written\n"
                     "  2    bad usage or bad input: nothing was started\n"
-                    "  3    the environment cannot do it (see bulkhead doctor)\n"
+                    "  3    the environment cannot do it (see bulkhead doctor), or has no such\n"
+                    "       device (see bulkhead devices)\n"
                     "  130  cancelled by SIGINT, 143 by SIGTERM; a second one, half a second\n"
                     "       later or more, kills at once"},
 };
@@ -264,7 +267,8 @@ static const struct bhi_section chaos_sections[] = {
     {"Exit status", "  0    valid\n"
                     "  1    invalid\n"
                     "  2    bad usage, or no history of a run\n"
-                    "  3    the environment cannot do it (see bulkhead doctor)\n"
+                    "  3    the environment cannot do it (see bulkhead doctor), or has no such\n"
+                    "       device (see bulkhead devices)\n"
                     "  4    unknown\n"
                     "  130  cancelled by SIGINT, 143 by SIGTERM; a second one, half a second\n"
                     "       later or more, kills at once"},

@@ -8,6 +8,7 @@
 #include "exit_status.h"
 #include "interrupt.h"
 #include "session.h"
+#include "verdict.h"
 
 static const uint64_t slice_ns = 50000000;
 static const uint64_t start_limit_ns = 60000000000u; /* for a worker to be ready */
@@ -44,10 +45,10 @@ bh_status bhi_device_find(bh_context *context, const char *device, char out_sele
     status = bhi_device_list_fetch(context, &list, detail);
     if (status != BH_OK)
         return status;
-    if (bhi_device_list_find(&list, device, &info, &complaint)) {
+    status = detail->status = bhi_device_list_find(&list, device, &info, &complaint);
+    if (status == BH_OK) {
         snprintf(out_selector, BHI_SELECTOR, "%s", info->selector);
     } else {
-        status = detail->status = BH_NO_DEVICE;
         snprintf(detail->message, sizeof detail->message, "%.400s; see bulkhead devices",
                  complaint.text);
     }
@@ -66,8 +67,8 @@ int bhi_device_choose(const char *command, bh_context *context, const char *devi
         return bhi_interrupt_exit_status();
     if (status == BH_OK)
         return BHI_EXIT_READY;
-    if (status != BH_NO_DEVICE || !strstr(detail.message, "see bulkhead devices"))
+    if (!strstr(detail.message, "see bulkhead devices"))
         return bhi_session_fail(command, "--device", status, &detail);
     bhi_complain(command, "--device: %s", detail.message);
-    return BHI_EXIT_USAGE;
+    return bhi_verdict_exit_status(status);
 }

@@ -29,8 +29,8 @@ void bhi_device_list_free(struct bhi_device_list *list) {
     *list = (struct bhi_device_list){0};
 }
 
-bool bhi_device_list_find(const struct bhi_device_list *list, const char *part,
-                          const bh_device_info **out_device, struct bhi_complaint *complaint) {
+bh_status bhi_device_list_find(const struct bhi_device_list *list, const char *part,
+                               const bh_device_info **out_device, struct bhi_complaint *complaint) {
     char found[400] = "", all[400] = "";
     size_t matches = 0;
     for (size_t i = 0; i < list->count; i++) {
@@ -45,11 +45,11 @@ bool bhi_device_list_find(const struct bhi_device_list *list, const char *part,
         *out_device = device;
         matches++;
     }
-    if (matches == 1)
-        return true;
     if (matches > 1)
-        return bhi_refuse(complaint, "'%.100s' fits more than one device:%s", part, found);
-    return bhi_refuse(complaint, "no device fits '%.100s'; there are:%s", part, all);
+        (void)bhi_refuse(complaint, "'%.100s' fits more than one device:%s", part, found);
+    else if (matches == 0)
+        (void)bhi_refuse(complaint, "no device fits '%.100s'; there are:%s", part, all);
+    return matches == 1 ? BH_OK : matches ? BH_INVALID_ARGUMENT : BH_NO_DEVICE;
 }
 
 const bh_device_info *bhi_device_list_select(const struct bhi_device_list *list,
@@ -66,5 +66,5 @@ const bh_device_info *bhi_device_list_select(const struct bhi_device_list *list,
             (strlen(device) == driver && !memcmp(selector, device, driver)))
             return &list->devices[i];
     }
-    return bhi_device_list_find(list, device, &found, &unused) ? found : NULL;
+    return bhi_device_list_find(list, device, &found, &unused) == BH_OK ? found : NULL;
 }

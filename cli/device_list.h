@@ -21,9 +21,9 @@ void bhi_device_list_free(struct bhi_device_list *list);
  * NULL: there is none. */
 const bh_device_info *bhi_device_list_select(const struct bhi_device_list *list,
                                              const char *device);
-/* The one device whose name or driver contains |part| (letter case does not count). Refuses none
- * and several; the complaint lists the selectors. */
-bool bhi_device_list_find(const struct bhi_device_list *list, const char *part,
-                          const bh_device_info **out_device, struct bhi_complaint *complaint);
+/* The one device whose name or driver contains |part| (letter case does not count). BH_NO_DEVICE:
+ * none does; BH_INVALID_ARGUMENT: several do; the complaint lists the selectors. */
+bh_status bhi_device_list_find(const struct bhi_device_list *list, const char *part,
+                               const bh_device_info **out_device, struct bhi_complaint *complaint);
 
 #endif

@@ -82,11 +82,12 @@ static int resolve_device(struct bhi_run *run, bh_detail *detail) {
     bh_status status = bhi_device_list_fetch(run->context, &list, detail);
     if (status != BH_OK)
         return bhi_session_fail(run->request.command, "--device", status, detail);
-    if (!bhi_device_list_find(&list, run->request.device, &device, &complaint)) {
+    status = bhi_device_list_find(&list, run->request.device, &device, &complaint);
+    if (status != BH_OK) {
         bhi_device_list_free(&list);
         bhi_complain(run->request.command, "--device: %s; see bulkhead devices", complaint.text);
-        bhi_ending_blame(BH_NO_DEVICE);
-        return BHI_EXIT_USAGE;
+        bhi_ending_blame(status);
+        return bhi_verdict_exit_status(status);
     }
     status = make_stream(run, device->selector, detail);
     bhi_device_list_free(&list);

@@ -296,7 +296,18 @@ refuses_json NO_DEVICE "no device fits 'no such thing'" \
 refuses_json BINDING_MISMATCH "the kernel has no binding 0.2" run "$SHADERS/square.spv" "${spv[@]}" --in 2=x.npy
 refuses_json LOAD_FAILED "No such file" run "$SHADERS/square.spv" "${spv[@]:0:2}" --in 0=none.npy
 refuses_json INVALID_ARGUMENT "odd.spv" run odd.spv "${spv[@]}"
-refuses "no device fits 'no such thing'" run "$SHADERS/square.spv" "${spv[@]}" --device "no such thing"
+selectors=$("$BULKHEAD" devices --json | jq -r '[.devices[].selector] | join(" ")')
+echo "{\"id\": 1, \"kernel\": \"$SHADERS/empty.spv\", \"groups\": 1}" > one.jsonl
+for subcommand in "run $SHADERS/square.spv ${spv[*]}" "eval y=x*2 --in x=x.npy --out y=y.npy" \
+    "batch one.jsonl" "chaos --count 1"; do
+    case_name="no such device: the environment's fault: $subcommand"
+    # shellcheck disable=SC2086 # words
+    cli $subcommand --device 'no such thing'
+    expect_status 3
+    expect_stderr "no device fits 'no such thing'; there are: $selectors; see bulkhead devices"
+    expect_untouched
+done
+rm one.jsonl
 case_name="a device by selector and by a part of its name"
 case_name="a pipe gets a device's features on one line, a terminal gets them wrapped"
 features() { awk '/^  features/ { on = 1; next } /^            / { n += on; next } { on = 0 } END { print n }' "$1"; }

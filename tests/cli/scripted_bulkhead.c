@@ -583,7 +583,8 @@ bh_status bh_event_release(bh_event *event) {
 bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devices, size_t capacity,
                            size_t device_size, size_t *out_count, bh_detail *detail) {
     (void)device_size;
-    static const char *const names[] = {"Scripted One", "Scripted Two\033[31m", "Other"};
+    static const char *const names[] = {"Scripted One, not bad", "Scripted Two\033[31m",
+                                        "Other, not bad"};
     (void)context;
     bh_status status = answer("SCRIPT_DEVICES", detail);
     *out_count = 3;
