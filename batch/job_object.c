@@ -1,8 +1,10 @@
 #include "job_object.h"
 #include "job_short.h"
+#include "nearest.h"
 #include "run_like.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,45 +80,18 @@ enum { KEYS = sizeof keys / sizeof keys[0] };
 /* -- keys and kinds -----------------------------------------------------------------------------
  */
 
-/* How many letters have to be put in, left out or changed to make |b| of |a|. */
-static size_t distance(const char *a, const char *b) {
-    size_t row[SHOWN + 1];
-    const size_t width = strlen(b);
-    for (size_t j = 0; j <= width; j++)
-        row[j] = j;
-    for (size_t i = 0; a[i]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < width; j++) {
-            const size_t changed = diagonal + (a[i] != b[j]);
-            const size_t added = (row[j] < row[j + 1] ? row[j] : row[j + 1]) + 1;
-            diagonal = row[j + 1];
-            row[j + 1] = changed < added ? changed : added;
-        }
-    }
-    return row[width];
-}
-
 static bool refuse_key(const char *name, struct bhi_complaint *complaint) {
-    const char *nearest = NULL;
-    size_t least = 3; /* farther away it is another word */
-    for (size_t i = 0; i < KEYS && strlen(name) <= SHOWN; i++) {
-        const size_t far = distance(name, keys[i].name);
-        if (far < least && far < strlen(keys[i].name)) {
-            least = far;
-            nearest = keys[i].name;
-        }
+    struct bhi_nearest nearest = {.word = name};
+    char all[400] = "";
+    for (size_t i = 0; i < KEYS; i++) {
+        const size_t used = strlen(all);
+        bhi_nearest_try(&nearest, keys[i].name);
+        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", keys[i].name);
     }
-    if (nearest)
-        return bhi_refuse(complaint, "unknown key \"%.*s\": is it \"%s\"?", SHOWN, name, nearest);
-    return bhi_refuse(
-        complaint,
-        "unknown key \"%.*s\"; the keys are id, kernel, eval, entry, language, D, I, groups, in, "
-        "out, inout, push, spec, set, piece, deadline, compile_deadline, memory, device, "
-        "reinterpret, trusted, "
-        "retries, "
-        "priority, depends_on",
-        SHOWN, name);
+    if (nearest.best)
+        return bhi_refuse(complaint, "unknown key \"%.*s\": is it \"%s\"?", SHOWN, name,
+                          nearest.best);
+    return bhi_refuse(complaint, "unknown key \"%.*s\"; the keys are %s", SHOWN, name, all);
 }
 
 static bool is_of_kind(const json_t *value, enum kind kind) {

@@ -40,6 +40,17 @@ static void on_end(bh_event *event, void *user) {
         bhi_work_end(work);
 }
 
+/* Of all pieces of an expression together: as `bulkhead eval` has a deadline for each, however many
+ * they are. */
+static uint64_t deadline_of(const struct bhi_work *work) {
+    const uint64_t given = work->request->run.deadline_ns;
+    const uint64_t each = given ? given : work->runner->options->deadline_ns;
+    uint64_t all;
+    if (each == BH_FOREVER || work->pieces.count < 2)
+        return each;
+    return __builtin_mul_overflow(each, work->pieces.count, &all) ? BH_FOREVER : all;
+}
+
 static bh_status submit(struct bhi_work *work, bh_detail *detail) {
     struct bhi_runner *runner = work->runner;
     const struct bhi_run_request *request = &work->request->run;
@@ -57,7 +68,7 @@ static bh_status submit(struct bhi_work *work, bh_detail *detail) {
     const bh_submit_info info = {
         .commands = work->pieces.count ? work->pieces.commands : &dispatch,
         .command_count = work->pieces.count ? work->pieces.count : 1,
-        .deadline_ns = request->deadline_ns ? request->deadline_ns : runner->options->deadline_ns,
+        .deadline_ns = deadline_of(work),
         .alone = work->job->unproven,
     };
     return bh_submit(runner->streams[work->stream].stream, &info, &work->event, detail);

@@ -108,26 +108,42 @@ static void try_name(struct bhi_nearest *nearest, const char *candidate) {
     bhi_nearest_try(nearest, candidate);
 }
 
-static bool refuse_name(const char *name, const struct bhi_kernel_types *types,
-                        struct bhi_complaint *complaint) {
-    char there[BHI_RUN_LIST] = "", hint[160];
-    struct bhi_nearest nearest = {.word = name};
-    bool named = false;
-    for (uint32_t i = 0; i < types->count; i++) {
-        const struct bhi_kernel_type *one = &types->types[i];
-        list(there, one->name, bhi_slot_describe(one->slot, false).text);
-        try_name(&nearest, one->name);
-        named |= one->name[0] != 0;
-    }
-    if (types->count == 0)
-        return bhi_refuse(complaint, "the kernel binds nothing");
-    if (!named)
-        return bhi_refuse(complaint,
-                          "the kernel's module has no names (they were stripped from it): write "
-                          "the number of the binding; it has %s",
-                          there);
-    return bhi_refuse(complaint, "the kernel has no binding '%s'; it has %s%s", name, there,
-                      bhi_nearest_hint(&nearest, "", hint));
+/* What there is of one kind, for a name that none of them has. */
+struct names {
+    char there[BHI_RUN_LIST];
+    struct bhi_nearest nearest;
+    bool named; /* at least one of them is */
+};
+
+static void offer(struct names *names, const char *name, const char *more) {
+    list(names->there, name, more);
+    try_name(&names->nearest, name);
+    names->named |= *name != 0;
+}
+
+/* |none|: what to say where there is none; |what| is one, |stripped| says what the module has no
+ * names for, and what to write. */
+static bool refuse_name(const struct names *names, const char *none, const char *what,
+                        const char *stripped, struct bhi_complaint *complaint) {
+    char hint[160];
+    if (!*names->there)
+        return bhi_refuse(complaint, "%s", none);
+    if (!names->named)
+        return bhi_refuse(complaint, "the kernel's module has no names %s %s", stripped,
+                          names->there);
+    return bhi_refuse(complaint, "the kernel has no %s '%s'; it has %s%s", what,
+                      names->nearest.word, names->there,
+                      bhi_nearest_hint(&names->nearest, "", hint));
+}
+
+static bool refuse_binding(const char *name, const struct bhi_kernel_types *types,
+                           struct bhi_complaint *complaint) {
+    struct names names = {.nearest = {.word = name}};
+    for (uint32_t i = 0; i < types->count; i++)
+        offer(&names, types->types[i].name, bhi_slot_describe(types->types[i].slot, false).text);
+    return refuse_name(&names, "the kernel binds nothing", "binding",
+                       "(they were stripped from it): write the number of the binding; it has",
+                       complaint);
 }
 
 static bool find_slot(struct bhi_run_binding *binding, const struct bhi_kernel_types *types,
@@ -145,7 +161,7 @@ static bool find_slot(struct bhi_run_binding *binding, const struct bhi_kernel_t
         found = one;
     }
     if (!found)
-        return refuse_name(binding->name, types, complaint);
+        return refuse_binding(binding->name, types, complaint);
     if (binding->slot.element >= found->count)
         return bhi_refuse(complaint, "'%s' has %u buffer%s, and none [%u]", binding->name,
                           found->count, found->count == 1 ? "" : "s", binding->slot.element);
@@ -177,23 +193,13 @@ void bhi_run_list_members(const struct bhi_kernel_types *types, char out[BHI_RUN
 
 static bool refuse_member(const char *name, const struct bhi_kernel_types *types,
                           struct bhi_complaint *complaint) {
-    char there[BHI_RUN_LIST], hint[160];
-    struct bhi_nearest nearest = {.word = name};
-    bool named = false;
-    bhi_run_list_members(types, there);
-    for (uint32_t i = 0; i < types->member_count; i++) {
-        try_name(&nearest, types->members[i].name);
-        named |= types->members[i].name[0] != 0;
-    }
-    if (types->member_count == 0)
-        return bhi_refuse(complaint, "the kernel has no push constants");
-    if (!named)
-        return bhi_refuse(complaint,
-                          "the kernel's module has no names for its push constants (they were "
-                          "stripped from it): give the values in order; they are %s",
-                          there);
-    return bhi_refuse(complaint, "the kernel has no push constant '%s'; it has %s%s", name, there,
-                      bhi_nearest_hint(&nearest, "", hint));
+    struct names names = {.nearest = {.word = name}};
+    for (uint32_t i = 0; i < types->member_count; i++)
+        offer(&names, types->members[i].name, types->members[i].type);
+    return refuse_name(&names, "the kernel has no push constants", "push constant",
+                       "for its push constants (they were stripped from it): give the values in "
+                       "order; they are",
+                       complaint);
 }
 
 static bool find_member(const char *name, const struct bhi_kernel_types *types, uint32_t *out_index,

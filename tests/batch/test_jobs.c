@@ -229,6 +229,8 @@ static void test_refusals(void **state) {
         {"{\"id\": \"a\", \"device\": \"\"" REST, "\"device\": the selector is empty"},
         {"{\"id\": \"a\", \"device\": 0" REST, "\"device\": it must be a string"},
         {"{\"id\": \"a\", \"memory\": \"4k\"" REST, "\"memory\": "},
+        /* as of commands and options: what was left out is its end */
+        {"{\"id\": \"a\", \"compile\": \"1s\"" REST, "is it \"compile_deadline\"?"},
         {"{\"id\": \"a\", \"tenants\": \"0\"" REST, "unknown key \"tenants\"; the keys are id, "},
         {"{\"id\": \"a\", \"repeat\": 2" REST, "unknown key \"repeat\"; the keys"},
         {"{\"id\": 7.5" REST, "\"id\": it must be a string or a whole number"},
