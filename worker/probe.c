@@ -1,4 +1,5 @@
 #include "probe.h"
+#include "orphan.h"
 #include "probe_victim.h"
 #include "text.h"
 #include "title.h"
@@ -49,6 +50,7 @@ static void prove(const struct bhi_probe_context *context, const void *argument,
 static _Noreturn void be_prober(const struct bhi_probe_context *context, bhi_prober_fn fn,
                                 const void *argument, struct bhi_probe_report *report) {
     bhi_title_set("bh-prober", "prober");
+    bhi_orphan_forget();
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

@@ -174,7 +174,9 @@ static int patience_ms(const struct warden *warden) {
 
 static void host_is_gone(const struct warden *warden) {
     siginfo_t info;
-    /* First the word, so that nothing is left running on a device; then the signal. */
+    /* First the word, so that nothing is left running on a device; then the signal. What is in the
+     * pipe says that the host has gone, and not this process alone. */
+    (void)!write(warden->go, "h", 1);
     close(warden->go);
     /* The folder at once: even a driver that keeps the zygote for a while does not keep it. */
     (void)bhi_remove_runtime_dir(warden->start.runtime_dir);

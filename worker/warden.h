@@ -3,12 +3,12 @@
  *
  *   host ──posix_spawn──▶ warden ──clone(namespaces)──▶ zygote ──fork──▶ workers
  *     ▲   seqpacket, fd 3   │  └─ picks the driver          ▲
- *     └──── pidfd ──────────┘     pidfd, PDEATHSIG ─────────┘
+ *     └──── pidfd ──────────┘     pidfd, death signal ──────┘
  *
  * Host gone, however it died → the zygote is killed (and the kernel kills all its workers), the
  * runtime folder and the cgroups are removed. Zygote gone → it is reaped. Warden gone → the zygote
- * dies by its PDEATHSIG. It waits only in poll(), for descriptors that the kernel must end, and
- * with a time limit wherever it waits for something that a peer owes it. */
+ * leaves by itself (orphan.h). It waits only in poll(), for descriptors that the kernel must end,
+ * and with a time limit wherever it waits for something that a peer owes it. */
 #ifndef BHI_WARDEN_H
 #define BHI_WARDEN_H
 

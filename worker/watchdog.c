@@ -2,6 +2,7 @@
 
 #include "faults.h"
 #include "futex.h"
+#include "sandbox_seccomp.h"
 #include "session.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 
 #define STACK_BYTES (256u << 10)
 #define PAUSE_NS    500000
+#define HOST_MS     1 /* between two looks at whether anything runs */
 
 static void *watch(void *argument) {
     struct bhi_watchdog *watchdog = argument;
@@ -35,6 +37,20 @@ static void *watch(void *argument) {
     return NULL;
 }
 
+/* When the warden's pipe has hung up. The warden says that the host has gone; one that is killed
+ * says nothing, and then the host may be alive (what it runs is not to end with a deadline's
+ * result), dead, or about to die: a process that is killed closes its descriptors somewhat later.
+ * The zygote's patience bounds it. */
+static bool host_has_gone(const struct bhi_watchdog *watchdog) {
+    struct pollfd word = {.fd = watchdog->farewell, .events = POLLIN};
+    struct pollfd host = {.fd = BHI_FDPASS_DESCRIPTOR, .events = 0};
+    bool gone = poll(&word, 1, 0) == 1 && (word.revents & POLLIN) != 0;
+    while (!gone && atomic_load(&watchdog->busy)) {
+        gone = poll(&host, 1, HOST_MS) == 1 && (host.revents & POLLHUP) != 0;
+    }
+    return gone;
+}
+
 static void *watch_host(void *argument) {
     struct bhi_watchdog *watchdog = argument;
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -43,7 +59,7 @@ static void *watch_host(void *argument) {
     while (poll(&warden, 1, -1) != 1) {
     }
     struct bhi_backend *backend = atomic_load(&watchdog->backend);
-    if (backend != NULL && (warden.revents & POLLHUP) != 0) {
+    if (backend != NULL && (warden.revents & POLLHUP) != 0 && host_has_gone(watchdog)) {
         atomic_store(&watchdog->alone, true);
         bhi_backend_abort_all(backend);
         while (atomic_load(&watchdog->busy)) { /* the zygote's patience ends it */

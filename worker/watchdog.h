@@ -3,8 +3,9 @@
  *
  *   watchdog        waits for the supervisor's word that one submission shall end (lane.abort_seq)
  *   host-watchdog   waits for the end of the host, of which the warden tells by closing its end of
- *                   a pipe; has everything end and then exits. What a process that is killed has
- *                   running on a GPU goes on running there, and all others on that GPU wait for it.
+ *                   a pipe, or, where the warden was killed too, the side channel by hanging up;
+ *                   has everything end and then exits. What a process that is killed has running
+ *                   on a GPU goes on running there, and all others on that GPU wait for it.
  */
 #ifndef BHI_WATCHDOG_H
 #define BHI_WATCHDOG_H

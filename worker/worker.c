@@ -5,6 +5,7 @@
 #include "futex.h"
 #include "keeper.h"
 #include "lane.h"
+#include "orphan.h"
 #include "progress.h"
 #include "sandbox.h"
 #include "session.h"
@@ -151,6 +152,7 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
         .memory_limit = config->spawn->memory_limit,
         .layers = config->layers};
     name_it(kind);
+    bhi_orphan_forget();
     sigset_t none; /* the zygote blocks SIGCHLD */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

@@ -4,6 +4,7 @@
 #include "futex.h"
 #include "memfd.h"
 #include "oom_score.h"
+#include "orphan.h"
 #include "probe.h"
 #include "progress.h"
 #include "scout.h"
@@ -202,6 +203,15 @@ static int check_deadlines(void) {
 
 /* -- the end -------------------------------------------------------------------------------- */
 
+static unsigned patience_ms(void) {
+#if BHI_FAULTS
+    if (atomic_load(&zygote.config->stage->patient) != 0) {
+        return BHI_PROBE_TIMEOUT_NS / 1000000u;
+    }
+#endif
+    return BHI_FAREWELL_MS;
+}
+
 /* Kills what has nothing to end. True: somebody else is left. */
 static bool let_go(void) {
     bool left = false;
@@ -219,13 +229,7 @@ static bool let_go(void) {
 /* The host has gone. Workers with a device know it, too, and end what runs there before they exit:
  * killed now, they would leave it running. All that is left after a while dies with us. */
 static _Noreturn void leave(int code) {
-    uint64_t patience_ns = BHI_FAREWELL_MS * 1000000ull;
-#if BHI_FAULTS
-    if (atomic_load(&zygote.config->stage->patient) != 0) {
-        patience_ns = BHI_PROBE_TIMEOUT_NS;
-    }
-#endif
-    const uint64_t end_ns = bhi_deadline_ns(patience_ns);
+    const uint64_t end_ns = bhi_deadline_ns(patience_ms() * 1000000ull);
     zygote.leaving = true;
     for (uint64_t now; let_go() && (now = bhi_now_ns()) < end_ns;) {
         struct pollfd children = {.fd = zygote.signals, .events = POLLIN};
@@ -530,7 +534,8 @@ static int begin(struct bhi_failure *failure) {
     zygote.probes.nodes = &zygote.scouted.nodes;
     atomic_store(&config->stage->stage, BHI_ZYGOTE_SCOUTING);
     bhi_scout(&zygote.probes, &zygote.scouted);
-    return watch_children(failure);
+    r = watch_children(failure);
+    return r != 0 ? r : bhi_orphan_prepare(config->go, 2 * patience_ms(), failure);
 }
 
 static void announce(void) {

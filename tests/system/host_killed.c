@@ -3,6 +3,7 @@
  * (case 51; docs/deadlines.md). */
 #include "fixture.h"
 #include "progress.h"
+#include "tamper.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,20 +27,23 @@ struct scene {
     size_t bytes;
 };
 
-static _Noreturn void be_host(const char *faults, int say) {
-    bh_context *context = fx_context(faults);
-    bh_stream *stream = fx_stream(context, "culprit", BH_FOREVER);
-    const pid_t worker = fx_ready(stream);
-    bh_buffer *data = fx_words(context, 64, 0);
+static bh_event *launch(bh_stream *stream, bh_kernel *hang, bh_buffer *data) {
     const bh_binding binding = {.buffer = data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = fx_kernel(context, "hang"),
+                                .kernel = hang,
                                 .groups = {GROUPS, 1, 1},
                                 .bindings = &binding,
                                 .binding_count = 1};
     const bh_submit_info info = {.commands = &command, .command_count = 1};
     bh_event *event = NULL;
-    if (bh_submit(stream, &info, &event, NULL) != BH_OK ||
+    return bh_submit(stream, &info, &event, NULL) == BH_OK ? event : NULL;
+}
+
+static _Noreturn void be_host(const char *faults, int say) {
+    bh_context *context = fx_context(faults);
+    bh_stream *stream = fx_stream(context, "culprit", BH_FOREVER);
+    const pid_t worker = fx_ready(stream);
+    if (launch(stream, fx_kernel(context, "hang"), fx_words(context, 64, 0)) == NULL ||
         write(say, &worker, sizeof worker) != (ssize_t)sizeof worker) {
         _exit(1);
     }
@@ -139,11 +143,98 @@ static void case_51_a_stopped_worker_goes_too(void) {
     expect_all_gone(&s, BHT_WAIT_SECOND_MS);
 }
 
+/* -- and the warden with it ------------------------------------------------------------------- */
+
+static pid_t warden_of(const struct scene *s) {
+    const pid_t warden = fx_parent(fx_parent(s->worker));
+    BHT_EQ(fx_parent(warden), s->host);
+    return warden;
+}
+
+/* Nobody says that the host has gone, and nobody is left to kill: the worker finds out by itself
+ * that there is no host, and its zygote lives for that long. */
+static void with_its_warden(const struct scene *s, bool warden_first) {
+    const pid_t warden = warden_of(s);
+    if (warden_first) {
+        fx_kill(s->host, SIGSTOP); /* or it may kill the zygote of a dead warden before it dies */
+        WAIT_UNTIL(bht_process_state(s->host) == 'T', 20000);
+        fx_kill(warden, SIGKILL);
+    }
+    kill_host(s);
+    if (!warden_first) {
+        fx_kill(warden, SIGKILL);
+    }
+}
+
+static void case_51_host_and_warden_at_once(bool warden_first) {
+    struct scene s;
+    set_scene(&s, "*:farewell:*=fail");
+    BHT_EQ(atomic_load(&s.progress->completed_seq), 0);
+    with_its_warden(&s, warden_first);
+    WAIT_UNTIL(atomic_load(&s.progress->completed_seq) == 1, 20000);
+    const struct bhi_result *results =
+        (const struct bhi_result *)(const void *)((const char *)s.progress + 2 * 4096);
+    BHT_EQ(results[1].seq, 1);
+    BHT_EQ(results[1].status, BH_DEADLINE);
+    expect_all_gone(&s, 20000);
+}
+
+static void case_51_first_the_host_then_the_warden(void) {
+    case_51_host_and_warden_at_once(false);
+}
+static void case_51_first_the_warden_then_the_host(void) {
+    case_51_host_and_warden_at_once(true);
+}
+
+/* Nothing outlives the two of them: not a worker that is stopped, not a zygote that is. */
+static void case_51_nobody_outlives_both(void) {
+    for (int stopped = 0; stopped < 3; stopped++) {
+        struct scene s;
+        set_scene(&s, NULL);
+        const pid_t pid = stopped == 1 ? s.worker : fx_parent(s.worker);
+        if (stopped != 0) {
+            fx_kill(pid, SIGSTOP);
+            WAIT_UNTIL(bht_process_state(pid) == 'T', 20000);
+        }
+        with_its_warden(&s, stopped == 2);
+        expect_all_gone(&s, BHT_SECOND_MS);
+    }
+}
+
+/* The host lives: what ran has not run past a deadline, it is lost with its worker. */
+static void the_warden_alone(void) {
+    struct scene s = {.host = getpid()};
+    bh_context *context =
+        fx_context("*:farewell:*=fail"); /* there is time to tell it, if one did */
+    bh_stream *stream = fx_stream(context, "widow", BH_FOREVER);
+    s.worker = fx_ready(stream);
+    bh_buffer *data = fx_words(context, 64, 0);
+    bh_kernel *hang = fx_kernel(context, "hang");
+    map_progress(&s);
+    bh_event *event = launch(stream, hang, data);
+    BHT_TRUE(event != NULL);
+    WAIT_UNTIL(atomic_load(&s.progress->run_seq) >= 1, 20000);
+    fx_kill(warden_of(&s), SIGKILL);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_STR_HAS(verdict.message, "died with its zygote");
+    munmap((void *)(uintptr_t)s.progress, s.bytes);
+    fx_expect_healthy(context, stream);
+    bh_event_release(event);
+    bh_kernel_release(hang);
+    bh_buffer_release(data);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(case_51_what_runs_is_told_to_end),
         BHT_TEST(case_51_an_endless_kernel_keeps_nobody),
         BHT_TEST(case_51_a_stopped_worker_goes_too),
+        BHT_TEST(case_51_first_the_host_then_the_warden),
+        BHT_TEST(case_51_first_the_warden_then_the_host),
+        BHT_TEST(case_51_nobody_outlives_both),
+        BHT_TEST(the_warden_alone),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
