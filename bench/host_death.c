@@ -1,9 +1,10 @@
 /* bench-host-death: a host is killed with -9 while a kernel that never ends runs. How long do the
  * others on that device stand still, and when is the last of its processes gone?
  *
- *     bench-host-death [--device D] [--worker PATH] [--rounds N] [--trusted] [--each] [--quick]
+ *     bench-host-death [--device D] [--worker PATH] [--rounds N] [--trusted] [--warden] [--each]
+ *                      [--quick]
  *
- * --each prints each process's end.
+ * --warden kills the host's warden in the same moment, --each prints each process's end.
  *
  * The neighbour is a context of this program's own, with one small job after the other. The host is
  * this program once more (--host X Y). */
@@ -41,7 +42,7 @@ static const uint32_t HANG[] =
 struct options {
     const char *device, *worker;
     unsigned rounds;
-    bool trusted, each;
+    bool trusted, each, warden;
 };
 
 /* -- a context with one stream ---------------------------------------------------------------- */
@@ -288,6 +289,11 @@ static struct round kill_a_host(const struct options *options, const struct neig
     find_family(pid, &family);
     const uint64_t start = bench_now_ns();
     kill(pid, SIGKILL);
+    for (size_t i = 0; options->warden && i < family.count; i++) {
+        if (strcmp(family.names[i], "bh-warden") == 0) {
+            (void)pidfd_send_signal(family.fds[i], SIGKILL, NULL, 0);
+        }
+    }
     await_next(n);
     round.next_ns = bench_now_ns() - start;
     round.gone_ns = await_family(&family) - start;
@@ -335,6 +341,8 @@ int main(int argc, char **argv) {
             options.rounds = (unsigned)atoi(argv[++i]);
         } else if (strcmp(argv[i], "--trusted") == 0) {
             options.trusted = true;
+        } else if (strcmp(argv[i], "--warden") == 0) {
+            options.warden = true;
         } else if (strcmp(argv[i], "--each") == 0) {
             options.each = true;
         } else if (strcmp(argv[i], "--quick") == 0) {
@@ -355,7 +363,8 @@ int main(int argc, char **argv) {
     if (pthread_create(&thread, NULL, work, &n) != 0) {
         bench_die("cannot start a thread");
     }
-    printf("ms from kill -9 of the host    neighbour's next job    last process gone\n");
+    printf("ms from kill -9 of the host%s    neighbour's next job    last process gone\n",
+           options.warden ? ", and its warden" : "");
     printf("kernel              grid       p50      max          p50      max\n");
     static const uint32_t grids[][2] = {{1, 1}, {2000, 1}, {65535, 64}};
     for (size_t i = 0; i < (quick ? 2 : sizeof grids / sizeof grids[0]); i++) {
