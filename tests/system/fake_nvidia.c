@@ -16,8 +16,9 @@
 #include <unistd.h>
 #include <vulkan/vulkan.h>
 
-#define EXPORT __attribute__((visibility("default")))
-#define NODES  3
+#define EXPORT  __attribute__((visibility("default")))
+#define NODES   3
+#define RESERVE (UINT64_C(32) << 20) /* half of the longest file that a worker may have */
 
 static const uint32_t bus_of[NODES] = {0x65, 0x17, 0xca};
 
@@ -132,19 +133,24 @@ static struct gpu *find(VkPhysicalDevice physical) {
     return &gpus[i];
 }
 
+/* A GPU: a worker then leaves its memory file alone (vk_reserve.h). */
+static void disguise(const struct gpu *gpu, VkPhysicalDeviceProperties *out) {
+    snprintf(out->deviceName, sizeof out->deviceName, "Fake GPU %u", gpu->number);
+    out->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+}
+
 static void VKAPI_CALL properties(VkPhysicalDevice physical, VkPhysicalDeviceProperties *out) {
     PFN_vkGetPhysicalDeviceProperties get =
         (PFN_vkGetPhysicalDeviceProperties)real(gpus[0].instance, "vkGetPhysicalDeviceProperties");
     get(physical, out);
-    snprintf(out->deviceName, sizeof out->deviceName, "Fake GPU %u", find(physical)->number);
+    disguise(find(physical), out);
 }
 
 static void VKAPI_CALL properties2(VkPhysicalDevice physical, VkPhysicalDeviceProperties2 *out) {
     PFN_vkGetPhysicalDeviceProperties2 get = (PFN_vkGetPhysicalDeviceProperties2)real(
         gpus[0].instance, "vkGetPhysicalDeviceProperties2");
     get(physical, out);
-    snprintf(out->properties.deviceName, sizeof out->properties.deviceName, "Fake GPU %u",
-             find(physical)->number);
+    disguise(find(physical), &out->properties);
     for (VkBaseOutStructure *next = out->pNext; next != NULL; next = next->pNext) {
         if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT) {
             VkPhysicalDevicePCIBusInfoPropertiesEXT *pci = (void *)next;
@@ -215,11 +221,30 @@ static PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice device, const char *na
     return found;
 }
 
+/* Lavapipe's memory file, since Mesa 23: as long as it will have to be, for NVIDIA's filter B lets
+ * nothing be made longer. The driver keeps what it is given back. */
+static void reserve(VkDevice device) {
+    PFN_vkGetDeviceProcAddr get =
+        (PFN_vkGetDeviceProcAddr)real(chosen->instance, "vkGetDeviceProcAddr");
+    PFN_vkAllocateMemory allocate = (PFN_vkAllocateMemory)get(device, "vkAllocateMemory");
+    PFN_vkFreeMemory give_back = (PFN_vkFreeMemory)get(device, "vkFreeMemory");
+    const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                       .allocationSize = RESERVE};
+    VkDeviceMemory memory;
+    if (allocate(device, &info, NULL, &memory) == VK_SUCCESS) {
+        give_back(device, memory, NULL);
+    }
+}
+
 static VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
                                          const VkAllocationCallbacks *allocator, VkDevice *out) {
     chosen = find(physical);
     PFN_vkCreateDevice create = (PFN_vkCreateDevice)real(chosen->instance, "vkCreateDevice");
-    return create(physical, info, allocator, out);
+    VkResult result = create(physical, info, allocator, out);
+    if (result == VK_SUCCESS) {
+        reserve(*out);
+    }
+    return result;
 }
 
 EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance instance, const char *name);
