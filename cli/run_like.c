@@ -8,21 +8,16 @@
 bool bhi_run_split_like(const char *files, size_t *out_path_length, const char **out_like) {
     static const char word[] = "like";
     const size_t length = sizeof word - 1;
-    const char *colon = strrchr(files, ':');
-    if (!colon)
-        return false;
-    const size_t before = (size_t)(colon - files);
-    if (!strncmp(colon + 1, word, length) && (colon[length + 1] == ' ' || !colon[length + 1])) {
-        *out_path_length = before;
-        *out_like = colon + 1 + length + strspn(colon + 1 + length, " ");
+    /* The first: what is behind it is a name, which may have colons. */
+    for (const char *colon = strchr(files, ':'); colon; colon = strchr(colon + 1, ':')) {
+        const char *behind = colon + 1 + length;
+        if (strncmp(colon + 1, word, length) != 0 || (*behind && *behind != ' ' && *behind != ':'))
+            continue;
+        *out_path_length = (size_t)(colon - files);
+        *out_like = *behind == ':' ? behind + 1 : behind + strspn(behind, " ");
         return true;
     }
-    if (before <= length || files[before - length - 1] != ':' ||
-        memcmp(files + before - length, word, length) != 0)
-        return false;
-    *out_path_length = before - length - 1;
-    *out_like = colon + 1;
-    return true;
+    return false;
 }
 
 /* -- which input it is --------------------------------------------------------------------------
