@@ -93,24 +93,36 @@ static bool print_plain(FILE *out, const json_t *value, const char *name,
     return written >= 0 || out_of_memory(complaint);
 }
 
+/* The numbers of a vector, or of a matrix, which has a vector for each column. */
+static bool print_all(FILE *out, const json_t *values, const char *name, bool *first, int depth,
+                      struct bhi_complaint *complaint) {
+    size_t i;
+    json_t *value;
+    json_array_foreach(values, i, value) {
+        if (json_is_array(value) && depth > 0) {
+            if (!print_all(out, value, name, first, depth - 1, complaint))
+                return false;
+            continue;
+        }
+        if (!*first)
+            fputc(',', out);
+        *first = false;
+        if (!print_plain(out, value, name, complaint))
+            return false;
+    }
+    return true;
+}
+
 static bool print_named(FILE *out, const char *name, const json_t *value,
                         struct bhi_complaint *complaint) {
-    size_t i;
-    json_t *inner;
+    bool first = true;
     if (!*name || strpbrk(name, "=,"))
         return bhi_refuse(complaint, "\"push\" \"%.40s\": no such name", name);
     fprintf(out, "%s=", name);
     if (!json_is_array(value))
         return print_plain(out, value, name, complaint);
-    if (json_array_size(value) == 0)
-        return bhi_refuse(complaint, "\"push\" \"%.40s\": no value", name);
-    json_array_foreach(value, i, inner) {
-        if (i > 0)
-            fputc(',', out);
-        if (!print_plain(out, inner, name, complaint))
-            return false;
-    }
-    return true;
+    return print_all(out, value, name, &first, 1, complaint) &&
+           (!first || bhi_refuse(complaint, "\"push\" \"%.40s\": no value", name));
 }
 
 static int compare_names(const void *a, const void *b) {

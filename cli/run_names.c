@@ -224,29 +224,75 @@ static bool is_bool_value(const struct push_item *item) {
            (!item->type[0] && (!strcmp(item->value, "true") || !strcmp(item->value, "false")));
 }
 
-/* What is being filled in: the values that have been given of each member. */
+/* What is being filled in. */
 struct filling {
     const struct bhi_kernel_types *types;
     struct bhi_push *push;
-    uint32_t given[BHI_MAX_MEMBERS];
-    uint32_t member; /* whose value is next */
+    uint8_t given[BHI_MAX_PUSH];            /* by byte: a number that begins there has been given */
+    const struct bhi_kernel_member *member; /* whose value is next */
+    struct bhi_push_shape shape;            /* its own */
+    uint32_t first, end, next; /* of its numbers: those that were named, and the next one */
 };
+
+/* What "NAME" or "NAME[ELEMENT]" stands for. */
+static bool begin_member(struct filling *filling, const char *name,
+                         struct bhi_complaint *complaint) {
+    const size_t length = strlen(name);
+    const char *bracket = strrchr(name, '[');
+    uint32_t index, element = 0;
+    bool whole = true;
+    for (uint32_t i = 0; i < filling->types->member_count; i++)
+        whole &= strcmp(filling->types->members[i].name, name) != 0;
+    if (whole && bracket && bracket > name && name[length - 1] == ']' &&
+        bhi_parse_element(bracket, length - (size_t)(bracket - name), &element)) {
+        char array[64];
+        snprintf(array, sizeof array, "%.*s", (int)(bracket - name), name);
+        if (!find_member(array, filling->types, &index, complaint))
+            return false;
+        whole = false;
+    } else {
+        if (!find_member(name, filling->types, &index, complaint))
+            return false;
+        whole = true;
+    }
+    filling->member = &filling->types->members[index];
+    if (!bhi_push_shape(filling->member, &filling->shape))
+        return bhi_refuse(complaint,
+                          "'%s' is %s, which has no names here: give all values in order",
+                          filling->member->name, filling->member->type);
+    const struct bhi_push_shape *shape = &filling->shape;
+    if (!whole && shape->count == 1)
+        return bhi_refuse(complaint, "'%s' is one %s, and has no [%u]", filling->member->name,
+                          filling->member->type, element);
+    if (!whole && element >= shape->count)
+        return bhi_refuse(complaint, "'%s' is %s, and has no [%u]", filling->member->name,
+                          filling->member->type, element);
+    filling->first = filling->next = whole ? 0 : element * shape->width;
+    filling->end = whole ? shape->count * shape->width : filling->first + shape->width;
+    for (uint32_t i = filling->first; i < filling->end; i++) {
+        if (filling->given[bhi_push_place(filling->member, i / shape->width, i % shape->width)])
+            return bhi_refuse(complaint, "'%s' is given twice", name);
+    }
+    return true;
+}
 
 static bool put(struct filling *filling, const struct push_item *item,
                 struct bhi_complaint *complaint) {
-    const struct bhi_kernel_member *member = &filling->types->members[filling->member];
-    uint32_t *given = &filling->given[filling->member], width;
-    enum bhi_dtype dtype, named;
+    const struct bhi_kernel_member *member = filling->member;
+    const struct bhi_push_shape *shape = &filling->shape;
+    const enum bhi_dtype dtype = shape->dtype;
+    const uint32_t most = filling->end - filling->first;
+    enum bhi_dtype named;
     uint64_t bits;
-    if (!bhi_push_type(member->type, &dtype, &width))
-        return bhi_refuse(complaint,
-                          "'%s' is %s, which is no number and no vector: give all values in order",
-                          member->name, member->type);
-    if (*given == width)
-        return width == 1 ? bhi_refuse(complaint, "'%s' is one %s, and is given more", member->name,
-                                       member->type)
-                          : bhi_refuse(complaint, "'%s' is %s, and is given more than %u values",
-                                       member->name, member->type, width);
+    if (filling->next == filling->end)
+        return shape->count * shape->width == 1
+                   ? bhi_refuse(complaint, "'%s' is one %s, and is given more", member->name,
+                                member->type)
+                   : bhi_refuse(complaint, "'%s' is %s, and %s more than %u value%s", member->name,
+                                member->type,
+                                most < shape->count * shape->width ? "one of it is given"
+                                                                   : "is given",
+                                most, most == 1 ? "" : "s");
     const bool is_bool = dtype == BHI_DTYPE_u32 && is_bool_value(item);
     if (item->type[0] && !is_bool &&
         (!bhi_dtype_find(item->type, strlen(item->type), &named) || named != dtype))
@@ -260,12 +306,11 @@ static bool put(struct filling *filling, const struct push_item *item,
                               member->name, member->type, item->value);
         return bhi_refuse(complaint, "'%s' is %s: %.600s", member->name, member->type, inner.text);
     }
-    const uint32_t size = bhi_dtype_size(dtype);
-    const uint64_t at = (uint64_t)member->offset + (uint64_t)*given * size;
-    if (at + size > sizeof filling->push->bytes)
-        return bhi_refuse(complaint, "'%s' lies behind %d bytes", member->name, BHI_MAX_PUSH);
-    memcpy(filling->push->bytes + at, &bits, size); /* little endian, as the device */
-    ++*given;
+    const uint32_t at =
+        bhi_push_place(member, filling->next / shape->width, filling->next % shape->width);
+    memcpy(filling->push->bytes + at, &bits, bhi_dtype_size(dtype)); /* little endian */
+    filling->given[at] = 1;
+    filling->next++;
     return true;
 }
 
@@ -274,13 +319,8 @@ static bool put_all(struct filling *filling, const char *text, struct bhi_compla
     for (const char *cursor = text; cursor == text || *cursor;) {
         if (!take_item(&cursor, text, &item, complaint))
             return false;
-        if (item.name[0]) {
-            if (!find_member(item.name, filling->types, &filling->member, complaint))
-                return false;
-            if (filling->given[filling->member])
-                return bhi_refuse(complaint, "'%s' is given twice", item.name);
-        }
-        if (!put(filling, &item, complaint))
+        if ((item.name[0] && !begin_member(filling, item.name, complaint)) ||
+            !put(filling, &item, complaint))
             return false;
     }
     return true;
@@ -290,14 +330,17 @@ static bool put_all(struct filling *filling, const char *text, struct bhi_compla
 static bool check_all(const struct filling *filling, struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < filling->types->member_count; i++) {
         const struct bhi_kernel_member *member = &filling->types->members[i];
-        enum bhi_dtype dtype;
-        uint32_t width = 1;
-        (void)bhi_push_type(member->type, &dtype, &width);
-        if (filling->given[i] == 0)
+        struct bhi_push_shape shape;
+        uint32_t given = 0;
+        const bool known = bhi_push_shape(member, &shape);
+        const uint32_t all = known ? shape.count * shape.width : 1;
+        for (uint32_t k = 0; known && k < all; k++)
+            given += filling->given[bhi_push_place(member, k / shape.width, k % shape.width)];
+        if (given == 0)
             return bhi_refuse(complaint, "'%s' (%s) is missing", member->name, member->type);
-        if (filling->given[i] < width)
-            return bhi_refuse(complaint, "'%s' is %s, and is given %u value%s", member->name,
-                              member->type, filling->given[i], filling->given[i] == 1 ? "" : "s");
+        if (given < all)
+            return bhi_refuse(complaint, "'%s' is %s, and is given %u value%s of %u", member->name,
+                              member->type, given, given == 1 ? "" : "s", all);
     }
     return true;
 }
@@ -307,6 +350,11 @@ static bool fill_push(struct bhi_run_request *request, const struct bhi_kernel_t
     struct filling filling = {.types = types, .push = &request->push};
     struct bhi_complaint inner;
     memset(&request->push, 0, sizeof request->push);
+    if (types->member_count == BHI_MAX_MEMBERS) /* there may be more, which would be 0 unseen */
+        return bhi_refuse(complaint,
+                          "%spush: the kernel has %d push constants or more, which have no names "
+                          "here: give all values in order",
+                          dashes, BHI_MAX_MEMBERS);
     for (uint32_t i = 0; i < request->push_text_count; i++) {
         if (!put_all(&filling, request->push_texts[i], &inner))
             return bhi_refuse(complaint, "%spush %.200s: %.700s", dashes, request->push_texts[i],

@@ -15,6 +15,41 @@ bool bhi_push_type(const char *type, enum bhi_dtype *out_dtype, uint32_t *out_wi
     return *out_width >= 2 && *out_width <= 4 && !type[name + 2];
 }
 
+/* The number at *cursor, at most BHI_MAX_PUSH; 0: none is there. */
+static uint32_t take_count(const char **cursor) {
+    uint32_t count = 0;
+    for (; **cursor >= '0' && **cursor <= '9' && count <= BHI_MAX_PUSH; ++*cursor)
+        count = count * 10 + (uint32_t)(**cursor - '0');
+    return count <= BHI_MAX_PUSH ? count : 0;
+}
+
+bool bhi_push_shape(const struct bhi_kernel_member *member, struct bhi_push_shape *out) {
+    const char *at = member->type + strcspn(member->type, "x[");
+    *out = (struct bhi_push_shape){.count = 1, .width = 1};
+    if (!bhi_dtype_find(member->type, (size_t)(at - member->type), &out->dtype))
+        return false;
+    if (*at == 'x') {
+        at++;
+        out->width = take_count(&at);
+    }
+    if (*at == 'x' || *at == '[') {
+        const char *end = *at++ == '[' ? "]" : "";
+        out->count = take_count(&at);
+        if (strncmp(at, end, strlen(end)) != 0)
+            return false;
+        at += strlen(end);
+    }
+    const uint64_t last = member->offset + (uint64_t)(out->count - 1) * member->stride +
+                          (uint64_t)(out->width - 1) * member->step;
+    /* What lies one on the other is no layout. */
+    return !*at && out->count && out->width && last + bhi_dtype_size(out->dtype) <= BHI_MAX_PUSH &&
+           (out->count == 1 || member->stride) && (out->width == 1 || member->step);
+}
+
+uint32_t bhi_push_place(const struct bhi_kernel_member *member, uint32_t element, uint32_t index) {
+    return member->offset + element * member->stride + index * member->step;
+}
+
 /* -- one value ----------------------------------------------------------------------------------
  */
 

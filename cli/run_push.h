@@ -4,9 +4,21 @@
 
 #include "run_types.h"
 
-/* A number, or a vector "f32x3" of them. Others lie in memory as their decorations say, which is
- * not known here: false. */
+/* A number, or a vector "f32x3" of them. False: it is something else. */
 bool bhi_push_type(const char *type, enum bhi_dtype *out_dtype, uint32_t *out_width);
+
+/* How a member's numbers lie: |count| elements of an array or columns of a matrix (1 of others),
+ * each of |width| numbers. */
+struct bhi_push_shape {
+    enum bhi_dtype dtype;
+    uint32_t count, width;
+};
+
+/* Of all that lies in BHI_MAX_PUSH bytes: "f32", "f32x3", "f32x2x2", "u32[4]", "f32x4[2]". False:
+ * it is something else, or larger. */
+bool bhi_push_shape(const struct bhi_kernel_member *member, struct bhi_push_shape *out);
+/* Where number |index| of element |element| lies. */
+uint32_t bhi_push_place(const struct bhi_kernel_member *member, uint32_t element, uint32_t index);
 
 /* Gives values without a type (":2") that of the member they are for, and refuses those that have
  * another than the member; where no number and no vector lies anything goes. Integers of a width

@@ -21,6 +21,8 @@ struct bhi_kernel_types *bhi_kernel_types_take(const bh_inspection *inspection) 
         const bh_inspected_member *from = &inspection->members[i];
         struct bhi_kernel_member *to = &types->members[types->member_count++];
         to->offset = from->offset;
+        to->stride = from->stride;
+        to->step = from->step;
         memcpy(to->type, from->type, sizeof to->type);
         memcpy(to->name, from->name, sizeof to->name);
     }

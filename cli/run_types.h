@@ -15,7 +15,7 @@ struct bhi_kernel_type {
 
 /* One of its push constants. */
 struct bhi_kernel_member {
-    uint32_t offset;
+    uint32_t offset, stride, step; /* as in bh_inspected_member */
     char type[64];
     char name[64];
 };

@@ -37,7 +37,7 @@ struct bhi_inspected_binding {
 };
 
 struct bhi_inspected_member {
-    uint32_t offset, reserved;
+    uint32_t offset, stride, step, reserved; /* as in bh_inspected_member */
     char type[BHI_INSPECT_NAME];
     char name[BHI_INSPECT_NAME];
 };

@@ -58,6 +58,8 @@ bool bhi_inspection_take(const struct bhi_inspection *from, bh_inspection *out) 
     out->member_count = from->members;
     for (uint32_t i = 0; i < from->members; i++) {
         out->members[i].offset = from->member[i].offset;
+        out->members[i].stride = from->member[i].stride;
+        out->members[i].step = from->member[i].step;
         take_text(out->members[i].type, from->member[i].type);
         take_text(out->members[i].name, from->member[i].name);
     }

@@ -141,25 +141,141 @@ void bhi_inspect_type(const struct bhi_module *module, uint32_t type, char out[B
     put_type(&text, module, type, 0);
 }
 
+/* -- members ---------------------------------------------------------------------------------- */
+
+#define MAX_STEPS 256u /* structs may have no members, and arrays no end */
+
+struct members {
+    const struct bhi_module *module;
+    struct bhi_inspected_member *out;
+    uint32_t count, steps;
+};
+
+/* Of one member of a struct, and of what it is made of. */
+struct place {
+    uint32_t offset, matrix_stride;
+    bool by_row;
+    char name[BHI_INSPECT_NAME];
+};
+
+/* |name| behind |before|, cut where there is no room. */
+static void put_name(char out[BHI_INSPECT_NAME], const char *before, const char *separator,
+                     const char *name) {
+    const char *const parts[] = {before, separator, name};
+    size_t used = 0;
+    for (size_t i = 0; i < 3; i++) {
+        const size_t length = strnlen(parts[i], BHI_INSPECT_NAME - 1 - used);
+        memcpy(out + used, parts[i], length);
+        used += length;
+    }
+    out[used] = '\0';
+}
+
+static struct place place_of(const struct bhi_module *module, uint32_t type, uint32_t member,
+                             const struct place *outer) {
+    struct place place = {.offset = outer->offset};
+    char name[BHI_INSPECT_NAME] = "";
+    for (const uint32_t *at = NULL; (at = next(module, at)) != NULL;) {
+        if (opcode(at) == SpvOpMemberName && at[1] == type && at[2] == member) {
+            bhi_text_sanitise(name, sizeof name, (const char *)&at[3],
+                              strlen((const char *)&at[3]));
+        } else if (opcode(at) == SpvOpMemberDecorate && at[1] == type && at[2] == member) {
+            if (at[3] == SpvDecorationOffset && length_of(at) > 4) {
+                place.offset = outer->offset + at[4];
+            } else if (at[3] == SpvDecorationMatrixStride && length_of(at) > 4) {
+                place.matrix_stride = at[4];
+            } else if (at[3] == SpvDecorationRowMajor) {
+                place.by_row = true;
+            }
+        }
+    }
+    if (name[0] != '\0') { /* else it has none, whatever it is in */
+        put_name(place.name, outer->name, outer->name[0] != '\0' ? "." : "", name);
+    }
+    return place;
+}
+
+/* Bytes of a number; 0: it is none. */
+static uint32_t bytes_of(const struct bhi_module *module, uint32_t type) {
+    const uint32_t *at = bhi_inspect_definition(module, type);
+    return at != NULL && (opcode(at) == SpvOpTypeInt || opcode(at) == SpvOpTypeFloat) ? at[2] / 8
+                                                                                      : 0;
+}
+
+static void add_leaf(struct members *m, uint32_t type, const struct place *place) {
+    struct bhi_inspected_member *out = &m->out[m->count++];
+    const uint32_t *at = bhi_inspect_definition(m->module, type);
+    out->offset = place->offset;
+    memcpy(out->name, place->name, sizeof out->name);
+    bhi_inspect_type(m->module, type, out->type);
+    if (at != NULL && opcode(at) == SpvOpTypeArray) {
+        (void)bhi_inspect_decoration(m->module, type, SpvDecorationArrayStride, &out->stride);
+        at = bhi_inspect_definition(m->module, at[2]);
+    }
+    if (at != NULL && opcode(at) == SpvOpTypeMatrix) {
+        const uint32_t *column = bhi_inspect_definition(m->module, at[2]);
+        const uint32_t unit = column != NULL ? bytes_of(m->module, column[2]) : 0;
+        out->stride = place->by_row ? unit : place->matrix_stride;
+        out->step = place->by_row ? place->matrix_stride : unit;
+    } else if (at != NULL) {
+        out->step = bytes_of(m->module, opcode(at) == SpvOpTypeVector ? at[2] : at[1]);
+    }
+}
+
+static void add_members(struct members *m, uint32_t type, const struct place *outer);
+
+/* What a member is made of: the numbers, vectors and matrices of structs, and arrays of numbers and
+ * of vectors. */
+static void add(struct members *m, uint32_t type, const struct place *place) {
+    const uint32_t *at = bhi_inspect_definition(m->module, type);
+    if (m->count == BHI_INSPECT_MEMBERS || m->steps == 0) {
+        return;
+    }
+    m->steps--;
+    if (at != NULL && opcode(at) == SpvOpTypeStruct) {
+        add_members(m, type, place);
+        return;
+    }
+    const uint32_t *element = at != NULL && opcode(at) == SpvOpTypeArray
+                                  ? bhi_inspect_definition(m->module, at[2])
+                                  : NULL;
+    uint64_t count;
+    uint32_t stride = 0;
+    if (element == NULL || opcode(element) == SpvOpTypeInt || opcode(element) == SpvOpTypeFloat ||
+        opcode(element) == SpvOpTypeVector || !bhi_module_constant(m->module, at[3], &count)) {
+        add_leaf(m, type, place);
+        return;
+    }
+    (void)bhi_inspect_decoration(m->module, type, SpvDecorationArrayStride, &stride);
+    for (uint64_t i = 0; i < count && m->count < BHI_INSPECT_MEMBERS && m->steps > 0; i++) {
+        struct place part = *place;
+        char index[24];
+        snprintf(index, sizeof index, "[%u]", (unsigned)i);
+        part.offset = place->offset + (uint32_t)i * stride;
+        if (place->name[0] != '\0') {
+            put_name(part.name, place->name, "", index);
+        }
+        add(m, at[2], &part);
+    }
+}
+
+/* Each struct is in the module before those that it is in: the recursion ends. */
+static void add_members(struct members *m, uint32_t type, const struct place *outer) {
+    const uint32_t *at = bhi_inspect_definition(m->module, type);
+    for (uint32_t i = 0; i + 2 < length_of(at) && m->count < BHI_INSPECT_MEMBERS && m->steps > 0;
+         i++) {
+        const struct place place = place_of(m->module, type, i, outer);
+        add(m, at[2 + i], &place);
+    }
+}
+
 uint32_t bhi_inspect_members(const struct bhi_module *module, uint32_t type,
                              struct bhi_inspected_member *out) {
     const uint32_t *block = bhi_inspect_definition(module, type);
-    if (block == NULL || opcode(block) != SpvOpTypeStruct) {
-        return 0;
+    struct members members = {.module = module, .out = out, .steps = MAX_STEPS};
+    const struct place whole = {.offset = 0};
+    if (block != NULL && opcode(block) == SpvOpTypeStruct) {
+        add_members(&members, type, &whole);
     }
-    const size_t members = length_of(block) - 2;
-    const uint32_t count = members > BHI_INSPECT_MEMBERS ? BHI_INSPECT_MEMBERS : (uint32_t)members;
-    for (uint32_t i = 0; i < count; i++) {
-        bhi_inspect_type(module, block[2 + i], out[i].type);
-    }
-    for (const uint32_t *at = NULL; (at = next(module, at)) != NULL;) {
-        if (opcode(at) == SpvOpMemberName && at[1] == type && at[2] < count) {
-            const char *name = (const char *)&at[3];
-            bhi_text_sanitise(out[at[2]].name, BHI_INSPECT_NAME, name, strlen(name));
-        } else if (opcode(at) == SpvOpMemberDecorate && at[1] == type && at[2] < count &&
-                   at[3] == SpvDecorationOffset && length_of(at) > 4) {
-            out[at[2]].offset = at[4];
-        }
-    }
-    return count;
+    return members.count;
 }

@@ -16,7 +16,8 @@ bool bhi_inspect_decoration(const struct bhi_module *module, uint32_t id, uint32
 void bhi_inspect_type(const struct bhi_module *module, uint32_t type, char out[BHI_INSPECT_NAME]);
 /* What a variable points to; 0: nothing. */
 uint32_t bhi_inspect_pointee(const struct bhi_module *module, const uint32_t *variable);
-/* The members of the struct |type|. Returns how many there are, at most BHI_INSPECT_MEMBERS. */
+/* What the struct |type| is made of, down to the numbers, vectors and matrices of structs in it:
+ * "a.b", "p[1].x". Returns how many there are, at most BHI_INSPECT_MEMBERS. */
 uint32_t bhi_inspect_members(const struct bhi_module *module, uint32_t type,
                              struct bhi_inspected_member *out);
 

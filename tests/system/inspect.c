@@ -38,7 +38,7 @@ static bh_kernel *kernel_of(bh_context *context, const char *text,
 }
 
 /* What bh_kernel_inspect's comment says of it. */
-_Static_assert(sizeof(bh_inspection) / 1024 == 70, "some 70 KiB");
+_Static_assert(sizeof(bh_inspection) / 1024 == 71, "some 71 KiB");
 
 static bh_inspection *inspect(bh_kernel *kernel, const bh_inspect_options *options) {
     static bh_inspection inspection;
@@ -88,6 +88,8 @@ static void all_of_it_is_told(void) {
     BHT_EQ(said->members[1].offset, 8);
     BHT_STR_EQ(said->members[2].type, "u32[3]");
     BHT_EQ(said->members[2].offset, 16);
+    BHT_EQ(said->members[2].stride, 4);
+    BHT_EQ(said->members[2].step, 4);
 
     BHT_EQ(said->constant_count, 4); /* by id */
     BHT_EQ(said->constants[0].constant_id, 2);

@@ -22,8 +22,13 @@ typedef struct bh_inspected_binding {
     uint32_t count; /* buffers in it, each of |type|: 1, or the length of an array of buffers */
 } bh_inspected_binding;
 
+/* Structs are told as what they are made of: "light.color", "lights[1].color"; so are arrays of
+ * structs, of matrices and of arrays: "m[0]". */
 typedef struct bh_inspected_member {
     uint32_t offset;
+    uint32_t stride; /* bytes from an element of an array, or a matrix's column, to the next one */
+    uint32_t step;   /* from a component to the next one: of a matrix by rows more than its size */
+    uint32_t reserved;
     char type[64];
     char name[64];
 } bh_inspected_member;
@@ -82,7 +87,7 @@ BH_INLINE void bh_inspect_options_init(bh_inspect_options *options) {
 
 /* Says what |kernel| declares. The module is parsed in a sandboxed worker without a device, of its
  * own, as bh_kernel_create_glsl compiles one: no device has to take it, and none is asked whether
- * it would (bh_kernel_reflect does that). |options| NULL: the defaults. *out_inspection has some 70
+ * it would (bh_kernel_reflect does that). |options| NULL: the defaults. *out_inspection has some 71
  * KiB: not for a stack.
  *
  * Blocks, some 20 ms for a small kernel. Not in a completion callback. Returns BH_OK;
