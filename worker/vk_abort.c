@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define BYTES ((BHI_ABORT_SLOTS + 1) * 256u)
+#define BYTES (BHI_ABORT_SETS * 256u)
 
 _Static_assert(sizeof(struct bhi_guard_words) <= 256, "a slot is as large as any alignment");
 _Static_assert(BHI_ABORT_SLOTS <= 64, "a bit for each");
@@ -82,22 +82,32 @@ static VkResult create_memory(struct bhi_vk_device *device, struct bhi_vk_abort 
     return result;
 }
 
-void bhi_vk_abort_write(struct bhi_vk_device *device, const struct bhi_vk_abort *a,
-                        VkDescriptorSet set, uint32_t binding) {
-    const VkDescriptorBufferInfo buffer = {a->buffer, 0, sizeof(struct bhi_guard_words)};
+static void write_words(struct bhi_vk_device *device, const struct bhi_vk_abort *a,
+                        VkDescriptorSet set, uint32_t binding, VkDescriptorType type,
+                        uint32_t offset) {
+    const VkDescriptorBufferInfo buffer = {a->buffer, offset, sizeof(struct bhi_guard_words)};
     const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                                         .dstSet = set,
                                         .dstBinding = binding,
                                         .descriptorCount = 1,
-                                        .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC,
+                                        .descriptorType = type,
                                         .pBufferInfo = &buffer};
     device->api.UpdateDescriptorSets(device->device, 1, &write, 0, NULL);
 }
 
-static VkResult create_set(struct bhi_vk_device *device, struct bhi_vk_abort *a,
-                           const char **out_call) {
+void bhi_vk_abort_write_shared(struct bhi_vk_device *device, const struct bhi_vk_abort *a,
+                               VkDescriptorSet set, uint32_t binding) {
+    write_words(device, a, set, binding, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC, 0);
+}
+
+static VkResult create_sets(struct bhi_vk_device *device, struct bhi_vk_abort *a,
+                            const char **out_call) {
     const struct bhi_vk_api *vk = &device->api;
-    const VkDescriptorSetLayoutBinding binding = bhi_vk_abort_binding(0);
+    const VkDescriptorSetLayoutBinding binding = {.descriptorType =
+                                                      VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                                  .descriptorCount = 1,
+                                                  .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+    VkDescriptorSetLayout layouts[BHI_ABORT_SETS];
     VkDescriptorSetLayoutCreateInfo layout = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
     *out_call = "vkCreateDescriptorSetLayout (abort words)";
@@ -113,9 +123,9 @@ static VkResult create_set(struct bhi_vk_device *device, struct bhi_vk_abort *a,
         a->layout = VK_NULL_HANDLE;
         return result;
     }
-    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC, 1};
+    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, BHI_ABORT_SETS};
     const VkDescriptorPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-                                             .maxSets = 1,
+                                             .maxSets = BHI_ABORT_SETS,
                                              .poolSizeCount = 1,
                                              .pPoolSizes = &size};
     *out_call = "vkCreateDescriptorPool (abort words)";
@@ -124,18 +134,21 @@ static VkResult create_set(struct bhi_vk_device *device, struct bhi_vk_abort *a,
         a->pool = VK_NULL_HANDLE;
         return result;
     }
+    for (uint32_t slot = 0; slot < BHI_ABORT_SETS; slot++) {
+        layouts[slot] = a->layout;
+    }
     const VkDescriptorSetAllocateInfo allocate = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
         .descriptorPool = a->pool,
-        .descriptorSetCount = 1,
-        .pSetLayouts = &a->layout};
+        .descriptorSetCount = BHI_ABORT_SETS,
+        .pSetLayouts = layouts};
     *out_call = "vkAllocateDescriptorSets (abort words)";
-    result = vk->AllocateDescriptorSets(device->device, &allocate, &a->set);
-    if (result != VK_SUCCESS) {
-        return result;
+    result = vk->AllocateDescriptorSets(device->device, &allocate, a->sets);
+    for (uint32_t slot = 0; result == VK_SUCCESS && slot < BHI_ABORT_SETS; slot++) {
+        write_words(device, a, a->sets[slot], 0, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                    bhi_vk_abort_offset(slot));
     }
-    bhi_vk_abort_write(device, a, a->set, 0);
-    return VK_SUCCESS;
+    return result;
 }
 
 bool bhi_vk_abort_init(struct bhi_vk_device *device, struct bhi_vk_abort *a,
@@ -148,7 +161,7 @@ bool bhi_vk_abort_init(struct bhi_vk_device *device, struct bhi_vk_abort *a,
     if (result == VK_SUCCESS) {
         memset(a->slots, 0, BYTES);
         atomic_store(word_of(a, BHI_ABORT_SET), 1);
-        result = create_set(device, a, &call);
+        result = create_sets(device, a, &call);
     }
     if (result != VK_SUCCESS) {
         bhi_fault_vk(fault, result, call);

@@ -2,9 +2,11 @@
  *
  * Guarded kernels (guard.h) look at a word in their slot of this buffer now and then, and return
  * when it is set. A queue submission has a slot for each of its records, so that the end of one is
- * no other's (E4, E13); the last slot is always set, for kernels that are only to be compiled. The
- * buffer is bound to the guard's descriptor set, or in one of the kernel's, its slot is the dynamic
- * offset.
+ * no other's (E4, E13); the last slot is always set, for kernels that are only to be compiled. Each
+ * slot has a descriptor set of its own, which is bound as the guard's. A kernel that has no set
+ * free for that has the whole buffer in one of its own, and the slot is the dynamic offset. Not for
+ * all kernels: lavapipe since Mesa 24 makes a copy of the set, in memory that it maps and unmaps,
+ * whenever one is bound with a dynamic offset and run.
  *
  * begin and end are the session's thread, abort is the watchdog's (watchdog.h).
  */
@@ -18,6 +20,7 @@
 
 #define BHI_ABORT_SLOTS 64u             /* records in one vkQueueSubmit */
 #define BHI_ABORT_SET   BHI_ABORT_SLOTS /* the slot that is always set */
+#define BHI_ABORT_SETS  (BHI_ABORT_SLOTS + 1)
 
 struct bhi_vk_abort {
     VkBuffer buffer; /* for kernels that have no set free it is in one of their own (vk_groups.c) */
@@ -25,10 +28,10 @@ struct bhi_vk_abort {
     VkDescriptorSetLayout layout; /* of the guard's set */
     VkDescriptorSetLayout empty;  /* of sets between it and the kernel's own */
     VkDescriptorPool pool;
-    VkDescriptorSet set;
-    uint8_t *slots; /* mapped */
-    bool reaches;   /* what runs sees what is written there */
-    bool made;      /* the mutex is */
+    VkDescriptorSet sets[BHI_ABORT_SETS]; /* one a slot */
+    uint8_t *slots;                       /* mapped */
+    bool reaches;                         /* what runs sees what is written there */
+    bool made;                            /* the mutex is */
     pthread_mutex_t mutex;
     /* Under the mutex: */
     uint64_t wanted; /* the last one that was to end */
@@ -43,7 +46,7 @@ bool bhi_vk_abort_init(struct bhi_vk_device *device, struct bhi_vk_abort *abort,
 void bhi_vk_abort_fini(struct bhi_vk_device *device, struct bhi_vk_abort *abort);
 /* Is there memory in which a running kernel would see the word? */
 bool bhi_vk_abort_reaches(const VkPhysicalDeviceMemoryProperties *memory, bool is_cpu);
-/* As what the words are bound: the slot is the dynamic offset. */
+/* As what the words are bound in a kernel's own set: the slot is the dynamic offset. */
 static inline VkDescriptorSetLayoutBinding bhi_vk_abort_binding(uint32_t binding) {
     return (VkDescriptorSetLayoutBinding){.binding = binding,
                                           .descriptorType =
@@ -55,8 +58,8 @@ static inline uint32_t bhi_vk_abort_offset(uint32_t slot) {
     return slot * 256;
 }
 /* The words become what |binding| of |set|, of such a layout, stands for. */
-void bhi_vk_abort_write(struct bhi_vk_device *device, const struct bhi_vk_abort *abort,
-                        VkDescriptorSet set, uint32_t binding);
+void bhi_vk_abort_write_shared(struct bhi_vk_device *device, const struct bhi_vk_abort *abort,
+                               VkDescriptorSet set, uint32_t binding);
 /* |seqs| are about to be given to the device, in slots 0, 1, … */
 void bhi_vk_abort_begin(struct bhi_vk_abort *abort, const uint64_t *seqs, uint32_t count);
 /* The device is done with them. Returns a bit for each slot that was told to end, and makes them

@@ -108,8 +108,8 @@ static void write_descriptors(struct bhi_vk_device *device, const struct bhi_vk_
     }
     device->api.UpdateDescriptorSets(device->device, r->binding_count, writes, 0, NULL);
     if (group->kernel->guard_shares_set) {
-        bhi_vk_abort_write(device, groups->abort, group->sets[group->kernel->guard_set],
-                           group->kernel->guard_binding);
+        bhi_vk_abort_write_shared(device, groups->abort, group->sets[group->kernel->guard_set],
+                                  group->kernel->guard_binding);
     }
 }
 

@@ -186,10 +186,11 @@ void bhi_vk_bind_abort(const struct bhi_backend *b, VkCommandBuffer commands,
                        const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group,
                        uint32_t slot) {
     const uint32_t offset = bhi_vk_abort_offset(slot);
-    const VkDescriptorSet *set =
-        kernel->guard_shares_set ? &group->sets[kernel->guard_set] : &b->abort.set;
+    const bool shares = kernel->guard_shares_set;
+    const VkDescriptorSet *set = shares ? &group->sets[kernel->guard_set] : &b->abort.sets[slot];
     b->device.api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->layout,
-                                        kernel->guard_set, 1, set, 1, &offset);
+                                        kernel->guard_set, 1, set, shares ? 1 : 0,
+                                        shares ? &offset : NULL);
 }
 
 static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatch *dispatch) {
