@@ -2,6 +2,7 @@
 # scripts/test --under-load: what it refuses; that the tests have loops beside them and as many times
 # as long; that no loop outlives it, also where it is killed. What it calls is a stub.
 set -u
+unset BULKHEAD_TEST_SLOWNESS # this test may itself be one of those beside loops
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failed=0
