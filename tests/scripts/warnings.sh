@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# scripts/warnings: it passes what compiles, and finds a warning in one file, in one of a file's two
+# sets of macros, and a file that does not compile; it has what is included generated; it writes no
+# object. Usage: warnings.sh SOURCE_DIR
+set -u
+warnings=$1/scripts/warnings
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failed=0
+fail() {
+    failed=$((failed + 1))
+    echo "FAILED: $*"
+    sed 's/^/  /' "$folder/said"
+}
+expect() { # STATUS WORDS NAME
+    local status=0
+    "$warnings" "$folder/build" > "$folder/said" 2>&1 || status=$?
+    [ $status -eq "$1" ] || fail "$3: exit status $status, must be $1"
+    grep -q -- "$2" "$folder/said" || fail "$3: it does not say '$2'"
+}
+
+cat > "$folder/CMakeLists.txt" << 'EOF'
+cmake_minimum_required(VERSION 3.25)
+project(two C)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+add_compile_options(-Wall -Werror)
+add_custom_command(OUTPUT made.h COMMAND ${CMAKE_COMMAND} -E touch made.h)
+add_library(plain STATIC one.c two.c ${CMAKE_CURRENT_BINARY_DIR}/made.h)
+target_include_directories(plain PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
+target_compile_definitions(plain PRIVATE "TEXT=\"a b\"")
+add_library(other STATIC two.c)
+target_compile_definitions(other PRIVATE OTHER=1)
+EOF
+printf '#include "made.h"\nint one(void) { return (int)sizeof TEXT; }\n' > "$folder/one.c"
+printf 'int two(void) { return 2; }\n' > "$folder/two.c"
+cmake -G Ninja -S "$folder" -B "$folder/build" > "$folder/said" 2>&1 || fail "cmake"
+
+expect 0 '^3 files' "all is well"
+[ -z "$(find "$folder/build" -path '*/plain.dir/*.o' -o -path '*/other.dir/*.o')" ] || fail "it wrote objects"
+printf 'int two(void)\n{\n#ifdef OTHER\n    int unused;\n#endif\n    return 2;\n}\n' > "$folder/two.c"
+expect 1 "two.c.*unused" "a warning with one set of macros"
+printf 'int two(void) { return 2; }\n' > "$folder/two.c"
+printf 'int one(void) { return nothing; }\n' > "$folder/one.c"
+expect 1 "one.c.*nothing" "a file that does not compile"
+rm "$folder/build/compile_commands.json"
+expect 2 "Usage: scripts/warnings" "no build"
+
+[ $failed -eq 0 ] && echo "all passed"
