@@ -1,7 +1,7 @@
 /* An always-on check of our own logic: never of what a worker, the environment or the caller
  * gave us (those get a status). It aborts, in every build. */
-#ifndef BHI_CHECK_H
-#define BHI_CHECK_H
+#ifndef BHI_BASE_CHECK_H
+#define BHI_BASE_CHECK_H
 
 #include <stdlib.h>
 

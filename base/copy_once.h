@@ -1,7 +1,7 @@
 /* Copies what a worker can still write: each word of it is loaded once, so that what is checked
  * afterwards is what is used. */
-#ifndef BHI_COPY_ONCE_H
-#define BHI_COPY_ONCE_H
+#ifndef BHI_BASE_COPY_ONCE_H
+#define BHI_BASE_COPY_ONCE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "detail.h"
+#include "base/detail.h"
 
 #include <signal.h>
 #include <stdarg.h>

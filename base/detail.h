@@ -1,6 +1,6 @@
 /* Fills in a caller's bh_detail. */
-#ifndef BHI_CORE_DETAIL_H
-#define BHI_CORE_DETAIL_H
+#ifndef BHI_BASE_DETAIL_H
+#define BHI_BASE_DETAIL_H
 
 #include <bulkhead/bulkhead.h>
 

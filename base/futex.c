@@ -1,4 +1,4 @@
-#include "futex.h"
+#include "base/futex.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -1,6 +1,6 @@
 /* Futexes on shared and private words, with absolute CLOCK_MONOTONIC deadlines. */
-#ifndef BHI_FUTEX_H
-#define BHI_FUTEX_H
+#ifndef BHI_BASE_FUTEX_H
+#define BHI_BASE_FUTEX_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#include "idset.h"
-#include "check.h"
+#include "base/idset.h"
+#include "base/check.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* A set of 64-bit ids (0 is not one): which buffers and kernels a worker knows. */
-#ifndef BHI_CORE_IDSET_H
-#define BHI_CORE_IDSET_H
+#ifndef BHI_BASE_IDSET_H
+#define BHI_BASE_IDSET_H
 
 #include <stdbool.h>
 #include <stddef.h>

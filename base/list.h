@@ -1,6 +1,6 @@
 /* An intrusive doubly linked list. A node that is in no list points at itself. */
-#ifndef BHI_CORE_LIST_H
-#define BHI_CORE_LIST_H
+#ifndef BHI_BASE_LIST_H
+#define BHI_BASE_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>

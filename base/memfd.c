@@ -1,4 +1,4 @@
-#include "memfd.h"
+#include "base/memfd.h"
 
 #include <errno.h>
 #include <fcntl.h>

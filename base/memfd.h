@@ -1,7 +1,7 @@
 /* Sealed memfds. Rule: nothing maps a descriptor whose seals and size it has not verified; an
  * unsealed one can be truncated under the mapping, which is a SIGBUS. */
-#ifndef BHI_MEMFD_H
-#define BHI_MEMFD_H
+#ifndef BHI_BASE_MEMFD_H
+#define BHI_BASE_MEMFD_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-#include "status.h"
+#include "base/status.h"
 
 static const char unknown[] = "UNKNOWN";
 
@@ -7,7 +7,7 @@ const char *bh_status_name(bh_status status) {
 #define BH_STATUS(NAME, value, CLASS, text, advice)                                                \
     case BH_##NAME:                                                                                \
         return #NAME;
-#include "status.def"
+#include "base/status.def"
 #undef BH_STATUS
     }
     return unknown;
@@ -18,7 +18,7 @@ const char *bh_status_text(bh_status status) {
 #define BH_STATUS(NAME, value, CLASS, text, advice)                                                \
     case BH_##NAME:                                                                                \
         return text;
-#include "status.def"
+#include "base/status.def"
 #undef BH_STATUS
     }
     return "unknown status";
@@ -29,7 +29,7 @@ const char *bh_status_advice(bh_status status) {
 #define BH_STATUS(NAME, value, CLASS, text, advice)                                                \
     case BH_##NAME:                                                                                \
         return advice;
-#include "status.def"
+#include "base/status.def"
 #undef BH_STATUS
     }
     return "the library is newer than the program: look the number up in its manual";
@@ -40,7 +40,7 @@ bh_status_class bh_status_classify(bh_status status) {
 #define BH_STATUS(NAME, value, CLASS, text, advice)                                                \
     case BH_##NAME:                                                                                \
         return BH_CLASS_##CLASS;
-#include "status.def"
+#include "base/status.def"
 #undef BH_STATUS
     }
     return BH_CLASS_NONE;
@@ -49,7 +49,7 @@ bh_status_class bh_status_classify(bh_status status) {
 bool bhi_status_known(uint32_t code) {
     switch (code) {
 #define BH_STATUS(NAME, value, CLASS, text, advice) case value:
-#include "status.def"
+#include "base/status.def"
 #undef BH_STATUS
         return true;
     }

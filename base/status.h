@@ -1,9 +1,9 @@
 /* Names, texts and classes of the statuses in status.def. The codes themselves are public:
  * <bulkhead/status.h>. */
-#ifndef BHI_STATUS_H
-#define BHI_STATUS_H
+#ifndef BHI_BASE_STATUS_H
+#define BHI_BASE_STATUS_H
 
-#include "worker_kind.h"
+#include "base/worker_kind.h"
 #include <bulkhead/status.h>
 #include <stdbool.h>
 #include <stdint.h>

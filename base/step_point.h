@@ -16,8 +16,8 @@
  *   worker_due                           struct bhi_worker: confirmed dead, nothing is judged yet
  *   doorbell                             struct bhi_worker: epoll has reported its doorbell
  * Some are passed with the context's lock held: what acts there must not call the library. */
-#ifndef BHI_STEP_POINT_H
-#define BHI_STEP_POINT_H
+#ifndef BHI_BASE_STEP_POINT_H
+#define BHI_BASE_STEP_POINT_H
 
 #if BHI_STEP_POINTS
 void bhi_step_point(const char *name, void *object);

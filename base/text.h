@@ -3,8 +3,8 @@
  * without other line ends (U+2028, U+2029) and without what cannot be seen at all (U+200B, U+FEFF,
  * soft hyphens, joiners, fillers, variation selectors, tags). All text that comes from a worker, a
  * file or a file's name goes through here before anybody sees it. */
-#ifndef BHI_TEXT_H
-#define BHI_TEXT_H
+#ifndef BHI_BASE_TEXT_H
+#define BHI_BASE_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>

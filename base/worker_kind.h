@@ -1,6 +1,6 @@
 /* What a worker is for. Only the first kind has a device. */
-#ifndef BHI_WORKER_KIND_H
-#define BHI_WORKER_KIND_H
+#ifndef BHI_BASE_WORKER_KIND_H
+#define BHI_BASE_WORKER_KIND_H
 
 enum bhi_worker_kind {
     BHI_WORKER_DEVICE = 0,   /* runs kernels */

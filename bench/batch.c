@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "runner.h"
+#include "batch/runner/runner.h"
+#include "tool/clock.h"
 
 static const uint32_t code[] =
 #include "job.inc"

@@ -3,8 +3,8 @@
 #define BENCH_GUARD_DEVICE_H
 
 #include "bench.h"
-#include "guard.h"
-#include "vk_device.h"
+#include "worker/guard/guard.h"
+#include "worker/vulkan/device.h"
 
 struct guard_memory {
     VkBuffer buffer;

@@ -9,22 +9,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "args.h"
-#include "batch_jobs.h"
-#include "batch_look.h"
-#include "batch_report.h"
-#include "clock.h"
-#include "descriptors.h"
-#include "device_choice.h"
-#include "device_list.h"
-#include "exit_status.h"
-#include "interrupt.h"
-#include "isolation.h"
-#include "page.h"
-#include "progress.h"
-#include "runner.h"
-#include "session.h"
-#include "values.h"
+#include "batch/report/report.h"
+#include "batch/runner/progress.h"
+#include "batch/runner/runner.h"
+#include "cli/batch_jobs.h"
+#include "cli/batch_look.h"
+#include "tool/args.h"
+#include "tool/clock.h"
+#include "tool/descriptors.h"
+#include "tool/device_choice.h"
+#include "tool/device_list.h"
+#include "tool/exit_status.h"
+#include "tool/interrupt.h"
+#include "tool/isolation.h"
+#include "tool/report/page.h"
+#include "tool/session.h"
+#include "tool/values.h"
 
 enum { MOST_STREAMS = 256, DEFAULT_STREAMS = 2, DEFAULT_RETRIES = 2 };
 

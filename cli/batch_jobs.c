@@ -1,15 +1,15 @@
-#include "batch_jobs.h"
+#include "cli/batch_jobs.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "exit_status.h"
-#include "interrupt.h"
-#include "job_file.h"
-#include "names.h"
-#include "preflight.h"
-#include "text.h"
+#include "batch/graph/names.h"
+#include "batch/job/file.h"
+#include "batch/runner/preflight.h"
+#include "tool/exit_status.h"
+#include "tool/interrupt.h"
+#include "tool/text.h"
 
 static void free_bad(const struct bhi_report_bad *bad) {
     free((char *)bad->id);

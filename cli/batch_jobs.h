@@ -2,10 +2,10 @@
 #ifndef BHI_CLI_BATCH_JOBS_H
 #define BHI_CLI_BATCH_JOBS_H
 
-#include "batch_report.h"
-#include "job.h"
-#include "names.h"
-#include "queue.h"
+#include "batch/graph/names.h"
+#include "batch/job/job.h"
+#include "batch/queue/queue.h"
+#include "batch/report/report.h"
 
 struct bhi_batch_jobs {
     const char *path;           /* as given */

@@ -2,7 +2,7 @@
 #ifndef BHI_CLI_BATCH_LOOK_H
 #define BHI_CLI_BATCH_LOOK_H
 
-#include "queue.h"
+#include "batch/queue/queue.h"
 
 struct bhi_batch_look {
     const char *jobs_path, *state;

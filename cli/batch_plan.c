@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "batch_look.h"
-#include "columns.h"
-#include "exit_status.h"
-#include "json.h"
-#include "quantity.h"
-#include "report_tally.h"
-#include "text.h"
+#include "batch/report/tally.h"
+#include "cli/batch_look.h"
+#include "tool/exit_status.h"
+#include "tool/json.h"
+#include "tool/report/columns.h"
+#include "tool/report/quantity.h"
+#include "tool/text.h"
 
 static const struct bhi_column columns[] = {{.name = "JOB", .most = 24},
                                             {.name = "LINE", .right = true},

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch_look.h"
-#include "exit_status.h"
-#include "json.h"
-#include "marks.h"
-#include "paths.h"
-#include "quantity.h"
-#include "text.h"
+#include "batch/graph/paths.h"
+#include "batch/journal/marks.h"
+#include "cli/batch_look.h"
+#include "tool/exit_status.h"
+#include "tool/json.h"
+#include "tool/report/quantity.h"
+#include "tool/text.h"
 
 enum finding { UNCHANGED, REPLACED, MISSING, CHANGED, UNREADABLE, UNKNOWN, FINDINGS };
 

@@ -11,18 +11,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "args.h"
-#include "chaos_report.h"
-#include "clock.h"
-#include "descriptors.h"
-#include "device_choice.h"
-#include "engine.h"
-#include "exit_status.h"
-#include "interrupt.h"
-#include "outfile.h"
-#include "page.h"
-#include "session.h"
-#include "values.h"
+#include "chaos/engine/engine.h"
+#include "chaos/report/report.h"
+#include "tool/args.h"
+#include "tool/clock.h"
+#include "tool/descriptors.h"
+#include "tool/device_choice.h"
+#include "tool/exit_status.h"
+#include "tool/interrupt.h"
+#include "tool/outfile.h"
+#include "tool/report/page.h"
+#include "tool/session.h"
+#include "tool/values.h"
 
 enum { DEFAULT_STREAMS = 2, ALL_FAULTS = (1 << BHI_FAULT_KINDS) - 1, EXIT_UNKNOWN = 4 };
 

@@ -1,14 +1,14 @@
-#include "commands.h"
+#include "tool/commands.h"
 
 #include <string.h>
 
-#include "nearest.h"
+#include "tool/nearest.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static const unsigned char option_owner[BHI_OPTION_COUNT] = {
 #define BHI_OPTION(command, id, name, value, count, text) BHI_COMMAND_##command,
-#include "options.def"
+#include "tool/options.def"
 };
 
 static const struct bhi_section run_sections[] = {

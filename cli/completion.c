@@ -3,15 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "args.h"
-#include "completion.h"
-#include "dtype.h"
-#include "exit_status.h"
-#include "history.h"
-#include "isolation.h"
-#include "language.h"
-#include "nearest.h"
-#include "text.h"
+#include "chaos/history/history.h"
+#include "cli/completion.h"
+#include "formats/dtype.h"
+#include "request/language.h"
+#include "tool/args.h"
+#include "tool/exit_status.h"
+#include "tool/isolation.h"
+#include "tool/nearest.h"
+#include "tool/text.h"
 
 /* What can be completed of a value. */
 enum kind { NOTHING, A_FILE, A_FOLDER, A_PAIR, AN_OUTPUT, A_TYPE, A_WORD, WORDS };

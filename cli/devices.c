@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "args.h"
-#include "device_list.h"
-#include "exit_status.h"
-#include "json.h"
-#include "session.h"
-#include "text.h"
+#include "tool/args.h"
+#include "tool/device_list.h"
+#include "tool/exit_status.h"
+#include "tool/json.h"
+#include "tool/session.h"
+#include "tool/text.h"
 
 static const char *type_name(uint32_t device_type) {
     static const char *const names[] = {"other", "integrated", "discrete", "virtual", "cpu"};

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
-#include "doctor_trace.h"
-#include "exit_status.h"
-#include "json.h"
-#include "session.h"
-#include "text.h"
+#include "cli/doctor_trace.h"
+#include "tool/args.h"
+#include "tool/exit_status.h"
+#include "tool/json.h"
+#include "tool/session.h"
+#include "tool/text.h"
 
 enum { CAPACITY = 256 };
 

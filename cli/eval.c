@@ -9,16 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
-#include "eval_compute.h"
-#include "eval_pieces.h"
-#include "exit_status.h"
-#include "run_files.h"
-#include "run_limits.h"
-#include "run_steps.h"
-#include "session.h"
-#include "text.h"
-#include "values.h"
+#include "cli/run/files.h"
+#include "cli/run/limits.h"
+#include "cli/run/steps.h"
+#include "request/eval_compute.h"
+#include "request/eval_pieces.h"
+#include "tool/args.h"
+#include "tool/exit_status.h"
+#include "tool/session.h"
+#include "tool/text.h"
+#include "tool/values.h"
 
 struct eval {
     struct bhi_run *run;

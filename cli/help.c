@@ -1,11 +1,11 @@
-#include "help.h"
+#include "cli/help.h"
 
 #include <bulkhead/bulkhead.h>
 #include <string.h>
 
-#include "args.h"
-#include "exit_status.h"
-#include "text.h"
+#include "tool/args.h"
+#include "tool/exit_status.h"
+#include "tool/text.h"
 
 enum { WIDTH = 80, MARGIN = 2, OPTION_TEXT = 6 };
 

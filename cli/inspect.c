@@ -3,16 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
-#include "exit_status.h"
-#include "inspect_print.h"
-#include "inspect_tensors.h"
-#include "interrupt.h"
-#include "kernel_file.h"
-#include "session.h"
-#include "task.h"
-#include "text.h"
-#include "values.h"
+#include "cli/inspect_print.h"
+#include "cli/inspect_tensors.h"
+#include "request/kernel_file.h"
+#include "tool/args.h"
+#include "tool/exit_status.h"
+#include "tool/interrupt.h"
+#include "tool/session.h"
+#include "tool/task.h"
+#include "tool/text.h"
+#include "tool/values.h"
 
 static const char command[] = "inspect";
 static const size_t first_text = 1 << 20; /* for a disassembly; most are shorter */

@@ -1,12 +1,12 @@
-#include "inspect_print.h"
+#include "cli/inspect_print.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "dtype.h"
-#include "json.h"
-#include "text.h"
+#include "formats/dtype.h"
+#include "tool/json.h"
+#include "tool/text.h"
 
 enum { FEW_SETS = 8 }; /* that a device is taken to have: bh_inspection.guard_set */
 

@@ -1,4 +1,4 @@
-#include "inspect_tensors.h"
+#include "cli/inspect_tensors.h"
 
 #include <bulkhead/bulkhead.h>
 #include <inttypes.h>
@@ -6,14 +6,14 @@
 #include <string.h>
 #include <strings.h>
 
-#include "commands.h"
-#include "exit_status.h"
-#include "inspect_print.h"
-#include "interrupt.h"
-#include "json.h"
-#include "session.h"
-#include "task.h"
-#include "text.h"
+#include "cli/inspect_print.h"
+#include "tool/commands.h"
+#include "tool/exit_status.h"
+#include "tool/interrupt.h"
+#include "tool/json.h"
+#include "tool/session.h"
+#include "tool/task.h"
+#include "tool/text.h"
 
 static const char command[] = "inspect";
 static const size_t first_room = 256; /* a second look finds room for more */

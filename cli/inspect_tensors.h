@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "args.h"
+#include "tool/args.h"
 
 /* By its name: a .npy or .safetensors, or an array file of another kind, which is refused. */
 bool bhi_inspect_is_array(const char *path);

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "args.h"
-#include "commands.h"
-#include "exit_status.h"
-#include "help.h"
-#include "interrupt.h"
-#include "text.h"
+#include "cli/help.h"
+#include "tool/args.h"
+#include "tool/commands.h"
+#include "tool/exit_status.h"
+#include "tool/interrupt.h"
+#include "tool/text.h"
 
 static int run_command(const struct bhi_command *command, char **words, size_t word_count) {
     struct bhi_complaint complaint;

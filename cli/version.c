@@ -1,9 +1,9 @@
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>
 
-#include "args.h"
-#include "exit_status.h"
-#include "json.h"
+#include "tool/args.h"
+#include "tool/exit_status.h"
+#include "tool/json.h"
 
 int bhi_version_main(const struct bhi_args *args) {
     char version[32];

@@ -1,6 +1,8 @@
 # Compiler flags of every target: an interface library, so that installed targets carry none.
 add_library(bulkhead_flags INTERFACE)
 target_compile_definitions(bulkhead_flags INTERFACE _GNU_SOURCE)
+# Headers are included by their path from here: "supervisor/buffer/pool.h".
+target_include_directories(bulkhead_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(bulkhead_flags INTERFACE
     $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes
     -Wmissing-prototypes -Wvla -Wformat=2 -fno-common>

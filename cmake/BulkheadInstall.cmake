@@ -14,9 +14,9 @@ if(BULKHEAD_SANITIZE STREQUAL "") # a sanitizer's runtime comes with the program
 endif()
 
 # The same objects as an archive. What they need is named for the linker of the host.
-add_library(bulkhead_static STATIC $<TARGET_OBJECTS:bulkhead>
-    $<TARGET_OBJECTS:bhi_core> $<TARGET_OBJECTS:bhi_ipc>
-    $<TARGET_OBJECTS:bhi_templates> $<TARGET_OBJECTS:bhi_numbers>)
+add_library(bulkhead_static STATIC ${supervisor_objects}
+    $<TARGET_OBJECTS:room_core> $<TARGET_OBJECTS:room_ipc> $<TARGET_OBJECTS:room_base>
+    $<TARGET_OBJECTS:room_templates> $<TARGET_OBJECTS:bhi_numbers>)
 set_target_properties(bulkhead_static PROPERTIES
     OUTPUT_NAME bulkhead
     ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib

@@ -1,6 +1,6 @@
-#include "content.h"
-#include "check.h"
-#include "event.h"
+#include "core/content.h"
+#include "base/check.h"
+#include "core/event.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
-#include "core.h"
-#include "crew.h"
-#include "stream.h"
+#include "core/core.h"
+#include "core/crew.h"
+#include "core/stream.h"
 
 void bhi_core_init(struct bhi_core *core, const struct bhi_ports *ports) {
     *core = (struct bhi_core){.ports = ports};

@@ -20,7 +20,7 @@
 #ifndef BHI_CORE_CORE_H
 #define BHI_CORE_CORE_H
 
-#include "list.h"
+#include "base/list.h"
 #include <bulkhead/bulkhead.h>
 
 struct bhi_core;

@@ -1,5 +1,5 @@
-#include "crew.h"
-#include "check.h"
+#include "core/crew.h"
+#include "base/check.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -7,9 +7,9 @@
 #ifndef BHI_CORE_CREW_H
 #define BHI_CORE_CREW_H
 
-#include "core.h"
-#include "idset.h"
-#include "stream.h"
+#include "base/idset.h"
+#include "core/core.h"
+#include "core/stream.h"
 
 #define BHI_MERGED_AT_MOST 64u /* submissions that one queue submission of the device can hold */
 

@@ -1,6 +1,6 @@
 /* What a worker's death means for each submission that it had. */
-#include "check.h"
-#include "crew.h"
+#include "base/check.h"
+#include "core/crew.h"
 
 #include <signal.h>
 #include <stdio.h>

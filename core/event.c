@@ -1,7 +1,7 @@
-#include "event.h"
-#include "check.h"
-#include "core.h"
-#include "submission.h"
+#include "core/event.h"
+#include "base/check.h"
+#include "core/core.h"
+#include "core/submission.h"
 
 void bhi_event_init(struct bh_event *event, struct bhi_core *core) {
     atomic_init(&event->refs, 1);

@@ -6,8 +6,8 @@
 #ifndef BHI_CORE_EVENT_H
 #define BHI_CORE_EVENT_H
 
-#include "handle.h"
-#include "list.h"
+#include "base/list.h"
+#include "core/handle.h"
 #include <bulkhead/bulkhead.h>
 #include <stdatomic.h>
 

@@ -1,6 +1,6 @@
-#include "observer.h"
-#include "event.h"
-#include "submission.h"
+#include "core/observer.h"
+#include "core/event.h"
+#include "core/submission.h"
 
 bool bhi_observer_join(struct bhi_observer *observer, struct bh_event *event) {
     bhi_list_init(&observer->link);

@@ -7,7 +7,7 @@
 #ifndef BHI_CORE_OBSERVER_H
 #define BHI_CORE_OBSERVER_H
 
-#include "list.h"
+#include "base/list.h"
 #include <stdbool.h>
 
 struct bh_event;

@@ -1,5 +1,5 @@
-#include "past.h"
-#include "submission.h"
+#include "core/past.h"
+#include "core/submission.h"
 
 bool bhi_past_clean(const struct bhi_past *past, const struct bhi_submission *submission) {
     return !past->code || (!past->mixed && past->code == submission->code);

@@ -1,4 +1,4 @@
-#include "restart.h"
+#include "core/restart.h"
 
 #define FIRST_BACKOFF_NS (10ull * 1000000)
 #define LAST_BACKOFF_NS  (1000ull * 1000000)

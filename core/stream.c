@@ -1,7 +1,7 @@
-#include "stream.h"
-#include "check.h"
-#include "crew.h"
-#include "detail.h"
+#include "core/stream.h"
+#include "base/check.h"
+#include "base/detail.h"
+#include "core/crew.h"
 
 /* Descriptors may come back soon: the host closes some. Its caller waits for an answer meanwhile.
  */

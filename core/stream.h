@@ -8,9 +8,9 @@
 #ifndef BHI_CORE_STREAM_H
 #define BHI_CORE_STREAM_H
 
-#include "core.h"
-#include "restart.h"
-#include "submission.h"
+#include "core/core.h"
+#include "core/restart.h"
+#include "core/submission.h"
 
 enum bhi_stream_state { BHI_STREAM_WANTING, BHI_STREAM_SERVED, BHI_STREAM_UNAVAILABLE };
 

@@ -1,9 +1,9 @@
-#include "submission.h"
-#include "check.h"
-#include "crew.h"
-#include "idset.h"
-#include "step_point.h"
-#include "stream.h"
+#include "core/submission.h"
+#include "base/check.h"
+#include "base/idset.h"
+#include "base/step_point.h"
+#include "core/crew.h"
+#include "core/stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>

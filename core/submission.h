@@ -16,10 +16,10 @@
 #ifndef BHI_CORE_SUBMISSION_H
 #define BHI_CORE_SUBMISSION_H
 
-#include "content.h"
-#include "core.h"
-#include "event.h"
-#include "past.h"
+#include "core/content.h"
+#include "core/core.h"
+#include "core/event.h"
+#include "core/past.h"
 
 /* "consumer needs producer". In producer->dependents until the producer ends. */
 struct bhi_edge {

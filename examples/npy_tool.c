@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "npy.h"
-#include "npy_file.h"
-#include "outfile.h"
+#include "formats/npy.h"
+#include "tool/npy_file.h"
+#include "tool/outfile.h"
 
 struct array {
     struct bhi_array form;

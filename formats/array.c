@@ -1,4 +1,4 @@
-#include "array.h"
+#include "formats/array.h"
 
 bool bhi_array_measure(struct bhi_array *array, struct bhi_complaint *complaint) {
     uint64_t bytes = bhi_dtype_size(array->dtype);

@@ -1,12 +1,12 @@
 /* An array as a file describes it. */
-#ifndef BHI_ARRAY_H
-#define BHI_ARRAY_H
+#ifndef BHI_FORMATS_ARRAY_H
+#define BHI_FORMATS_ARRAY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "complaint.h"
-#include "dtype.h"
+#include "formats/complaint.h"
+#include "formats/dtype.h"
 
 enum { BHI_MAX_DIMENSIONS = 64 };
 

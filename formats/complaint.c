@@ -1,4 +1,4 @@
-#include "complaint.h"
+#include "formats/complaint.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Why something was refused. */
-#ifndef BHI_COMPLAINT_H
-#define BHI_COMPLAINT_H
+#ifndef BHI_FORMATS_COMPLAINT_H
+#define BHI_FORMATS_COMPLAINT_H
 
 #include <stdbool.h>
 

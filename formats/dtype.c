@@ -1,4 +1,4 @@
-#include "dtype.h"
+#include "formats/dtype.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,12 +1,12 @@
 /* The element types of buffers, push constants and specialization constants. */
-#ifndef BHI_DTYPE_H
-#define BHI_DTYPE_H
+#ifndef BHI_FORMATS_DTYPE_H
+#define BHI_FORMATS_DTYPE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "complaint.h"
+#include "formats/complaint.h"
 
 /* BHI_DTYPE(NAME, bytes, kind, .npy code) */
 #define BHI_DTYPES                                                                                 \

@@ -1,4 +1,4 @@
-#include "npy.h"
+#include "formats/npy.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,15 +3,15 @@
  * The header is a Python dict literal. The parser knows exactly the shapes of that literal that
  * .npy allows and refuses everything else: no recursion, no allocation, nothing evaluated.
  */
-#ifndef BHI_NPY_H
-#define BHI_NPY_H
+#ifndef BHI_FORMATS_NPY_H
+#define BHI_FORMATS_NPY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "array.h"
-#include "complaint.h"
+#include "formats/array.h"
+#include "formats/complaint.h"
 
 enum {
     BHI_NPY_MIN_PREAMBLE = 10, /* magic, version, 16-bit header length */

@@ -1,4 +1,4 @@
-#include "safetensors.h"
+#include "formats/safetensors.h"
 
 #include <jansson.h>
 #include <stdio.h>

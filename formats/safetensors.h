@@ -6,15 +6,15 @@
  * offsets that are in order, aligned, inside the file, and cover its data without a gap or an
  * overlap. Duplicate names are refused by the JSON parser.
  */
-#ifndef BHI_SAFETENSORS_H
-#define BHI_SAFETENSORS_H
+#ifndef BHI_FORMATS_SAFETENSORS_H
+#define BHI_FORMATS_SAFETENSORS_H
 
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "array.h"
+#include "formats/array.h"
 
 enum {
     BHI_SAFETENSORS_PREAMBLE = 8,

@@ -1,7 +1,7 @@
 /* Any bytes as the file of a pipeline cache: refused with a reason, or exactly what was sealed. So
  * that more than the MAC is seen at work the same bytes are sealed, too, and then damaged. */
-#include "cache_envelope.h"
 #include "fuzz.h"
+#include "worker/opener/cache_envelope.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Any bytes as an expression over arrays of any types: it is refused with a reason, or becomes GLSL
  * of which the length is bounded. The first byte chooses types. */
 #include "fuzz.h"
-#include "signature.h"
+#include "templates/signature.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  * too.
  */
 #include "fuzz.h"
-#include "guard.h"
-#include "guard_limits.h"
-#include "validate.h"
+#include "worker/guard/guard.h"
+#include "worker/spirv/limits.h"
+#include "worker/spirv/validate.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Any bytes as the history of a chaos run: it is refused with a reason that names the line, or it
  * is one that the checker can judge, whatever it says. */
-#include "../chaos/check.h" /* there is one in ipc/, too */
+#include "chaos/check/check.h" /* there is one in ipc/, too */
 #include "fuzz.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Any bytes as what a compiler says of a module: they are refused, or every count of what comes out
  * lies in its array and every text is clean. */
 #include "fuzz.h"
-#include "inspection_take.h"
+#include "supervisor/compile/inspection_take.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Any bytes as a line of a batch: it is refused with a reason, or becomes a job whose text means
  * the same. */
+#include "batch/job/job.h"
 #include "fuzz.h"
-#include "job.h"
 
 #include <stdlib.h>
 #include <string.h>

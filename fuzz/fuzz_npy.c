@@ -1,7 +1,7 @@
 /* Any bytes as a .npy file: the parser refuses them with a reason, or gives an array whose header,
  * written again, parses to the same array. */
+#include "formats/npy.h"
 #include "fuzz.h"
-#include "npy.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Any bytes as a lane record. What is accepted can be walked, and every part of it read. */
-#include "commands.h"
 #include "fuzz.h"
+#include "ipc/commands.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Any bytes as a .safetensors file: refused with a reason, or the tensor that is found lies in the
  * file and is as long as its shape takes. */
+#include "formats/safetensors.h"
 #include "fuzz.h"
-#include "safetensors.h"
 
 #include <stdlib.h>
 #include <string.h>

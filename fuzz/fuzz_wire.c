@@ -1,7 +1,7 @@
 /* Any bytes as a control message, in every direction and state. What decodes encodes to the same
  * bytes, and travels in one direction only. */
 #include "fuzz.h"
-#include "wire.h"
+#include "ipc/wire.h"
 #include <errno.h>
 #include <string.h>
 

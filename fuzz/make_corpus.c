@@ -3,9 +3,9 @@
  * KIND: wire, record, safetensors, npy, expression, cache_envelope, inspection, job,
  * history. */
 #include "../tests/proto/sample.h"
-#include "cache_envelope.h"
-#include "commands.h"
-#include "inspection.h"
+#include "ipc/commands.h"
+#include "ipc/inspection.h"
+#include "worker/opener/cache_envelope.h"
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -105,7 +105,7 @@ static void wire_dictionary(void) {
 #define BHI_MESSAGE(name, NAME, type, direction, states, fds, doc)                                 \
     token(f, type | BHI_WIRE_VERSION << 16, 4);                                                    \
     BHI_FIELDS_##NAME(EDGE_U32, EDGE_U64, EDGE_I32, EDGE_BLOB, EDGE_TEXT)
-#include "messages.def"
+#include "ipc/messages.def"
     finish(f);
 }
 
@@ -202,10 +202,10 @@ static void record_seeds(void) {
     begin(&r);                                                                                     \
     append_one(&r, type);                                                                          \
     write_record(&r, #name);
-#include "commands.def"
+#include "ipc/commands.def"
     begin(&r);
 #define BHI_COMMAND(name, NAME, type, doc) append_one(&r, type);
-#include "commands.def"
+#include "ipc/commands.def"
     write_record(&r, "all");
     begin(&r);
     append_dispatch(&r, 256, 4096);
@@ -222,7 +222,7 @@ static void record_dictionary(void) {
 #define BHI_COMMAND(name, NAME, type, doc)                                                         \
     token(f, type | (uint64_t)sizeof(struct bhi_cmd_##name) << 32, 8);                             \
     BHI_COMMAND_FIELDS_##NAME(CMD_U64, CMD_U32)
-#include "commands.def"
+#include "ipc/commands.def"
     finish(f);
 }
 

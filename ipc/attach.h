@@ -1,6 +1,6 @@
 /* What a worker is told of a buffer that it is given (buffer_attach.access). */
-#ifndef BHI_ATTACH_H
-#define BHI_ATTACH_H
+#ifndef BHI_IPC_ATTACH_H
+#define BHI_IPC_ATTACH_H
 
 enum bhi_attach {
     BHI_ATTACH_READ,     /* it only reads it: the descriptor lets it do nothing else */

@@ -2,8 +2,8 @@
  * room for the driver's bytes. The opener fills it before the worker has it; from then on the
  * worker writes there, and nobody looks before it is confirmed dead. Each number that another
  * process may have written is copied once, then checked. */
-#ifndef BHI_CACHE_AREA_H
-#define BHI_CACHE_AREA_H
+#ifndef BHI_IPC_CACHE_AREA_H
+#define BHI_IPC_CACHE_AREA_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
-#include "channel.h"
+#include "ipc/channel.h"
 
-#include "futex.h"
+#include "base/futex.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

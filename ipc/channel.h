@@ -12,10 +12,10 @@
  * makes the receiver grow by a gigabyte a second. In a stream each piece read counts against the
  * high-water mark: what a worker can make us hold is BHI_CHANNEL_HWM × 8 KiB, and it is bounded by
  * design, not by trust. */
-#ifndef BHI_CHANNEL_H
-#define BHI_CHANNEL_H
+#ifndef BHI_IPC_CHANNEL_H
+#define BHI_IPC_CHANNEL_H
 
-#include "wire.h"
+#include "ipc/wire.h"
 #include <stdint.h>
 
 #define BHI_CHANNEL_HWM 64 /* messages waiting to be sent; pieces received and not yet read */

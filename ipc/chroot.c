@@ -1,4 +1,4 @@
-#include "chroot.h"
+#include "ipc/chroot.h"
 
 #include <fcntl.h>
 #include <linux/stat.h>

@@ -1,6 +1,6 @@
 /* Whether this process is in a chroot: there the kernel refuses user namespaces (EPERM). */
-#ifndef BHI_CHROOT_H
-#define BHI_CHROOT_H
+#ifndef BHI_IPC_CHROOT_H
+#define BHI_IPC_CHROOT_H
 
 #include <stdbool.h>
 

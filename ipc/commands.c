@@ -1,4 +1,4 @@
-#include "commands.h"
+#include "ipc/commands.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
                                BHI_COMMAND_FIELDS_##NAME(SIZE_U64, SIZE_U32) &&                    \
                        sizeof(struct bhi_cmd_##name) % 8 == 0,                                     \
                    #name " has padding");
-#include "commands.def"
+#include "ipc/commands.def"
 _Static_assert(sizeof(struct bhi_cmd_binding) == 40, "a binding has no padding");
 
 struct check {
@@ -58,14 +58,14 @@ static void check_range(struct check *c, const char *field, uint64_t value, uint
     static void check_fields_##name(struct check *c, const struct bhi_cmd_##name *m) {             \
         BHI_COMMAND_FIELDS_##NAME(CHECK_FIELD, CHECK_FIELD)                                        \
     }
-#include "commands.def"
+#include "ipc/commands.def"
 
 const char *bhi_command_name(uint32_t type) {
     switch (type) {
 #define BHI_COMMAND(name, NAME, number, doc)                                                       \
     case number:                                                                                   \
         return #name;
-#include "commands.def"
+#include "ipc/commands.def"
     }
     return "unknown";
 }
@@ -75,7 +75,7 @@ static size_t fixed_size(uint32_t type) {
 #define BHI_COMMAND(name, NAME, number, doc)                                                       \
     case number:                                                                                   \
         return sizeof(struct bhi_cmd_##name);
-#include "commands.def"
+#include "ipc/commands.def"
     }
     return 0;
 }
@@ -192,7 +192,7 @@ static size_t check_command(struct check *c, const uint8_t *bytes, uint64_t left
         if (!c->failed)                                                                            \
             check_##name(c, (const void *)bytes);                                                  \
         break;
-#include "commands.def"
+#include "ipc/commands.def"
     }
     return header->size;
 }

@@ -1,14 +1,14 @@
 /* Lane commands as structs, and the walker that validates a record. From commands.def. */
-#ifndef BHI_COMMANDS_H
-#define BHI_COMMANDS_H
+#ifndef BHI_IPC_COMMANDS_H
+#define BHI_IPC_COMMANDS_H
 
-#include "lane.h"
+#include "ipc/lane.h"
 #include <stddef.h>
 #include <stdint.h>
 
 enum bhi_command_type {
 #define BHI_COMMAND(name, NAME, type, doc) BHI_CMD_##NAME = type,
-#include "commands.def"
+#include "ipc/commands.def"
 };
 
 struct bhi_cmd_header {
@@ -24,7 +24,7 @@ struct bhi_cmd_header {
         struct bhi_cmd_header header;                                                              \
         BHI_COMMAND_FIELDS_##NAME(BHI_CMD_U64, BHI_CMD_U32)                                        \
     };
-#include "commands.def"
+#include "ipc/commands.def"
 
 /* Follows a dispatch, binding_count times. */
 struct bhi_cmd_binding {

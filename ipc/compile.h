@@ -6,8 +6,8 @@
  *
  * The answer is a struct bhi_compile_answer, then |code_bytes| of SPIR-V. The supervisor copies it
  * once when the compile has ended, and checks sizes and the module's magic number. */
-#ifndef BHI_COMPILE_H
-#define BHI_COMPILE_H
+#ifndef BHI_IPC_COMPILE_H
+#define BHI_IPC_COMPILE_H
 
 #include <stdint.h>
 

@@ -3,10 +3,10 @@
  * Two uses: the supervisor ↔ zygote conversation (messages of messages.def, S2Z and Z2S, with
  * their descriptors), and the supervisor → worker side channel, where each packet is a struct
  * bhi_fd_tag and one descriptor; it is sent before the ZeroMQ message that it belongs to. */
-#ifndef BHI_FDPASS_H
-#define BHI_FDPASS_H
+#ifndef BHI_IPC_FDPASS_H
+#define BHI_IPC_FDPASS_H
 
-#include "wire.h"
+#include "ipc/wire.h"
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* What a loader says of a file whose header it has parsed: written into a buffer of its own, which
  * the supervisor copies once when the inspection has ended, and then checks. */
-#ifndef BHI_FILE_ANSWER_H
-#define BHI_FILE_ANSWER_H
+#ifndef BHI_IPC_FILE_ANSWER_H
+#define BHI_IPC_FILE_ANSWER_H
 
 #include <stdint.h>
 

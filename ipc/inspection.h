@@ -3,8 +3,8 @@
  * The request is a struct bhi_inspection_request, its constants, then the code. The answer is a
  * struct bhi_inspection, then |text_bytes| of disassembly, where that was asked for and there is
  * room. The supervisor copies it once, and checks every number and every text of it. */
-#ifndef BHI_INSPECTION_H
-#define BHI_INSPECTION_H
+#ifndef BHI_IPC_INSPECTION_H
+#define BHI_IPC_INSPECTION_H
 
 #include <stdint.h>
 

@@ -1,9 +1,9 @@
-#include "lane.h"
+#include "ipc/lane.h"
 
-#include "check.h"
-#include "futex.h"
-#include "memfd.h"
-#include "step_point.h"
+#include "base/check.h"
+#include "base/futex.h"
+#include "base/memfd.h"
+#include "base/step_point.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -7,8 +7,8 @@
  *   page 0            struct bhi_lane_header
  *   page 1 …          `capacity` bytes of ring (a power of two, a multiple of the page size)
  */
-#ifndef BHI_LANE_H
-#define BHI_LANE_H
+#ifndef BHI_IPC_LANE_H
+#define BHI_IPC_LANE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

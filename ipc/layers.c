@@ -1,4 +1,4 @@
-#include "layers.h"
+#include "ipc/layers.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #define OPTIONAL false
 static struct bhi_layer_info table[BHI_LAYER_COUNT] = {
 #define BHI_LAYER(NAME, number, need, what, advice) [number] = {number, need, #NAME, what, advice},
-#include "layers.def"
+#include "ipc/layers.def"
 };
 #undef REQUIRED
 #undef OPTIONAL

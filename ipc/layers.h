@@ -1,13 +1,13 @@
 /* The sandbox layers of layers.def as numbers and bits. */
-#ifndef BHI_LAYERS_H
-#define BHI_LAYERS_H
+#ifndef BHI_IPC_LAYERS_H
+#define BHI_IPC_LAYERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum bhi_layer {
 #define BHI_LAYER(NAME, number, need, what, advice) BHI_LAYER_##NAME = number,
-#include "layers.def"
+#include "ipc/layers.def"
     BHI_LAYER_COUNT
 };
 

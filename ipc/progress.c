@@ -1,10 +1,10 @@
-#include "progress.h"
+#include "ipc/progress.h"
 
-#include "check.h"
-#include "futex.h"
-#include "memfd.h"
-#include "status.h"
-#include "text.h"
+#include "base/check.h"
+#include "base/futex.h"
+#include "base/memfd.h"
+#include "base/status.h"
+#include "base/text.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -9,8 +9,8 @@
  * The completion record of submission n (rule E11) is: results[n & mask] written, then
  * completed_seq = n stored with release. Submissions complete in lane order.
  */
-#ifndef BHI_PROGRESS_H
-#define BHI_PROGRESS_H
+#ifndef BHI_IPC_PROGRESS_H
+#define BHI_IPC_PROGRESS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-#include "refusal.h"
+#include "ipc/refusal.h"
 
-#include "chroot.h"
+#include "ipc/chroot.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Why the kernel refuses a sandbox, and the one setting that allows it. */
-#ifndef BHI_REFUSAL_H
-#define BHI_REFUSAL_H
+#ifndef BHI_IPC_REFUSAL_H
+#define BHI_IPC_REFUSAL_H
 
 enum bhi_refused {
     BHI_REFUSED_NAMESPACES, /* clone() with CLONE_NEW… */

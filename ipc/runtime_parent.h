@@ -1,6 +1,6 @@
 /* Where a context's folder of sockets is made, and whose that place may be. */
-#ifndef BHI_RUNTIME_PARENT_H
-#define BHI_RUNTIME_PARENT_H
+#ifndef BHI_IPC_RUNTIME_PARENT_H
+#define BHI_IPC_RUNTIME_PARENT_H
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* What a traced start of a driver leaves for the supervisor: a sealed memfd that the tracer fills
- * (worker/trace.c). The supervisor looks when the zygote has answered `traced`, and copies each
- * entry once before it checks it. */
-#ifndef BHI_TRACE_H
-#define BHI_TRACE_H
+ * (worker/trace/trace.c). The supervisor looks when the zygote has answered `traced`, and copies
+ * each entry once before it checks it. */
+#ifndef BHI_IPC_TRACE_H
+#define BHI_IPC_TRACE_H
 
 #include <stdint.h>
 

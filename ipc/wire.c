@@ -1,6 +1,6 @@
-#include "wire.h"
+#include "ipc/wire.h"
 
-#include "text.h"
+#include "base/text.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@ static const struct bhi_message_info infos[] = {
 #define O2S BHI_O2S
 #define BHI_MESSAGE(name, NAME, type, direction, states, fds, doc)                                 \
     {BHI_MSG_##NAME, direction, states, fds, #name, doc},
-#include "messages.def"
+#include "ipc/messages.def"
 #undef W2S
 #undef S2W
 #undef S2Z
@@ -35,7 +35,7 @@ static const struct bhi_message_info infos[] = {
     _Static_assert(BHI_WIRE_HEADER BHI_FIELDS_##NAME(SIZE_U32, SIZE_U64, SIZE_I32, SIZE_BLOB,      \
                                                      SIZE_TEXT) <= BHI_WIRE_MAX,                   \
                    #name " is too large");
-#include "messages.def"
+#include "ipc/messages.def"
 
 const struct bhi_message_info *bhi_message_info(uint32_t type) {
     for (size_t i = 0; i < sizeof infos / sizeof infos[0]; i++) {
@@ -117,7 +117,7 @@ static void put_text(struct writer *w, const char *text, size_t capacity) {
         (void)w, (void)m;                                                                          \
         BHI_FIELDS_##NAME(PUT_U32, PUT_U64, PUT_I32, PUT_BLOB, PUT_TEXT)                           \
     }
-#include "messages.def"
+#include "ipc/messages.def"
 
 int bhi_wire_encode(const struct bhi_message *message, uint8_t *out, size_t capacity) {
     struct writer w = {out, out + capacity, 0};
@@ -130,7 +130,7 @@ int bhi_wire_encode(const struct bhi_message *message, uint8_t *out, size_t capa
     case BHI_MSG_##NAME:                                                                           \
         put_##name(&w, &message->name);                                                            \
         break;
-#include "messages.def"
+#include "ipc/messages.def"
     default:
         return -EINVAL;
     }
@@ -241,7 +241,7 @@ static void get_text(struct reader *r, const char *field, char *out, size_t capa
         (void)r, (void)m;                                                                          \
         BHI_FIELDS_##NAME(GET_U32, GET_U64, GET_I32, GET_BLOB, GET_TEXT)                           \
     }
-#include "messages.def"
+#include "ipc/messages.def"
 
 static const struct bhi_message_info *get_header(struct reader *r) {
     uint64_t magic = get_little(r, "magic", 4);
@@ -278,7 +278,7 @@ int bhi_wire_decode(const uint8_t *bytes, size_t length, enum bhi_direction dire
     case BHI_MSG_##NAME:                                                                           \
         get_##name(&r, &out->name);                                                                \
         break;
-#include "messages.def"
+#include "ipc/messages.def"
     }
     if (r.at != r.end)
         refuse(&r, "", "%zu bytes left over", (size_t)(r.end - r.at));

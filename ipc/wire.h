@@ -1,8 +1,8 @@
 /* Structs, encoder and decoder of the control messages, derived from messages.def. */
-#ifndef BHI_WIRE_H
-#define BHI_WIRE_H
+#ifndef BHI_IPC_WIRE_H
+#define BHI_IPC_WIRE_H
 
-#include "text.h"
+#include "base/text.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,7 +24,7 @@ enum bhi_direction { BHI_W2S, BHI_S2W, BHI_S2Z, BHI_Z2S, BHI_S2O, BHI_O2S };
 
 enum bhi_message_type {
 #define BHI_MESSAGE(name, NAME, type, direction, states, fds, doc) BHI_MSG_##NAME = type,
-#include "messages.def"
+#include "ipc/messages.def"
 };
 
 /* struct bhi_msg_hello { uint32_t protocol; … char text[capacity]; … } — TEXT is NUL-terminated
@@ -41,13 +41,13 @@ enum bhi_message_type {
     };
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic" /* some have no fields */
-#include "messages.def"
+#include "ipc/messages.def"
 
 struct bhi_message {
     enum bhi_message_type type;
     union {
 #define BHI_MESSAGE(name, NAME, type, direction, states, fds, doc) struct bhi_msg_##name name;
-#include "messages.def"
+#include "ipc/messages.def"
     };
 };
 #pragma GCC diagnostic pop

@@ -1,4 +1,4 @@
-#include "run_array.h"
+#include "request/array.h"
 
 #include <string.h>
 

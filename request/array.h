@@ -1,8 +1,8 @@
 /* What a loaded input is: what --inout saves has the input's type and shape. */
-#ifndef BHI_CLI_RUN_ARRAY_H
-#define BHI_CLI_RUN_ARRAY_H
+#ifndef BHI_REQUEST_ARRAY_H
+#define BHI_REQUEST_ARRAY_H
 
-#include "run_request.h"
+#include "request/run.h"
 
 /* Fills in the array of a binding whose buffer comes from a file. Refuses a dtype that .npy files
  * are not written with, unless the binding is a tensor, which is only read. */

@@ -1,10 +1,10 @@
-#include "eval_request.h"
+#include "request/eval.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "run_like.h"
+#include "request/like.h"
 
 /* Takes NAME of "NAME=REST"; *out_rest is REST. */
 static bool take_name(struct bhi_eval_request *eval, const struct bhi_arg *item,

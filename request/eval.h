@@ -1,10 +1,10 @@
 /* What `bulkhead eval` was asked to compute; a job of a batch that says "eval" is parsed with it,
  * too. The bindings of the run's request are the inputs, then the outputs: in this order the
  * template binds them. */
-#ifndef BHI_CLI_EVAL_REQUEST_H
-#define BHI_CLI_EVAL_REQUEST_H
+#ifndef BHI_REQUEST_EVAL_H
+#define BHI_REQUEST_EVAL_H
 
-#include "run_request.h"
+#include "request/run.h"
 
 enum { BHI_EVAL_NAME = 63 };
 

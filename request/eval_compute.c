@@ -1,4 +1,4 @@
-#include "eval_compute.h"
+#include "request/eval_compute.h"
 
 #include <stdio.h>
 #include <string.h>

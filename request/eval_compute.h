@@ -1,8 +1,8 @@
 /* From what `bulkhead eval` was asked to a template, and the arrays that come of it. */
-#ifndef BHI_CLI_EVAL_COMPUTE_H
-#define BHI_CLI_EVAL_COMPUTE_H
+#ifndef BHI_REQUEST_EVAL_COMPUTE_H
+#define BHI_REQUEST_EVAL_COMPUTE_H
 
-#include "eval_request.h"
+#include "request/eval.h"
 
 bh_status bhi_eval_template(const struct bhi_eval_request *eval, bh_context *context,
                             uint64_t compile_deadline_ns, bh_template **out_template,

@@ -1,4 +1,4 @@
-#include "eval_pieces.h"
+#include "request/eval_pieces.h"
 
 #include <errno.h>
 #include <stdio.h>

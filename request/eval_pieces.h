@@ -1,8 +1,8 @@
 /* An expression over arrays that are larger than what a device binds at once: computed piece by
  * piece. It is elementwise, so that a piece of the result needs the same piece of each input, and
  * all of those with a single element. */
-#ifndef BHI_CLI_EVAL_PIECES_H
-#define BHI_CLI_EVAL_PIECES_H
+#ifndef BHI_REQUEST_EVAL_PIECES_H
+#define BHI_REQUEST_EVAL_PIECES_H
 
 #include <bulkhead/bulkhead.h>
 

@@ -1,4 +1,4 @@
-#include "kernel_file.h"
+#include "request/kernel_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "interrupt.h"
-#include "text.h"
+#include "tool/interrupt.h"
+#include "tool/text.h"
 
 enum { MAX_KERNEL = 64 << 20 };
 

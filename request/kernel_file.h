@@ -1,9 +1,9 @@
 /* The file that a kernel is in: SPIR-V, GLSL or HLSL. */
-#ifndef BHI_CLI_KERNEL_FILE_H
-#define BHI_CLI_KERNEL_FILE_H
+#ifndef BHI_REQUEST_KERNEL_FILE_H
+#define BHI_REQUEST_KERNEL_FILE_H
 
-#include "language.h"
-#include "source.h"
+#include "request/language.h"
+#include "request/source.h"
 
 /* What a kernel is made of. */
 struct bhi_kernel_file {

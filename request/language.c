@@ -1,4 +1,4 @@
-#include "language.h"
+#include "request/language.h"
 
 #include <stdint.h>
 #include <string.h>

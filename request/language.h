@@ -1,12 +1,12 @@
 /* The languages that kernels are written in: which one a file is in, by its name, and by what is in
  * it where the name says nothing; and what to do about those that nothing here compiles. */
-#ifndef BHI_CLI_LANGUAGE_H
-#define BHI_CLI_LANGUAGE_H
+#ifndef BHI_REQUEST_LANGUAGE_H
+#define BHI_REQUEST_LANGUAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "complaint.h"
+#include "formats/complaint.h"
 
 enum bhi_language {
     BHI_LANGUAGE_UNKNOWN,

@@ -1,4 +1,4 @@
-#include "run_launch.h"
+#include "request/launch.h"
 
 #include <string.h>
 

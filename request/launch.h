@@ -1,9 +1,9 @@
 /* What the library is given of a request: for run and batch alike. */
-#ifndef BHI_CLI_RUN_LAUNCH_H
-#define BHI_CLI_RUN_LAUNCH_H
+#ifndef BHI_REQUEST_LAUNCH_H
+#define BHI_REQUEST_LAUNCH_H
 
-#include "kernel_file.h"
-#include "run_request.h"
+#include "request/kernel_file.h"
+#include "request/run.h"
 
 /* What a launch binds; the buffers are there. |out_bindings| has room for BHI_MAX_BINDINGS. */
 void bhi_run_request_bindings(const struct bhi_run_request *request, bh_binding *out_bindings);

@@ -1,9 +1,9 @@
-#include "run_like.h"
+#include "request/like.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "run_names.h"
+#include "request/names.h"
 
 bool bhi_run_split_like(const char *files, size_t *out_path_length, const char **out_like) {
     static const char word[] = "like";

@@ -1,8 +1,8 @@
 /* Outputs of the type and shape of an input: --out 1=y.npy:like:0. */
-#ifndef BHI_CLI_RUN_LIKE_H
-#define BHI_CLI_RUN_LIKE_H
+#ifndef BHI_REQUEST_LIKE_H
+#define BHI_REQUEST_LIKE_H
 
-#include "run_request.h"
+#include "request/run.h"
 
 /* FILE and B of "FILE:like:B" or "FILE:like B"; false where |files| is neither. *out_path_length is
  * how long FILE is. */

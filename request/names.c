@@ -1,12 +1,12 @@
-#include "run_names.h"
+#include "request/names.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "nearest.h"
-#include "run_push.h"
+#include "request/push.h"
+#include "tool/nearest.h"
 
 /* -- parsing ------------------------------------------------------------------------------------
  */

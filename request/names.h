@@ -1,9 +1,9 @@
 /* Bindings and push constants that are given by name. The module has the names: until it has been
  * inspected such a binding has no slot, and the push constants have no bytes. */
-#ifndef BHI_CLI_RUN_NAMES_H
-#define BHI_CLI_RUN_NAMES_H
+#ifndef BHI_REQUEST_NAMES_H
+#define BHI_REQUEST_NAMES_H
 
-#include "run_types.h"
+#include "request/types.h"
 
 enum { BHI_RUN_LIST = 400 }; /* bytes of a list of names */
 

@@ -1,4 +1,4 @@
-#include "run_overlap.h"
+#include "request/overlap.h"
 
 #include <string.h>
 #include <sys/stat.h>

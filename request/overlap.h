@@ -1,8 +1,8 @@
 /* An output that would replace what the same run reads. */
-#ifndef BHI_CLI_RUN_OVERLAP_H
-#define BHI_CLI_RUN_OVERLAP_H
+#ifndef BHI_REQUEST_OVERLAP_H
+#define BHI_REQUEST_OVERLAP_H
 
-#include "run_request.h"
+#include "request/run.h"
 
 /* Looks at the files, also through symbolic and hard links, and at standard streams that are
  * regular files. NULL: no output is the file of an input or of the kernel, except where it is meant

@@ -1,8 +1,8 @@
-#include "run_push.h"
+#include "request/push.h"
 
 #include <string.h>
 
-#include "run_names.h"
+#include "request/names.h"
 
 bool bhi_push_type(const char *type, enum bhi_dtype *out_dtype, uint32_t *out_width) {
     const size_t name = strcspn(type, "x");

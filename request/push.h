@@ -1,8 +1,8 @@
 /* Push constants that are given in order, held against the members that the kernel declares. */
-#ifndef BHI_CLI_RUN_PUSH_H
-#define BHI_CLI_RUN_PUSH_H
+#ifndef BHI_REQUEST_PUSH_H
+#define BHI_REQUEST_PUSH_H
 
-#include "run_types.h"
+#include "request/types.h"
 
 /* A number, or a vector "f32x3" of them. False: it is something else. */
 bool bhi_push_type(const char *type, enum bhi_dtype *out_dtype, uint32_t *out_width);

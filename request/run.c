@@ -1,7 +1,7 @@
-#include "run_request.h"
-#include "kernel_file.h"
-#include "run_like.h"
-#include "run_names.h"
+#include "request/run.h"
+#include "request/kernel_file.h"
+#include "request/like.h"
+#include "request/names.h"
 
 #include <ctype.h>
 #include <stdlib.h>

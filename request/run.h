@@ -1,18 +1,18 @@
 /* What `bulkhead run` was asked to do: its arguments, parsed and checked as far as they can be
  * without touching a file. */
-#ifndef BHI_CLI_RUN_REQUEST_H
-#define BHI_CLI_RUN_REQUEST_H
+#ifndef BHI_REQUEST_RUN_H
+#define BHI_REQUEST_RUN_H
 
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
 
-#include "args.h"
-#include "language.h"
-#include "npy.h"
-#include "npy_file.h"
-#include "outfile.h"
-#include "source.h"
-#include "values.h"
+#include "formats/npy.h"
+#include "request/language.h"
+#include "request/source.h"
+#include "tool/args.h"
+#include "tool/npy_file.h"
+#include "tool/outfile.h"
+#include "tool/values.h"
 
 enum {
     BHI_MAX_BINDINGS = 256,
@@ -24,7 +24,7 @@ enum {
 /* One --in, --out or --inout, and what becomes of it. */
 struct bhi_run_binding {
     const char *option, *text; /* as given: "in", "0=x.npy" */
-    struct bhi_slot slot;      /* of one with a name: once the kernel was inspected (run_names.h) */
+    struct bhi_slot slot;      /* of one with a name: once the kernel was inspected (names.h) */
     char name[64];             /* empty: it was given by number */
     bh_access access;
     char *in_path, *out_path; /* owned; NULL: none */
@@ -69,7 +69,8 @@ struct bhi_run_request {
     const char *cache_dir; /* NULL: none */
     bool reinterpret;      /* types need not match */
     bool trusted, json, verbose;
-    struct bhi_opening *opening; /* run_loads.c: a file that a signal has interrupted; NULL: none */
+    struct bhi_opening
+        *opening; /* cli/run/loads.c: a file that a signal has interrupted; NULL: none */
 };
 
 /* On failure nothing is owned; the complaint names the argument. */

@@ -1,4 +1,4 @@
-#include "source.h"
+#include "request/source.h"
 
 #include <errno.h>
 #include <fts.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "kernel_file.h"
+#include "request/kernel_file.h"
 
 static bool refuse_memory(struct bhi_source *source, struct bhi_complaint *complaint) {
     source->error = ENOMEM;

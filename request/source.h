@@ -1,13 +1,13 @@
 /* What belongs to a GLSL source: its defines (-D) and what it may include (-I). The files of -I are
  * read here, before anything is compiled: the compiler sees their text, and no file. */
-#ifndef BHI_CLI_SOURCE_H
-#define BHI_CLI_SOURCE_H
+#ifndef BHI_REQUEST_SOURCE_H
+#define BHI_REQUEST_SOURCE_H
 
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "complaint.h"
+#include "formats/complaint.h"
 
 enum { BHI_MAX_DEFINES = 256, BHI_MAX_INCLUDES = 1024, BHI_MAX_SOURCE = 4 << 20 };
 

@@ -1,4 +1,4 @@
-#include "run_types.h"
+#include "request/types.h"
 
 #include <ctype.h>
 #include <stdlib.h>

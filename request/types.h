@@ -1,8 +1,8 @@
 /* Whether what a file holds is what a kernel takes it for. */
-#ifndef BHI_CLI_RUN_TYPES_H
-#define BHI_CLI_RUN_TYPES_H
+#ifndef BHI_REQUEST_TYPES_H
+#define BHI_REQUEST_TYPES_H
 
-#include "run_request.h"
+#include "request/run.h"
 
 /* What a kernel declares at one binding, as bh_kernel_inspect writes it: "f32[]", "{u32, f32x4[]}",
  * "u8[] | u32[]". */

@@ -1,5 +1,5 @@
 // What `bulkhead chaos` runs: arithmetic on whole words whose result anybody can compute anew.
-// chaos/history.h says what comes out.
+// chaos/history/history.h says what comes out.
 #version 450
 layout(local_size_x = 64) in;
 layout(set = 0, binding = 0) readonly buffer A { uint a[]; };

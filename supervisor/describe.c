@@ -1,12 +1,12 @@
 /* What everybody is doing, for whoever wonders why nothing happens: a host that hangs, a test. */
-#include "context.h"
-#include "event.h"
-#include "futex.h"
-#include "kernel.h"
-#include "request.h"
-#include "stream.h"
-#include "worker_proc.h"
-#include "zygote.h"
+#include "base/futex.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/request.h"
+#include "supervisor/event/event.h"
+#include "supervisor/kernel/kernel.h"
+#include "supervisor/stream.h"
+#include "supervisor/worker/worker_proc.h"
+#include "supervisor/worker/zygote.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,18 +1,18 @@
 /* bh_devices: asks a worker of each supported driver what it sees. */
-#include "context.h"
-#include "core/detail.h"
-#include "futex.h"
-#include "layers.h"
-#include "layout.h"
-#include "stream.h"
-#include "worker_proc.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "ipc/layers.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/stream.h"
+#include "supervisor/worker/worker_proc.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define TIMEOUT_NS (30ull * 1000000000)
 
-/* The worker's driver table (worker/driver.c), in the order of preference. */
+/* The worker's driver table (worker/sandbox/driver.c), in the order of preference. */
 static const char *const drivers[] = {"nvidia", "lavapipe", "swiftshader"};
 
 static const struct {

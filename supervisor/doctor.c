@@ -1,16 +1,16 @@
 /* bh_doctor: what holds on this machine, each proven by trying. */
-#include "cgroup.h"
-#include "context.h"
-#include "core/detail.h"
-#include "fdpass.h"
-#include "futex.h"
-#include "layout.h"
-#include "memfd.h"
-#include "refusal.h"
-#include "room.h"
-#include "stream.h"
-#include "worker_proc.h"
-#include "zygote.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "base/memfd.h"
+#include "ipc/fdpass.h"
+#include "ipc/refusal.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/context/room.h"
+#include "supervisor/stream.h"
+#include "supervisor/worker/cgroup.h"
+#include "supervisor/worker/worker_proc.h"
+#include "supervisor/worker/zygote.h"
 
 #include <errno.h>
 #include <fcntl.h>

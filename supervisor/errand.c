@@ -1,13 +1,13 @@
-#include "errand.h"
-#include "buffer.h"
-#include "core/detail.h"
-#include "drain.h"
-#include "event.h"
-#include "file.h"
-#include "futex.h"
-#include "lane.h"
-#include "request.h"
-#include "stream.h"
+#include "supervisor/errand.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "ipc/lane.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/context/request.h"
+#include "supervisor/event/drain.h"
+#include "supervisor/event/event.h"
+#include "supervisor/load/file.h"
+#include "supervisor/stream.h"
 
 #include <errno.h>
 #include <stdlib.h>

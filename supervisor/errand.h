@@ -1,9 +1,9 @@
 /* A submission that the library makes for itself: one command, to a stream of its own. Deadlines,
  * deaths and poison are those of any submission. */
-#ifndef BHI_ERRAND_H
-#define BHI_ERRAND_H
+#ifndef BHI_SUPERVISOR_ERRAND_H
+#define BHI_SUPERVISOR_ERRAND_H
 
-#include "context.h"
+#include "supervisor/context/context.h"
 
 struct bhi_file;
 struct bh_buffer;

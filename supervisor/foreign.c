@@ -1,9 +1,9 @@
 /* Submissions of a host that was built with an older or a newer header: its structs are copied into
  * the library's, and submitted as those of any other. What bh_submit refuses before it looks at an
  * array's elements is left for it to refuse. */
-#include "core/detail.h"
-#include "layout.h"
-#include "submit.h"
+#include "base/detail.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/submit.h"
 
 #include <errno.h>
 #include <stdio.h>

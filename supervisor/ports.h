@@ -1,6 +1,6 @@
 /* What the core wants done: lanes, processes, futexes, memory. */
-#ifndef BHI_PORTS_H
-#define BHI_PORTS_H
+#ifndef BHI_SUPERVISOR_PORTS_H
+#define BHI_SUPERVISOR_PORTS_H
 
 #include "core/core.h"
 

@@ -1,13 +1,13 @@
-#include "reactor.h"
-#include "check.h"
-#include "control.h"
-#include "core/detail.h"
-#include "doorbell.h"
-#include "futex.h"
-#include "messaging.h"
-#include "staffing.h"
-#include "step_point.h"
-#include "zygote.h"
+#include "supervisor/reactor.h"
+#include "base/check.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "base/step_point.h"
+#include "supervisor/context/messaging.h"
+#include "supervisor/worker/control.h"
+#include "supervisor/worker/doorbell.h"
+#include "supervisor/worker/staffing.h"
+#include "supervisor/worker/zygote.h"
 
 #include <errno.h>
 #include <sched.h>

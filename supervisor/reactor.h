@@ -1,10 +1,10 @@
 /* The reactor: the one thread of a context that watches pidfds, doorbells, channels and the clock,
  * and starts and buries processes. It takes the context's lock for short turns. */
-#ifndef BHI_REACTOR_H
-#define BHI_REACTOR_H
+#ifndef BHI_SUPERVISOR_REACTOR_H
+#define BHI_SUPERVISOR_REACTOR_H
 
-#include "context.h"
-#include "worker_proc.h"
+#include "supervisor/context/context.h"
+#include "supervisor/worker/worker_proc.h"
 
 /* Starts the thread, with all signals blocked. 0 or -errno. */
 int bhi_reactor_start(bh_context *context);

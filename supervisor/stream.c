@@ -1,16 +1,16 @@
-#include "stream.h"
-#include "callback.h"
-#include "core/detail.h"
-#include "drain.h"
-#include "event.h"
-#include "futex.h"
-#include "layout.h"
-#include "reactor.h"
-#include "room.h"
-#include "selector.h"
-#include "slab.h"
-#include "text.h"
-#include "worker_proc.h"
+#include "supervisor/stream.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "base/text.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/context/room.h"
+#include "supervisor/context/slab.h"
+#include "supervisor/event/callback.h"
+#include "supervisor/event/drain.h"
+#include "supervisor/event/event.h"
+#include "supervisor/reactor.h"
+#include "supervisor/worker/selector.h"
+#include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -22,7 +22,7 @@
 #define DEFAULT_COMPILE_NS  (60ull * 1000000000)
 #define DEFAULT_GRACE_NS    (250ull * 1000000)
 #define DEFAULT_MEMORY      (4ull << 30)
-#define MIN_MEMORY          (64ull << 20) /* cli/values.c, too */
+#define MIN_MEMORY          (64ull << 20) /* tool/values.c, too */
 
 BH_API void bh_stream_options_init_sized(bh_stream_options *options, size_t size) {
     static const bh_stream_options defaults = {

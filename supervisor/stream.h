@@ -1,11 +1,11 @@
 /* Streams as the host holds them. Queue, failure and restarts are the core's (core/stream.h). */
-#ifndef BHI_STREAM_H
-#define BHI_STREAM_H
+#ifndef BHI_SUPERVISOR_STREAM_H
+#define BHI_SUPERVISOR_STREAM_H
 
-#include "context.h"
+#include "base/worker_kind.h"
 #include "core/handle.h"
 #include "core/stream.h"
-#include "worker_kind.h"
+#include "supervisor/context/context.h"
 
 struct bhi_worker;
 

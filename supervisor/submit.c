@@ -1,17 +1,17 @@
 /* bh_submit: checks the caller's arguments, encodes the lane record, works out what the submission
  * depends on, and queues it. */
-#include "submit.h"
-#include "buffer.h"
-#include "callback.h"
-#include "commands.h"
-#include "context.h"
-#include "core/detail.h"
-#include "drain.h"
-#include "event.h"
-#include "kernel.h"
-#include "request.h"
-#include "stream.h"
-#include "worker_proc.h"
+#include "supervisor/submit.h"
+#include "base/detail.h"
+#include "ipc/commands.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/request.h"
+#include "supervisor/event/callback.h"
+#include "supervisor/event/drain.h"
+#include "supervisor/event/event.h"
+#include "supervisor/kernel/kernel.h"
+#include "supervisor/stream.h"
+#include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Submissions that are not the caller's own bh_submit. */
-#ifndef BHI_SUBMIT_H
-#define BHI_SUBMIT_H
+#ifndef BHI_SUPERVISOR_SUBMIT_H
+#define BHI_SUPERVISOR_SUBMIT_H
 
 #include <bulkhead/bulkhead.h>
 

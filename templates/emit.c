@@ -1,4 +1,4 @@
-#include "emit.h"
+#include "templates/emit.h"
 
 #include <float.h>
 #include <locale.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lexer.h"
+#include "templates/lexer.h"
 
 bool bhi_emit_refuse(struct bhi_emitter *emitter, const char *format, ...) {
     char why[400];

@@ -7,9 +7,9 @@
 #ifndef BHI_TEMPLATES_EMIT_H
 #define BHI_TEMPLATES_EMIT_H
 
-#include "expression.h"
-#include "pen.h"
-#include "promote.h"
+#include "templates/expression.h"
+#include "templates/pen.h"
+#include "templates/promote.h"
 
 /* What a node is: a number that was written (weak), or a variable of the shader. */
 struct bhi_value {

@@ -1,12 +1,12 @@
-#include "expression.h"
+#include "templates/expression.h"
 
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "functions.h"
-#include "lexer.h"
+#include "templates/functions.h"
+#include "templates/lexer.h"
 
 struct parser {
     struct bhi_expression *out;

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "complaint.h"
+#include "formats/complaint.h"
 
 /* The whole complaint, where that is why. */
 #define BHI_OUT_OF_MEMORY "out of memory"

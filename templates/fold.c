@@ -1,7 +1,7 @@
 /* Weak numbers: those that are written in the text, and what is computed of nothing else. As in
  * Python, where they are computed before any array is seen. */
-#include "emit.h"
-#include "lexer.h"
+#include "templates/emit.h"
+#include "templates/lexer.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
-#include "functions.h"
+#include "templates/functions.h"
 
-#include "emit.h"
+#include "templates/emit.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "lexer.h"
+#include "templates/lexer.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "complaint.h"
+#include "formats/complaint.h"
 
 /* One character stands for itself; these are longer. */
 enum bhi_token_kind {

@@ -1,6 +1,6 @@
 /* Operators on values of which at least one is of an array: NumPy's ufuncs. */
-#include "emit.h"
-#include "lexer.h"
+#include "templates/emit.h"
+#include "templates/lexer.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "pen.h"
+#include "templates/pen.h"
 
 #include <stdarg.h>
 #include <stdio.h>

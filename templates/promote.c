@@ -1,4 +1,4 @@
-#include "promote.h"
+#include "templates/promote.h"
 
 bool bhi_dtype_is_float(enum bhi_dtype dtype) {
     return dtype <= BHI_DTYPE_f64;

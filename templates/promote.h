@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "dtype.h"
+#include "formats/dtype.h"
 
 bool bhi_dtype_is_float(enum bhi_dtype dtype);
 bool bhi_dtype_is_signed(enum bhi_dtype dtype);  /* an integer, i8 to i64 */

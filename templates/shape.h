@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "complaint.h"
+#include "formats/complaint.h"
 
 enum { BHI_SHAPE_RANK = 32 };
 

@@ -1,11 +1,11 @@
-#include "signature.h"
+#include "templates/signature.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit.h"
-#include "lexer.h"
+#include "templates/emit.h"
+#include "templates/lexer.h"
 
 /* Bits: what a shader uses of types that have to be asked for. */
 enum need {

@@ -3,9 +3,9 @@
 #ifndef BHI_TEMPLATES_SIGNATURE_H
 #define BHI_TEMPLATES_SIGNATURE_H
 
-#include "dtype.h"
-#include "expression.h"
-#include "pen.h"
+#include "formats/dtype.h"
+#include "templates/expression.h"
+#include "templates/pen.h"
 
 enum {
     BHI_MAX_PARAMETERS = 64,

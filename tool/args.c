@@ -1,6 +1,6 @@
-#include "args.h"
+#include "tool/args.h"
 
-#include "nearest.h"
+#include "tool/nearest.h"
 
 #include <stdlib.h>
 #include <string.h>

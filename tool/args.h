@@ -1,12 +1,12 @@
 /* The command line of one command, checked against its options in options.def. */
-#ifndef BHI_CLI_ARGS_H
-#define BHI_CLI_ARGS_H
+#ifndef BHI_TOOL_ARGS_H
+#define BHI_TOOL_ARGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "commands.h"
-#include "text.h"
+#include "tool/commands.h"
+#include "tool/text.h"
 
 struct bhi_arg {
     enum bhi_option_id option;

@@ -1,6 +1,6 @@
 /* The clocks that the command-line program goes by, in nanoseconds. */
-#ifndef BHI_CLI_CLOCK_H
-#define BHI_CLI_CLOCK_H
+#ifndef BHI_TOOL_CLOCK_H
+#define BHI_TOOL_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* The table of commands: what the program can do, and everything its help says. */
-#ifndef BHI_CLI_COMMANDS_H
-#define BHI_CLI_COMMANDS_H
+#ifndef BHI_TOOL_COMMANDS_H
+#define BHI_TOOL_COMMANDS_H
 
 #include <stddef.h>
 
@@ -16,7 +16,7 @@ struct bhi_option {
 /* One number for each option of each command: BHI_RUN_GROUPS. Its place in bhi_options. */
 enum bhi_option_id {
 #define BHI_OPTION(command, id, name, value, count, text) BHI_##command##_##id,
-#include "options.def"
+#include "tool/options.def"
     BHI_OPTION_COUNT
 };
 

@@ -1,4 +1,4 @@
-#include "descriptors.h"
+#include "tool/descriptors.h"
 
 #include <sys/resource.h>
 

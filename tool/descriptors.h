@@ -1,6 +1,6 @@
 /* How many descriptors this process may have. */
-#ifndef BHI_CLI_DESCRIPTORS_H
-#define BHI_CLI_DESCRIPTORS_H
+#ifndef BHI_TOOL_DESCRIPTORS_H
+#define BHI_TOOL_DESCRIPTORS_H
 
 #include <stdint.h>
 

@@ -1,14 +1,14 @@
-#include "device_choice.h"
+#include "tool/device_choice.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "clock.h"
-#include "device_list.h"
-#include "exit_status.h"
-#include "interrupt.h"
-#include "session.h"
-#include "verdict.h"
+#include "tool/clock.h"
+#include "tool/device_list.h"
+#include "tool/exit_status.h"
+#include "tool/interrupt.h"
+#include "tool/session.h"
+#include "tool/verdict.h"
 
 static const uint64_t slice_ns = 50000000;
 static const uint64_t start_limit_ns = 60000000000u; /* for a worker to be ready */

@@ -1,6 +1,6 @@
 /* --device of the commands that make streams of their own. */
-#ifndef BHI_CLI_DEVICE_CHOICE_H
-#define BHI_CLI_DEVICE_CHOICE_H
+#ifndef BHI_TOOL_DEVICE_CHOICE_H
+#define BHI_TOOL_DEVICE_CHOICE_H
 
 #include <bulkhead/bulkhead.h>
 

@@ -1,4 +1,4 @@
-#include "device_list.h"
+#include "tool/device_list.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* The devices of this machine, and finding one by a part of its name. */
-#ifndef BHI_CLI_DEVICE_LIST_H
-#define BHI_CLI_DEVICE_LIST_H
+#ifndef BHI_TOOL_DEVICE_LIST_H
+#define BHI_TOOL_DEVICE_LIST_H
 
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
 
-#include "text.h"
+#include "tool/text.h"
 
 struct bhi_device_list {
     bh_device_info *devices; /* owned */

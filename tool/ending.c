@@ -1,10 +1,10 @@
-#include "ending.h"
+#include "tool/ending.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "text.h"
+#include "tool/text.h"
 
 static struct bhi_ending *watched;
 

@@ -1,8 +1,8 @@
 /* How a command ended, where it did not end well: its last complaint and what belongs to it. This
  * is what --json says of an end that has no verdict. Complaints come from everywhere, so they are
  * taken where they are printed (text.c): none can be forgotten. */
-#ifndef BHI_CLI_ENDING_H
-#define BHI_CLI_ENDING_H
+#ifndef BHI_TOOL_ENDING_H
+#define BHI_TOOL_ENDING_H
 
 #include <bulkhead/status.h>
 #include <stdint.h>

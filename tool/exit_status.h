@@ -1,6 +1,6 @@
 /* Exit statuses of every command: part of the interface, listed in docs/CLI.md. */
-#ifndef BHI_CLI_EXIT_STATUS_H
-#define BHI_CLI_EXIT_STATUS_H
+#ifndef BHI_TOOL_EXIT_STATUS_H
+#define BHI_TOOL_EXIT_STATUS_H
 
 enum bhi_exit_status {
     BHI_EXIT_READY = 0,       /* every event READY; every required check holds */

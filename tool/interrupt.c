@@ -1,4 +1,4 @@
-#include "interrupt.h"
+#include "tool/interrupt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "exit_status.h"
+#include "tool/clock.h"
+#include "tool/exit_status.h"
 
 static const int64_t settle_ns = 500000000; /* one that comes sooner is the first one again */
 

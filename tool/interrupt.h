@@ -5,8 +5,8 @@
  * a shell's process group deliver one signal twice, microseconds apart. Without SA_RESTART, so that
  * a blocked read or write of a pipe ends with EINTR and its caller can look here.
  */
-#ifndef BHI_CLI_INTERRUPT_H
-#define BHI_CLI_INTERRUPT_H
+#ifndef BHI_TOOL_INTERRUPT_H
+#define BHI_TOOL_INTERRUPT_H
 
 #include <stddef.h>
 #include <stdio.h>

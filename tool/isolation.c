@@ -1,4 +1,4 @@
-#include "isolation.h"
+#include "tool/isolation.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* --isolate of `bulkhead batch`. */
-#ifndef BHI_CLI_ISOLATION_H
-#define BHI_CLI_ISOLATION_H
+#ifndef BHI_TOOL_ISOLATION_H
+#define BHI_TOOL_ISOLATION_H
 
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "complaint.h"
+#include "formats/complaint.h"
 
 bool bhi_isolation_parse(const char *value, bh_isolation *out, struct bhi_complaint *complaint);
 /* What it takes, one after the other; NULL behind the last. */

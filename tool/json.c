@@ -1,8 +1,8 @@
-#include "json.h"
+#include "tool/json.h"
 
 #include <stdio.h>
 
-#include "text.h"
+#include "tool/text.h"
 
 json_t *bhi_json_text(const char *text) {
     char clean[1024];

@@ -1,6 +1,6 @@
 /* JSON on standard output, with jansson. */
-#ifndef BHI_CLI_JSON_H
-#define BHI_CLI_JSON_H
+#ifndef BHI_TOOL_JSON_H
+#define BHI_TOOL_JSON_H
 
 #include <bulkhead/bulkhead.h>
 #include <jansson.h>

@@ -1,4 +1,4 @@
-#include "memory.h"
+#include "tool/memory.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* How much memory this machine has to give. */
-#ifndef BHI_CLI_MEMORY_H
-#define BHI_CLI_MEMORY_H
+#ifndef BHI_TOOL_MEMORY_H
+#define BHI_TOOL_MEMORY_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "nearest.h"
+#include "tool/nearest.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The name that was meant: of those that there are, the one that differs least from what was
  * typed. */
-#ifndef BHI_CLI_NEAREST_H
-#define BHI_CLI_NEAREST_H
+#ifndef BHI_TOOL_NEAREST_H
+#define BHI_TOOL_NEAREST_H
 
 #include <stddef.h>
 

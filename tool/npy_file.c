@@ -1,4 +1,4 @@
-#include "npy_file.h"
+#include "tool/npy_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "interrupt.h"
-#include "npy.h"
+#include "formats/npy.h"
+#include "tool/interrupt.h"
 
 /* Reads |size| bytes, fewer only at the end of the file. Returns false after an error. */
 static bool read_fully(struct bhi_npy_file *file, void *bytes, uint64_t size, uint64_t *out_got,

@@ -5,15 +5,15 @@
  * size; about a stream, when the data ends early or goes on. A stream's claim is not believed
  * beforehand: see bhi_npy_file_spool.
  */
-#ifndef BHI_CLI_NPY_FILE_H
-#define BHI_CLI_NPY_FILE_H
+#ifndef BHI_TOOL_NPY_FILE_H
+#define BHI_TOOL_NPY_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text.h"
-#include "values.h"
+#include "tool/text.h"
+#include "tool/values.h"
 
 struct bhi_npy_file {
     int fd; /* -1: not open; not owned where it is standard input */

@@ -1,7 +1,7 @@
 /* The table of options, apart from the commands: what only parses their values needs no command. */
-#include "commands.h"
+#include "tool/commands.h"
 
 const struct bhi_option bhi_options[BHI_OPTION_COUNT] = {
 #define BHI_OPTION(command, id, name, value, count, text) {name, value, BHI_##count, text},
-#include "options.def"
+#include "tool/options.def"
 };

@@ -1,4 +1,4 @@
-#include "outfile.h"
+#include "tool/outfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "interrupt.h"
-#include "place.h"
+#include "tool/interrupt.h"
+#include "tool/place.h"
 
 /* Refuses for what errno says, with |before| it. */
 static bool refuse_errno(struct bhi_outfile *file, struct bhi_complaint *complaint,

@@ -14,15 +14,15 @@
  * that, and a target that exists and is not a regular file (/dev/null, a FIFO), is written
  * directly at commit's time: a stream cannot be taken back.
  */
-#ifndef BHI_CLI_OUTFILE_H
-#define BHI_CLI_OUTFILE_H
+#ifndef BHI_TOOL_OUTFILE_H
+#define BHI_TOOL_OUTFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "text.h"
+#include "tool/text.h"
 
 enum { BHI_OUTFILE_TEMPORARY = 128 };
 enum bhi_outfile_kind { BHI_OUTFILE_REPLACE, BHI_OUTFILE_STREAM };

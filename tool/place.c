@@ -1,4 +1,4 @@
-#include "place.h"
+#include "tool/place.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,13 +7,13 @@
  *
  * For what we write or go by: outputs, reports, histories, state. What is only read is opened as
  * usual. */
-#ifndef BHI_CLI_PLACE_H
-#define BHI_CLI_PLACE_H
+#ifndef BHI_TOOL_PLACE_H
+#define BHI_TOOL_PLACE_H
 
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include "text.h"
+#include "tool/text.h"
 
 struct bhi_place {
     int folder; /* descriptor; -1: closed */

@@ -1,13 +1,13 @@
-#include "session.h"
+#include "tool/session.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "descriptors.h"
-#include "ending.h"
-#include "exit_status.h"
-#include "text.h"
-#include "verdict.h"
+#include "tool/descriptors.h"
+#include "tool/ending.h"
+#include "tool/exit_status.h"
+#include "tool/text.h"
+#include "tool/verdict.h"
 
 enum { DESCRIPTORS = 256 }; /* some streams, and their buffers */
 

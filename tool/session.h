@@ -1,6 +1,6 @@
 /* The program's context with the library, made the same way by every command. */
-#ifndef BHI_CLI_SESSION_H
-#define BHI_CLI_SESSION_H
+#ifndef BHI_TOOL_SESSION_H
+#define BHI_TOOL_SESSION_H
 
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>

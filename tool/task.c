@@ -1,10 +1,10 @@
-#include "task.h"
+#include "tool/task.h"
 
-#include "clock.h"
-#include "ending.h"
-#include "exit_status.h"
-#include "interrupt.h"
-#include "text.h"
+#include "tool/clock.h"
+#include "tool/ending.h"
+#include "tool/exit_status.h"
+#include "tool/interrupt.h"
+#include "tool/text.h"
 
 static const uint64_t slice_ns = 50000000; /* between two looks at signals */
 

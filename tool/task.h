@@ -1,6 +1,6 @@
 /* A call of the library that waits, and that a signal can end. */
-#ifndef BHI_CLI_TASK_H
-#define BHI_CLI_TASK_H
+#ifndef BHI_TOOL_TASK_H
+#define BHI_TOOL_TASK_H
 
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
-#include "text.h"
+#include "tool/text.h"
 
-#include "ending.h"
-#include "ipc/text.h"
+#include "base/text.h"
+#include "tool/ending.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -3,14 +3,14 @@
  * File names, kernel names, driver names and verdicts may hold anything, terminal escapes
  * included. What is printed or put into JSON goes through bhi_text_clean first.
  */
-#ifndef BHI_CLI_TEXT_H
-#define BHI_CLI_TEXT_H
+#ifndef BHI_TOOL_TEXT_H
+#define BHI_TOOL_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-#include "complaint.h"
+#include "formats/complaint.h"
 
 /* Copies |source| to |out| (|capacity| >= 8 bytes, NUL-terminated, cut at a character) as valid
  * UTF-8 without control characters: line ends and tabs become a space, others and broken

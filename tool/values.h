@@ -3,16 +3,16 @@
  * Each parser reads all of |text| or refuses it with a complaint that quotes it; none allocates
  * unless it says so, none depends on the locale (the program never calls setlocale).
  */
-#ifndef BHI_CLI_VALUES_H
-#define BHI_CLI_VALUES_H
+#ifndef BHI_TOOL_VALUES_H
+#define BHI_TOOL_VALUES_H
 
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "array.h"
-#include "text.h"
+#include "formats/array.h"
+#include "tool/text.h"
 
 enum { BHI_MAX_PUSH = 4096 };
 

@@ -1,13 +1,13 @@
-#include "verdict.h"
+#include "tool/verdict.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "ending.h"
-#include "exit_status.h"
-#include "json.h"
-#include "text.h"
+#include "tool/ending.h"
+#include "tool/exit_status.h"
+#include "tool/json.h"
+#include "tool/text.h"
 
 enum { WIDTH = 100, LABEL = 14 };
 

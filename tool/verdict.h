@@ -1,6 +1,6 @@
 /* What became of a run, for a person (stderr) and for a program (--json). */
-#ifndef BHI_CLI_VERDICT_H
-#define BHI_CLI_VERDICT_H
+#ifndef BHI_TOOL_VERDICT_H
+#define BHI_TOOL_VERDICT_H
 
 #include <bulkhead/bulkhead.h>
 #include <stdint.h>

@@ -20,82 +20,114 @@ endforeach()
 
 include(${CMAKE_CURRENT_LIST_DIR}/../cmake/SpirvNames.cmake)
 
-set(backend_sources
+set(backend_defines VK_NO_PROTOTYPES)
+
+# Modules: what is in them, and whether they are taken.
+bulkhead_room(worker/spirv FAULTY
+    SOURCES
     array_indices.c
-    closer.c
-    compiler.c
     float_modes.c
-    glsl.c
-    hlsl.c
-    guard.c
-    guard_cfg.c
-    guard_clamp.c
-    guard_cut.c
-    guard_edit.c
-    guard_entry.c
-    guard_globals.c
-    guard_induction.c
-    guard_ir.c
-    guard_limits.c
-    guard_limits_sizes.c
-    guard_locals.c
-    guard_lower.c
-    guard_loops.c
-    guard_poll.c
-    guard_purity.c
-    guard_trips.c
-    guard_values.c
-    guard_words.c
-    guard_zero.c
-    inspect.c
-    inspect_types.c
-    loader.c
-    loader_header.c
-    loader_reads.c
+    limits.c
+    limits_sizes.c
     module.c
     module_access.c
     module_shared.c
-    optimize.cpp
+    names.c
     reflect.c
-    session.c
-    session_control.c
-    spec_defaults.c
-    spirv_names.c
-    title.c
     validate.c
-    vk_abort.c
-    vk_api.c
-    vk_backend.c
-    vk_bind.c
-    vk_breakable.c
-    vk_buffer.c
-    vk_cache.c
-    vk_device.c
-    vk_dispatch.c
-    vk_fault.c
-    vk_features.c
-    vk_groups.c
-    vk_hazards.c
-    vk_kernel.c
-    vk_map.c
-    vk_merge.c
-    vk_prime.c
-    vk_record.c
-    vk_recordings.c
-    vk_reserve.c
-    vk_run.c
-    vk_stage.c)
-list(TRANSFORM backend_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+    MAY base worker
+    DEFINE ${backend_defines}
+    INCLUDE ${SPIRV_NAMES})
+# Rewrites a module so that it can be stopped.
+bulkhead_room(worker/guard FAULTY
+    SOURCES
+    cfg.c
+    clamp.c
+    cut.c
+    edit.c
+    entry.c
+    globals.c
+    guard.c
+    induction.c
+    ir.c
+    locals.c
+    loops.c
+    lower.c
+    poll.c
+    purity.c
+    trips.c
+    values.c
+    words.c
+    zero.c
+    MAY base worker worker/spirv
+    DEFINE ${backend_defines})
+# GLSL and HLSL to SPIR-V; what is in a module, for those who ask.
+bulkhead_room(worker/compiler FAULTY
+    SOURCES
+    compiler.c
+    glsl.c
+    hlsl.c
+    inspect.c
+    inspect_types.c
+    optimize.cpp
+    spec_defaults.c
+    MAY base ipc worker worker/faults worker/guard worker/spirv
+    DEFINE ${backend_defines})
+# Files into buffers.
+bulkhead_room(worker/loader FAULTY
+    SOURCES
+    closer.c
+    header.c
+    loader.c
+    reads.c
+    MAY base formats ipc worker worker/faults
+    DEFINE ${backend_defines})
+# The device.
+bulkhead_room(worker/vulkan FAULTY
+    SOURCES
+    abort.c
+    api.c
+    backend.c
+    bind.c
+    breakable.c
+    buffer.c
+    cache.c
+    device.c
+    dispatch.c
+    features.c
+    groups.c
+    hazards.c
+    kernel.c
+    map.c
+    merge.c
+    prime.c
+    record.c
+    recordings.c
+    reserve.c
+    run.c
+    stage.c
+    MAY base ipc worker worker/compiler worker/faults worker/guard worker/sandbox worker/spirv
+    DEFINE ${backend_defines})
+# What a worker does from its first record to its last.
+bulkhead_room(worker/session FAULTY
+    SOURCES
+    control.c
+    orphan.c
+    session.c
+    watchdog.c
+    MAY base ipc worker worker/compiler worker/faults worker/loader worker/sandbox
+    DEFINE ${backend_defines})
 
-foreach(variant bhi_backend bhi_backend_faulty)
-    add_library(${variant} STATIC ${backend_sources})
-    target_include_directories(${variant} PUBLIC ${CMAKE_CURRENT_LIST_DIR}
-        PRIVATE ${SPIRV_NAMES})
-    target_compile_definitions(${variant} PRIVATE VK_NO_PROTOTYPES)
-    target_link_libraries(${variant} PUBLIC bhi_ipc bhi_formats Threads::Threads
-        PRIVATE bulkhead_flags
+set(backend_rooms worker/spirv worker/guard worker/compiler worker/loader worker/vulkan
+    worker/session)
+foreach(suffix "" ${faulty_suffix})
+    bulkhead_room_objects(objects "${suffix}" ${backend_rooms})
+    add_library(bhi_backend${suffix} STATIC ${objects})
+    target_compile_definitions(bhi_backend${suffix} PRIVATE VK_NO_PROTOTYPES)
+    target_link_libraries(bhi_backend${suffix} PUBLIC bhi_worker_base${suffix} bhi_ipc bhi_formats
+        Threads::Threads
+        PRIVATE
         -Wl,--start-group ${shaderc_libraries} -Wl,--end-group
         ${SPIRV_TOOLS_OPT_LIBRARY} ${SPIRV_TOOLS_LIBRARY} ${spirv_cross_libraries}
         stdc++ m) # the archives are C++
 endforeach()
-target_compile_definitions(bhi_backend_faulty PRIVATE BHI_FAULTS=1)

@@ -3,14 +3,14 @@
  * layer). One thread calls it. It knows nothing of lanes, sandboxes or supervisors: a fault is a
  * struct bhi_fault, and a crash is a crash.
  */
-#ifndef BHI_BACKEND_H
-#define BHI_BACKEND_H
+#ifndef BHI_WORKER_BACKEND_H
+#define BHI_WORKER_BACKEND_H
 
-#include "attach.h"
-#include "commands.h"
-#include "pci.h"
-#include "progress.h"
-#include "wire.h"
+#include "ipc/attach.h"
+#include "ipc/commands.h"
+#include "ipc/progress.h"
+#include "ipc/wire.h"
+#include "worker/pci.h"
 #include <bulkhead/status.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "failure.h"
+#include "worker/failure.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* Why a step of starting failed: a status, an errno and one line. It ends up in zygote_failed, in
  * progress.step_text, or in a probe's report. */
-#ifndef BHI_FAILURE_H
-#define BHI_FAILURE_H
+#ifndef BHI_WORKER_FAILURE_H
+#define BHI_WORKER_FAILURE_H
 
-#include "refusal.h"
+#include "ipc/refusal.h"
 
 #include <bulkhead/status.h>
 #include <stdint.h>

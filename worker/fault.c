@@ -1,4 +1,4 @@
-#include "vk_fault.h"
+#include "worker/fault.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdarg.h>

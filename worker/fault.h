@@ -1,8 +1,8 @@
 /* Filling in a struct bhi_fault. */
-#ifndef BHI_VK_FAULT_H
-#define BHI_VK_FAULT_H
+#ifndef BHI_WORKER_FAULT_H
+#define BHI_WORKER_FAULT_H
 
-#include "backend.h"
+#include "worker/backend.h"
 
 /* Both overwrite *fault, with no command and executed NO; callers refine those. */
 void bhi_fault_set(struct bhi_fault *fault, bh_status status, const char *format, ...)

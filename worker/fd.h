@@ -1,6 +1,6 @@
 /* Small owners: what is declared with these is closed when it goes out of scope. */
-#ifndef BHI_FD_H
-#define BHI_FD_H
+#ifndef BHI_WORKER_FD_H
+#define BHI_WORKER_FD_H
 
 #include <unistd.h>
 

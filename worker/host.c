@@ -1,4 +1,4 @@
-#include "host.h"
+#include "worker/host.h"
 
 #include <fcntl.h>
 #include <signal.h>

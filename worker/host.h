@@ -1,7 +1,7 @@
 /* What the processes share that the host starts, the warden and the opener: to carry nothing of the
  * host's but its privileges. */
-#ifndef BHI_HOST_H
-#define BHI_HOST_H
+#ifndef BHI_WORKER_HOST_H
+#define BHI_WORKER_HOST_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
-#include "title.h"
-#include "text.h"
+#include "worker/title.h"
+#include "base/text.h"
 
 #include <stddef.h>
 #include <string.h>

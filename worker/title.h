@@ -5,8 +5,8 @@
  *   bh:NAME     the worker of the stream of that name
  *   bh-keeper   beside a worker, whose command line it shares
  * A process says this of itself: one that was taken over can say anything. */
-#ifndef BHI_TITLE_H
-#define BHI_TITLE_H
+#ifndef BHI_WORKER_TITLE_H
+#define BHI_WORKER_TITLE_H
 
 /* The room for the command line is that of main's arguments behind the first, which are lost with
  * the first call of bhi_title_set(). Children inherit it. */

@@ -1,4 +1,4 @@
-#include "admission.h"
+#include "batch/graph/admission.h"
 
 #include <stdio.h>
 #include <stdlib.h>

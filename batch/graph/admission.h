@@ -1,8 +1,8 @@
 /* Jobs on their way into a graph: whether they may come in, and what is wrong otherwise. */
-#ifndef BHI_BATCH_ADMISSION_H
-#define BHI_BATCH_ADMISSION_H
+#ifndef BHI_BATCH_GRAPH_ADMISSION_H
+#define BHI_BATCH_GRAPH_ADMISSION_H
 
-#include "paths.h"
+#include "batch/graph/paths.h"
 
 /* A line that takes the place of one that failed; what was there before. */
 struct bhi_replacement {

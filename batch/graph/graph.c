@@ -1,10 +1,10 @@
-#include "graph.h"
+#include "batch/graph/graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap.h"
+#include "batch/graph/heap.h"
 
 enum { CHUNK = 1024 };
 

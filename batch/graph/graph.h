@@ -3,11 +3,11 @@
  * No locks and no disk: those are the queue's. What does not say so cannot fail: memory for it was
  * set aside when the job was appended.
  */
-#ifndef BHI_BATCH_GRAPH_H
-#define BHI_BATCH_GRAPH_H
+#ifndef BHI_BATCH_GRAPH_GRAPH_H
+#define BHI_BATCH_GRAPH_GRAPH_H
 
-#include "names.h"
-#include "queue.h"
+#include "batch/graph/names.h"
+#include "batch/job/queued.h"
 
 #define BHI_NO_NODE UINT32_MAX
 

@@ -1,4 +1,4 @@
-#include "heap.h"
+#include "batch/graph/heap.h"
 
 /* Whether |a| comes before |b|. */
 static bool is_before(const struct bhi_graph *graph, const struct bhi_heap *heap, uint32_t a,

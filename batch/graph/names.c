@@ -1,4 +1,4 @@
-#include "names.h"
+#include "batch/graph/names.h"
 
 #include <sodium.h>
 #include <stdlib.h>

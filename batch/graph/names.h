@@ -1,6 +1,6 @@
 /* Strings numbered in the order in which they came: ids of jobs, paths. */
-#ifndef BHI_BATCH_NAMES_H
-#define BHI_BATCH_NAMES_H
+#ifndef BHI_BATCH_GRAPH_NAMES_H
+#define BHI_BATCH_GRAPH_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "paths.h"
+#include "batch/graph/paths.h"
 
 #include <limits.h>
 #include <stdio.h>

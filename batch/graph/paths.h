@@ -1,8 +1,8 @@
 /* Which jobs read and write which files: no two may meet there by chance. */
-#ifndef BHI_BATCH_PATHS_H
-#define BHI_BATCH_PATHS_H
+#ifndef BHI_BATCH_GRAPH_PATHS_H
+#define BHI_BATCH_GRAPH_PATHS_H
 
-#include "graph.h"
+#include "batch/graph/graph.h"
 
 struct bhi_access {
     uint32_t node;

@@ -1,11 +1,11 @@
-#include "job_file.h"
+#include "batch/job/file.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "interrupt.h"
+#include "tool/interrupt.h"
 
 struct reader {
     FILE *file;

@@ -2,7 +2,7 @@
 #ifndef BHI_BATCH_JOB_FILE_H
 #define BHI_BATCH_JOB_FILE_H
 
-#include "job.h"
+#include "batch/job/job.h"
 
 /* One line that is not blank: |spec| with its line number set, which the visitor owns then; or NULL
  * and why it is no job, and |id| is the one that it seems to give ("": none). Returns whether to go

@@ -1,9 +1,9 @@
-#include "job.h"
+#include "batch/job/job.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "job_object.h"
+#include "batch/job/object.h"
 
 const char *bhi_job_state_name(enum bhi_job_state state) {
     static const char *const names[BHI_JOB_STATES] = {

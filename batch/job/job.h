@@ -1,17 +1,17 @@
 /* One job of a batch: a line of JOBS.jsonl, checked.
  *
  * A job is kept as its text; what `bulkhead run` would parse of it (bindings, constants) is parsed
- * again when its turn comes (job_request.h), so that a million jobs are a million short texts.
+ * again when its turn comes (request.h), so that a million jobs are a million short texts.
  */
-#ifndef BHI_BATCH_JOB_H
-#define BHI_BATCH_JOB_H
+#ifndef BHI_BATCH_JOB_JOB_H
+#define BHI_BATCH_JOB_JOB_H
 
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "complaint.h"
+#include "formats/complaint.h"
 
 enum {
     BHI_JOB_ID = 255,       /* bytes at most, and at least 1; no control characters */

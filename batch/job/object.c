@@ -1,7 +1,7 @@
-#include "job_object.h"
-#include "job_short.h"
-#include "nearest.h"
-#include "run_like.h"
+#include "batch/job/object.h"
+#include "batch/job/short.h"
+#include "request/like.h"
+#include "tool/nearest.h"
 
 #include <errno.h>
 #include <stdio.h>

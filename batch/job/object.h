@@ -1,11 +1,11 @@
 /* A job's JSON object: which keys there are, of which kind, and how they become the arguments of
- * `bulkhead run`. Between job.c and job_request.c. */
+ * `bulkhead run`. Between job.c and request.c. */
 #ifndef BHI_BATCH_JOB_OBJECT_H
 #define BHI_BATCH_JOB_OBJECT_H
 
 #include <jansson.h>
 
-#include "job_request.h"
+#include "batch/job/request.h"
 
 /* One object, all of |text|; its keys are known and of the right kind. NULL with a complaint. */
 json_t *bhi_job_object_load(const char *text, size_t length, struct bhi_complaint *complaint);

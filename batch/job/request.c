@@ -1,5 +1,5 @@
-#include "job_request.h"
-#include "job_object.h"
+#include "batch/job/request.h"
+#include "batch/job/object.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #ifndef BHI_BATCH_JOB_REQUEST_H
 #define BHI_BATCH_JOB_REQUEST_H
 
-#include "eval_request.h"
-#include "run_request.h"
+#include "request/eval.h"
+#include "request/run.h"
 
 struct bhi_job_request {
     struct bhi_run_request run;    /* kernel_path, in_path and out_path are in the folder given */

@@ -1,4 +1,4 @@
-#include "job_short.h"
+#include "batch/job/short.h"
 
 #include <stdint.h>
 #include <stdio.h>

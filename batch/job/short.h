@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "complaint.h"
+#include "formats/complaint.h"
 
 /* Of a job's object whose keys are of the right kinds:
  *   "id": 7, "depends_on": [7]   "7"

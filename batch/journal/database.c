@@ -1,5 +1,5 @@
-#include "journal_database.h"
-#include "clock.h"
+#include "batch/journal/database.h"
+#include "tool/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "journal_schema.h"
+#include "batch/journal/schema.h"
 
 enum { BUSY_MS = 5000 }; /* how long another program may hold the database */
 

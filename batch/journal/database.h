@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <sqlite3.h>
 
-#include "journal.h"
-#include "state_folder.h"
+#include "batch/journal/journal.h"
+#include "batch/journal/state_folder.h"
 
 enum bhi_statement {
     BHI_SQL_BEGIN,

@@ -1,4 +1,4 @@
-#include "journal.h"
+#include "batch/journal/journal.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "journal_database.h"
+#include "batch/journal/database.h"
+#include "tool/clock.h"
 
 enum { LINGER_NS = 10000000 };
 

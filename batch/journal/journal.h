@@ -4,14 +4,14 @@
  * waits for it, after |linger_ns| otherwise. Groups are in the order of the notes, so that what is
  * durable is always a beginning of what happened.
  *
- *   FOLDER/batch.db      the database (journal_schema.h), with its -wal and -shm while it is open
+ *   FOLDER/batch.db      the database (schema.h), with its -wal and -shm while it is open
  *   FOLDER/lock          flock'ed while a process has the folder open; its pid is in it, after the
  *                        word "used" where the database's file has jobs
  */
-#ifndef BHI_BATCH_JOURNAL_H
-#define BHI_BATCH_JOURNAL_H
+#ifndef BHI_BATCH_JOURNAL_JOURNAL_H
+#define BHI_BATCH_JOURNAL_JOURNAL_H
 
-#include "graph.h"
+#include "batch/graph/graph.h"
 
 struct bhi_journal;
 

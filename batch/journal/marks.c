@@ -1,4 +1,4 @@
-#include "marks.h"
+#include "batch/journal/marks.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* What the outputs of a sealed job are recognised by after a kill (bhi_outfile_mark), as a text for
  * the journal: SIZE@MTIME for each, in the order of the bindings, with a blank between them. */
-#ifndef BHI_BATCH_MARKS_H
-#define BHI_BATCH_MARKS_H
+#ifndef BHI_BATCH_JOURNAL_MARKS_H
+#define BHI_BATCH_JOURNAL_MARKS_H
 
-#include "run_request.h"
+#include "request/run.h"
 
 enum { BHI_MARK_TEXT = 42, BHI_MARKS_TEXT = BHI_MAX_BINDINGS * BHI_MARK_TEXT };
 

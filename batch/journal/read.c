@@ -1,11 +1,11 @@
 /* What the journal reads: all jobs when it is opened, records for reports. */
-#include "journal_database.h"
+#include "batch/journal/database.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "marks.h"
+#include "batch/journal/marks.h"
 
 static const char *text_of(sqlite3_stmt *row, int column) {
     const char *text = (const char *)sqlite3_column_text(row, column);

@@ -1,4 +1,4 @@
-#include "state_folder.h"
+#include "batch/journal/state_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "journal_schema.h"
-#include "place.h"
+#include "batch/journal/schema.h"
+#include "tool/place.h"
 
 /* For what errno says. */
 static bool refuse_open(const char *path, struct bhi_complaint *complaint) {

@@ -1,12 +1,12 @@
 /* The folder of a batch's state: ours alone. What is in it is believed: jobs that it has are run
  * with our rights. So the folder and each of its files belong to the effective user, nobody else
  * can write them, and none is a link. */
-#ifndef BHI_BATCH_STATE_FOLDER_H
-#define BHI_BATCH_STATE_FOLDER_H
+#ifndef BHI_BATCH_JOURNAL_STATE_FOLDER_H
+#define BHI_BATCH_JOURNAL_STATE_FOLDER_H
 
 #include <stdbool.h>
 
-#include "text.h"
+#include "tool/text.h"
 
 struct bhi_state_folder {
     int fd;     /* -1: closed */

@@ -1,6 +1,6 @@
 /* What the journal writes: jobs when they are added, notes as they come. */
-#include "clock.h"
-#include "journal_database.h"
+#include "batch/journal/database.h"
+#include "tool/clock.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

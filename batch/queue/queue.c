@@ -1,13 +1,13 @@
-#include "queue.h"
+#include "batch/queue/queue.h"
 
 #include <pthread.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "admission.h"
-#include "clock.h"
-#include "journal.h"
+#include "batch/graph/admission.h"
+#include "batch/journal/journal.h"
+#include "tool/clock.h"
 
 struct bhi_queue {
     pthread_mutex_t adding; /* held by _add: only one at a time; taken before |mutex| */

@@ -1,12 +1,12 @@
 /* The page of a batch. */
-#include "batch_report.h"
+#include "batch/report/report.h"
 
 #include <string.h>
 
-#include "page.h"
-#include "quantity.h"
-#include "report_tally.h"
-#include "timeline.h"
+#include "batch/report/tally.h"
+#include "tool/report/page.h"
+#include "tool/report/quantity.h"
+#include "tool/report/timeline.h"
 
 enum { FAILURES = 1000, JOBS = 5000 };
 

@@ -1,12 +1,12 @@
 /* The object at the end of a batch, for a program. */
-#include "batch_report.h"
+#include "batch/report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
-#include "report_tally.h"
-#include "text.h"
+#include "batch/report/tally.h"
+#include "tool/json.h"
+#include "tool/text.h"
 
 static json_t *number(uint64_t value) {
     return json_integer((json_int_t)value);

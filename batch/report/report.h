@@ -1,11 +1,11 @@
 /* What became of a batch: a table for a person, an object for a program, a page for a browser.
  * All of them read the queue's journal after everything has ended (bhi_queue_flush). */
-#ifndef BHI_BATCH_BATCH_REPORT_H
-#define BHI_BATCH_BATCH_REPORT_H
+#ifndef BHI_BATCH_REPORT_REPORT_H
+#define BHI_BATCH_REPORT_REPORT_H
 
 #include <stdio.h>
 
-#include "queue.h"
+#include "batch/queue/queue.h"
 
 /* A line that is no job of the queue: it was bad, or needs one that is. It counts as failed. */
 struct bhi_report_bad {

@@ -1,12 +1,12 @@
 /* The table at the end of a batch, for a person. */
-#include "batch_report.h"
+#include "batch/report/report.h"
 
 #include <string.h>
 
-#include "columns.h"
-#include "quantity.h"
-#include "report_tally.h"
-#include "text.h"
+#include "batch/report/tally.h"
+#include "tool/report/columns.h"
+#include "tool/report/quantity.h"
+#include "tool/text.h"
 
 enum { SHOWN = 50, ALIKE = 5 }; /* ALIKE: of those that say the same */
 

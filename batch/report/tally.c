@@ -1,4 +1,4 @@
-#include "report_tally.h"
+#include "batch/report/tally.h"
 
 #include <jansson.h>
 #include <stdio.h>

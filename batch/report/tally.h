@@ -2,7 +2,7 @@
 #ifndef BHI_BATCH_REPORT_TALLY_H
 #define BHI_BATCH_REPORT_TALLY_H
 
-#include "batch_report.h"
+#include "batch/report/report.h"
 
 enum { BHI_TALLY_STATUSES = 64 }; /* every status is below */
 

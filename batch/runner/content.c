@@ -1,4 +1,4 @@
-#include "content.h"
+#include "batch/runner/content.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernel_file.h"
-#include "npy_file.h"
-#include "safetensors.h"
-#include "signature.h"
+#include "formats/safetensors.h"
+#include "request/kernel_file.h"
+#include "templates/signature.h"
+#include "tool/npy_file.h"
 
 bool bhi_content_expression(const struct bhi_eval_request *eval, struct bhi_complaint *complaint) {
     struct bhi_form *form = calloc(1, sizeof *form); /* it is large */

@@ -1,9 +1,9 @@
 /* What can be known of a job's expression, kernel and inputs without a worker. */
-#ifndef BHI_BATCH_CONTENT_H
-#define BHI_BATCH_CONTENT_H
+#ifndef BHI_BATCH_RUNNER_CONTENT_H
+#define BHI_BATCH_RUNNER_CONTENT_H
 
-#include "eval_request.h"
-#include "language.h"
+#include "request/eval.h"
+#include "request/language.h"
 
 /* Whether the expression parses, reads inputs that are given, and assigns the outputs. Touches no
  * file. */

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "marks.h"
-#include "runner_internal.h"
-#include "step.h"
+#include "batch/journal/marks.h"
+#include "batch/runner/internal.h"
+#include "batch/runner/step.h"
 
 /* The event has ended: there is nothing to wait for. */
 static const uint64_t map_limit_ns = 10000000000u;

@@ -18,9 +18,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "eval_pieces.h"
-#include "job_request.h"
-#include "runner.h"
+#include "batch/job/request.h"
+#include "batch/runner/runner.h"
+#include "request/eval_pieces.h"
 
 enum {
     BHI_RUNNER_IN_FLIGHT = 4, /* submissions of a stream that have not ended */
@@ -156,7 +156,7 @@ void bhi_work_refuse(struct bhi_work *work, bh_status status, int sys_errno, con
 /* The temporary name of binding |index|. */
 void bhi_work_temporary(const struct bhi_work *work, uint32_t index, char *out, size_t capacity);
 
-/* -- runner_threads.c ---------------------------------------------------------------------------
+/* -- threads.c ---------------------------------------------------------------------------
  */
 bool bhi_runner_start_threads(struct bhi_runner *runner, struct bhi_complaint *complaint);
 void bhi_runner_end_threads(struct bhi_runner *runner);
@@ -164,7 +164,7 @@ void bhi_runner_end_threads(struct bhi_runner *runner);
 void bhi_runner_finish(struct bhi_runner *runner, struct bhi_work_list *list,
                        struct bhi_work *work);
 
-/* -- runner_streams.c ---------------------------------------------------------------------------
+/* -- streams.c ---------------------------------------------------------------------------
  */
 /* The kind that the batch's options say. */
 bool bhi_runner_make_streams(struct bhi_runner *runner, struct bhi_complaint *complaint);

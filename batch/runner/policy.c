@@ -1,4 +1,4 @@
-#include "policy.h"
+#include "batch/runner/policy.h"
 
 #include <errno.h>
 

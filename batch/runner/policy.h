@@ -15,10 +15,10 @@
  *   descriptors                  of memory FAILED, of descriptors as environ
  */
 /* clang-format on */
-#ifndef BHI_BATCH_POLICY_H
-#define BHI_BATCH_POLICY_H
+#ifndef BHI_BATCH_RUNNER_POLICY_H
+#define BHI_BATCH_RUNNER_POLICY_H
 
-#include "job.h"
+#include "batch/job/job.h"
 
 enum { BHI_POLICY_VICTIM = 100 };
 

@@ -1,4 +1,4 @@
-#include "preflight.h"
+#include "batch/runner/preflight.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "content.h"
-#include "job_request.h"
-#include "paths.h"
+#include "batch/graph/paths.h"
+#include "batch/job/request.h"
+#include "batch/runner/content.h"
 
 /* What was found of a path, once for all jobs that name it. */
 enum {

@@ -1,8 +1,8 @@
 /* What can be known of a batch's files before anything has begun. */
-#ifndef BHI_BATCH_PREFLIGHT_H
-#define BHI_BATCH_PREFLIGHT_H
+#ifndef BHI_BATCH_RUNNER_PREFLIGHT_H
+#define BHI_BATCH_RUNNER_PREFLIGHT_H
 
-#include "job.h"
+#include "batch/job/job.h"
 
 /* A file that job |index| needs is not there, or cannot be what the job needs. */
 typedef void (*bhi_preflight_visitor)(void *user, size_t index,

@@ -1,11 +1,11 @@
-#include "progress.h"
+#include "batch/runner/progress.h"
 
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "text.h"
+#include "tool/clock.h"
+#include "tool/text.h"
 
 enum { MOST_FAILURES = 50, LINE = 200 };
 

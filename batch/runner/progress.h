@@ -1,9 +1,9 @@
 /* How far a batch is, on standard error: one live line on a terminal, a plain one now and then
  * where it is none. */
-#ifndef BHI_BATCH_PROGRESS_H
-#define BHI_BATCH_PROGRESS_H
+#ifndef BHI_BATCH_RUNNER_PROGRESS_H
+#define BHI_BATCH_RUNNER_PROGRESS_H
 
-#include "queue.h"
+#include "batch/queue/queue.h"
 
 struct bhi_progress {
     bool terminal, coloured, shown;

@@ -1,15 +1,15 @@
-#include "runner.h"
+#include "batch/runner/runner.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "interrupt.h"
-#include "memory.h"
-#include "policy.h"
-#include "run_launch.h"
-#include "runner_internal.h"
-#include "step.h"
+#include "batch/runner/internal.h"
+#include "batch/runner/policy.h"
+#include "batch/runner/step.h"
+#include "request/launch.h"
+#include "tool/clock.h"
+#include "tool/interrupt.h"
+#include "tool/memory.h"
 
 static const uint64_t tick_ns = 100000000u;         /* between two looks at signals and progress */
 static const uint64_t patience_ns = 60000000000u;   /* of an environment that refuses everything */

@@ -7,10 +7,10 @@
  * with the least in flight; finishers (threads) write outputs. Memory for what is staged and in
  * flight is bounded.
  */
-#ifndef BHI_BATCH_RUNNER_H
-#define BHI_BATCH_RUNNER_H
+#ifndef BHI_BATCH_RUNNER_RUNNER_H
+#define BHI_BATCH_RUNNER_RUNNER_H
 
-#include "queue.h"
+#include "batch/queue/queue.h"
 
 struct bhi_runner_options {
     bh_context *context; /* the caller's; made with quarantine_deaths 0: the queue blames jobs */

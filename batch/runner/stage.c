@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run_like.h"
-#include "run_limits.h"
-#include "run_names.h"
-#include "run_overlap.h"
-#include "run_push.h"
-#include "run_types.h"
-#include "runner_internal.h"
-#include "step.h"
+#include "batch/runner/internal.h"
+#include "batch/runner/step.h"
+#include "cli/run/limits.h"
+#include "request/like.h"
+#include "request/names.h"
+#include "request/overlap.h"
+#include "request/push.h"
+#include "request/types.h"
 
 /* -- outputs ------------------------------------------------------------------------------------
  */

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval_compute.h"
-#include "run_limits.h"
-#include "runner_internal.h"
-#include "text.h"
+#include "batch/runner/internal.h"
+#include "cli/run/limits.h"
+#include "request/eval_compute.h"
+#include "tool/text.h"
 
 enum { MOST_TEMPLATES = 64 };
 

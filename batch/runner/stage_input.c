@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "run_array.h"
-#include "runner_internal.h"
-#include "text.h"
+#include "batch/runner/internal.h"
+#include "request/array.h"
+#include "tool/text.h"
 
 enum { MOST_INPUTS = 256 };
 

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel_file.h"
-#include "run_launch.h"
-#include "run_names.h"
-#include "run_types.h"
-#include "runner_internal.h"
-#include "text.h"
+#include "batch/runner/internal.h"
+#include "request/kernel_file.h"
+#include "request/launch.h"
+#include "request/names.h"
+#include "request/types.h"
+#include "tool/text.h"
 
 enum { MOST_KERNELS = 512, LOG_SIZE = 33 << 10 };
 

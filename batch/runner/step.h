@@ -14,8 +14,8 @@
  *     stage_ready      what a job needs is there; it is not in its stream's list yet
  *     stopped          what was in those lists has been cancelled
  */
-#ifndef BHI_BATCH_STEP_H
-#define BHI_BATCH_STEP_H
+#ifndef BHI_BATCH_RUNNER_STEP_H
+#define BHI_BATCH_RUNNER_STEP_H
 
 #if BHI_STEP_POINTS
 void bhi_batch_step(const char *name);

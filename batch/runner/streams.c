@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runner_internal.h"
-#include "text.h"
+#include "batch/runner/internal.h"
+#include "tool/text.h"
 
 static bool is_kind(const struct bhi_runner_kind *kind, const struct bhi_runner_kind *wanted) {
     return kind->limits_memory == wanted->limits_memory &&

@@ -1,8 +1,8 @@
 /* The runner's threads: stagers, compilers, finishers. Each waits for a list to have something. */
 #include <string.h>
 
-#include "clock.h"
-#include "runner_internal.h"
+#include "batch/runner/internal.h"
+#include "tool/clock.h"
 
 static const uint64_t gather_ns = 5000000;
 

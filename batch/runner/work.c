@@ -2,8 +2,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "clock.h"
-#include "runner_internal.h"
+#include "batch/runner/internal.h"
+#include "tool/clock.h"
 
 void bhi_work_list_init(struct bhi_work_list *list) {
     list->first = NULL;

@@ -1,7 +1,7 @@
 /* Which fault can have ended an operation that says that poison began with it. A verdict names its
  * worker, and a fault the workers that it hit; pids come back after a while, so both have to fit in
  * time, too, and the status has to be one that such a fault gives (E14). */
-#include "check_rules.h"
+#include "chaos/check/rules.h"
 
 #include <signal.h>
 

@@ -1,6 +1,6 @@
-#include "check.h"
-#include "check_rules.h"
-#include "power.h"
+#include "chaos/check/check.h"
+#include "chaos/check/power.h"
+#include "chaos/check/rules.h"
 
 #include <sodium.h>
 #include <stdarg.h>

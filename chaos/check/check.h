@@ -19,10 +19,10 @@
  * the bound of recovery, or until something was READY; there are idle samples from the beginning
  * and the end. docs/chaos.md has the rules in full.
  */
-#ifndef BHI_CHAOS_CHECK_H
-#define BHI_CHAOS_CHECK_H
+#ifndef BHI_CHAOS_CHECK_CHECK_H
+#define BHI_CHAOS_CHECK_CHECK_H
 
-#include "history.h"
+#include "chaos/history/history.h"
 
 enum bhi_chaos_verdict { BHI_CHAOS_VALID, BHI_CHAOS_INVALID, BHI_CHAOS_UNKNOWN };
 const char *bhi_chaos_verdict_name(enum bhi_chaos_verdict verdict); /* "valid" */

@@ -1,6 +1,6 @@
 /* Lost: each operation has exactly one end, in time (E9). Changed: every look gives the same answer
  * (E1, E2). */
-#include "check_rules.h"
+#include "chaos/check/rules.h"
 
 typedef unsigned long long ull;
 

@@ -4,7 +4,7 @@
  * the median of the slopes between all pairs of samples, and that has to show in the thirds, too:
  * between two looks in a row a little that comes and goes is steep. So one odd sample neither is a
  * leak nor hides one. */
-#include "check_rules.h"
+#include "chaos/check/rules.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "ledger.h"
+#include "chaos/check/ledger.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

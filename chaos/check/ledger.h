@@ -1,9 +1,9 @@
 /* A history in the order in which the checker asks: by operation, by event, by fault, by worker.
  * Records are borrowed from the history. */
-#ifndef BHI_CHAOS_LEDGER_H
-#define BHI_CHAOS_LEDGER_H
+#ifndef BHI_CHAOS_CHECK_LEDGER_H
+#define BHI_CHAOS_CHECK_LEDGER_H
 
-#include "history.h"
+#include "chaos/history/history.h"
 
 struct bhi_ledger_fault {
     const struct bhi_record *record;

@@ -1,4 +1,4 @@
-#include "oracle.h"
+#include "chaos/check/oracle.h"
 
 #include <sodium.h>
 

@@ -1,8 +1,8 @@
 /* What an operation gives, computed here: nothing of it comes from a device. */
-#ifndef BHI_CHAOS_ORACLE_H
-#define BHI_CHAOS_ORACLE_H
+#ifndef BHI_CHAOS_CHECK_ORACLE_H
+#define BHI_CHAOS_CHECK_ORACLE_H
 
-#include "history.h"
+#include "chaos/history/history.h"
 
 /* |inputs|: at least |work->words| words each. |out|: |work->words| words. */
 void bhi_oracle_compute(const struct bhi_chaos_work *work, const uint32_t *const *inputs,

@@ -1,7 +1,7 @@
 /* Collateral: every POISONED operation was the fault, or its worker was hit by one, or something
  * that it needed was poisoned, and its verdict says which (E5, E7, E14). */
-#include "check_rules.h"
-#include "history_fields.h"
+#include "chaos/check/rules.h"
+#include "chaos/history/fields.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "power.h"
+#include "chaos/check/power.h"
 
 #include <math.h>
 

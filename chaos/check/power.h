@@ -1,6 +1,6 @@
 /* What a run that found nothing would have found. */
-#ifndef BHI_CHAOS_POWER_H
-#define BHI_CHAOS_POWER_H
+#ifndef BHI_CHAOS_CHECK_POWER_H
+#define BHI_CHAOS_CHECK_POWER_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* Recovery: after each fault each stream that it hit has a READY result within the bound, of
  * something that began after the fault, on a worker that the fault did not end. Where another fault
  * hits the stream before that, the bound runs from there. */
-#include "check_rules.h"
+#include "chaos/check/rules.h"
 
 #include <stdlib.h>
 

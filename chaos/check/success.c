@@ -1,7 +1,7 @@
 /* False success: READY means that everything that the operation needed was READY before it began,
  * and that its output is bit for bit what it should be (E3, E5, E11, E15). */
-#include "check_rules.h"
-#include "oracle.h"
+#include "chaos/check/oracle.h"
+#include "chaos/check/rules.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "engine.h"
+#include "chaos/engine/engine.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -8,12 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "interrupt.h"
-#include "kernels.h"
-#include "power.h"
-#include "run.h"
-#include "runtime_parent.h"
+#include "chaos/check/power.h"
+#include "chaos/engine/kernels.h"
+#include "chaos/engine/run.h"
+#include "ipc/runtime_parent.h"
+#include "tool/clock.h"
+#include "tool/interrupt.h"
 
 #define MS     1000000ull
 #define SECOND (1000 * MS)

@@ -1,9 +1,9 @@
 /* Runs a workload with known answers on a supervisor in this process, breaks things meanwhile, and
  * writes down what happened. It judges nothing: that is the checker's. */
-#ifndef BHI_CHAOS_ENGINE_H
-#define BHI_CHAOS_ENGINE_H
+#ifndef BHI_CHAOS_ENGINE_ENGINE_H
+#define BHI_CHAOS_ENGINE_ENGINE_H
 
-#include "history.h"
+#include "chaos/history/history.h"
 
 struct bhi_engine_options {
     uint64_t seed;

@@ -1,8 +1,8 @@
-#include "inject.h"
+#include "chaos/engine/inject.h"
 
-#include "clock.h"
-#include "process_tree.h"
-#include "random.h"
+#include "chaos/engine/process_tree.h"
+#include "chaos/engine/random.h"
+#include "tool/clock.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,9 +1,9 @@
 /* Hurting one worker, or a zygote with all of its workers, by its pid: what both the host's own
  * thread and the second process (outside.h) do. */
-#ifndef BHI_CHAOS_INJECT_H
-#define BHI_CHAOS_INJECT_H
+#ifndef BHI_CHAOS_ENGINE_INJECT_H
+#define BHI_CHAOS_ENGINE_INJECT_H
 
-#include "history.h"
+#include "chaos/history/history.h"
 
 /* Plain bytes: it goes through a socket between the two processes. */
 struct bhi_injection {

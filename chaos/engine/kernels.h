@@ -1,6 +1,6 @@
 /* The kernels of a chaos run are part of the program: it works wherever the program does. */
-#ifndef BHI_CHAOS_KERNELS_H
-#define BHI_CHAOS_KERNELS_H
+#ifndef BHI_CHAOS_ENGINE_KERNELS_H
+#define BHI_CHAOS_ENGINE_KERNELS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
-#include "operation.h"
+#include "chaos/engine/operation.h"
 
-#include "clock.h"
+#include "tool/clock.h"
 
 #include <sodium.h>
 #include <stdlib.h>

@@ -4,10 +4,10 @@
  *        its event has ended   some operations later: END (and RESULT) is noted
  *        and was read back
  */
-#ifndef BHI_CHAOS_OPERATION_H
-#define BHI_CHAOS_OPERATION_H
+#ifndef BHI_CHAOS_ENGINE_OPERATION_H
+#define BHI_CHAOS_ENGINE_OPERATION_H
 
-#include "history.h"
+#include "chaos/history/history.h"
 
 #include <stdatomic.h>
 

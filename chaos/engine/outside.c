@@ -1,7 +1,7 @@
-#include "outside.h"
+#include "chaos/engine/outside.h"
 
-#include "clock.h"
-#include "process_tree.h"
+#include "chaos/engine/process_tree.h"
+#include "tool/clock.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,11 +1,11 @@
 /* The second process of `--outside`: it knows nothing of the host but its pid, finds workers in
  * /proc as an administrator (or an OOM killer) would, and hurts them when it is told to. */
-#ifndef BHI_CHAOS_OUTSIDE_H
-#define BHI_CHAOS_OUTSIDE_H
+#ifndef BHI_CHAOS_ENGINE_OUTSIDE_H
+#define BHI_CHAOS_ENGINE_OUTSIDE_H
 
 #include <sys/types.h>
 
-#include "inject.h"
+#include "chaos/engine/inject.h"
 
 struct bhi_outside {
     pid_t pid;  /* 0: there is none */

@@ -1,4 +1,4 @@
-#include "process_tree.h"
+#include "chaos/engine/process_tree.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The processes below one, as /proc shows them. */
-#ifndef BHI_CHAOS_PROCESS_TREE_H
-#define BHI_CHAOS_PROCESS_TREE_H
+#ifndef BHI_CHAOS_ENGINE_PROCESS_TREE_H
+#define BHI_CHAOS_ENGINE_PROCESS_TREE_H
 
 #include <stdbool.h>
 #include <stddef.h>

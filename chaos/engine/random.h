@@ -1,7 +1,7 @@
 /* Random numbers that are the same everywhere for the same seed: xoshiro256** (Blackman, Vigna),
  * seeded by splitmix64. Not for secrets. */
-#ifndef BHI_CHAOS_RANDOM_H
-#define BHI_CHAOS_RANDOM_H
+#ifndef BHI_CHAOS_ENGINE_RANDOM_H
+#define BHI_CHAOS_ENGINE_RANDOM_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "recovered.h"
+#include "chaos/engine/recovered.h"
 
 bool bhi_fault_ends_workers(enum bhi_fault_kind kind) {
     return kind == BHI_FAULT_KILL || kind == BHI_FAULT_SEGV || kind == BHI_FAULT_GARBAGE ||

@@ -1,11 +1,11 @@
-/* Whether each stream works again, as the checker is going to ask it (check_recovery.c): whether it
- * has had a READY result of something that was submitted after the newest fault had struck, on a
- * worker that none of the last ones was as good as the death of. A run that ends sooner would be
- * said not to have given it the time. */
-#ifndef BHI_CHAOS_RECOVERED_H
-#define BHI_CHAOS_RECOVERED_H
+/* Whether each stream works again, as the checker is going to ask it (chaos/check/recovery.c):
+ * whether it has had a READY result of something that was submitted after the newest fault had
+ * struck, on a worker that none of the last ones was as good as the death of. A run that ends
+ * sooner would be said not to have given it the time. */
+#ifndef BHI_CHAOS_ENGINE_RECOVERED_H
+#define BHI_CHAOS_ENGINE_RECOVERED_H
 
-#include "history.h"
+#include "chaos/history/history.h"
 
 enum { BHI_RECOVERED_HURT = 64 }; /* more than one fault hits */
 

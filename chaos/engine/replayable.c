@@ -1,6 +1,6 @@
 /* Which histories can be replayed. */
-#include "engine.h"
-#include "ledger.h"
+#include "chaos/check/ledger.h"
+#include "chaos/engine/engine.h"
 
 #include <stdio.h>
 

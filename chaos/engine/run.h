@@ -9,17 +9,17 @@
  * in which they are submitted. |lock| guards what is said below; it is taken under |submitting|,
  * never the other way round, and is held for bookkeeping only.
  */
-#ifndef BHI_CHAOS_RUN_H
-#define BHI_CHAOS_RUN_H
+#ifndef BHI_CHAOS_ENGINE_RUN_H
+#define BHI_CHAOS_ENGINE_RUN_H
 
 #include <pthread.h>
 
-#include "engine.h"
-#include "outside.h"
-#include "recovered.h"
-#include "schedule.h"
-#include "starved.h"
-#include "workload.h"
+#include "chaos/engine/engine.h"
+#include "chaos/engine/outside.h"
+#include "chaos/engine/recovered.h"
+#include "chaos/engine/schedule.h"
+#include "chaos/engine/starved.h"
+#include "chaos/engine/workload.h"
 
 enum { BHI_RUN_LATE = 32 }; /* so many operations later each event is looked at again */
 

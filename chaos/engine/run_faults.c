@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "run.h"
+#include "chaos/engine/run.h"
 
 #define MS 1000000ull
 

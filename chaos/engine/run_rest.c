@@ -1,9 +1,9 @@
 /* Letting a run come to rest, so that what it has can be compared with what it had. */
 #include <time.h>
 
-#include "interrupt.h"
-#include "run.h"
-#include "sample.h"
+#include "chaos/engine/run.h"
+#include "chaos/engine/sample.h"
+#include "tool/interrupt.h"
 
 #define MS 1000000ull
 

@@ -1,8 +1,8 @@
 /* Submitting and collecting operations. */
 #include <stdlib.h>
 
-#include "clock.h"
-#include "run.h"
+#include "chaos/engine/run.h"
+#include "tool/clock.h"
 
 #define MS 1000000ull
 

@@ -1,6 +1,6 @@
-#include "sample.h"
+#include "chaos/engine/sample.h"
 
-#include "process_tree.h"
+#include "chaos/engine/process_tree.h"
 
 #include <dirent.h>
 #include <fcntl.h>

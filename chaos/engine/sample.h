@@ -1,8 +1,8 @@
 /* What this process has: for the checker to see whether it leaks. */
-#ifndef BHI_CHAOS_SAMPLE_H
-#define BHI_CHAOS_SAMPLE_H
+#ifndef BHI_CHAOS_ENGINE_SAMPLE_H
+#define BHI_CHAOS_ENGINE_SAMPLE_H
 
-#include "history.h"
+#include "chaos/history/history.h"
 
 /* Fills in all but |idle|. |rss_bytes| is without the history's own records, which grow as they
  * should. |runtime_parent|: where the context makes its folders. False: it could not look. */

@@ -1,4 +1,4 @@
-#include "schedule.h"
+#include "chaos/engine/schedule.h"
 
 #define MS 1000000ull
 

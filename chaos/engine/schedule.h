@@ -1,10 +1,10 @@
 /* Which faults come when: a function of the seed, the set of kinds, the number of streams and the
  * rate, and of nothing else. */
-#ifndef BHI_CHAOS_SCHEDULE_H
-#define BHI_CHAOS_SCHEDULE_H
+#ifndef BHI_CHAOS_ENGINE_SCHEDULE_H
+#define BHI_CHAOS_ENGINE_SCHEDULE_H
 
-#include "history.h"
-#include "random.h"
+#include "chaos/engine/random.h"
+#include "chaos/history/history.h"
 
 struct bhi_scheduled {
     uint64_t number; /* from 1 */

@@ -1,7 +1,7 @@
-#include "starved.h"
+#include "chaos/engine/starved.h"
 
-#include "clock.h"
-#include "process_tree.h"
+#include "chaos/engine/process_tree.h"
+#include "tool/clock.h"
 
 #include <dirent.h>
 #include <stdio.h>

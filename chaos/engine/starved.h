@@ -1,7 +1,7 @@
 /* How long the processes of a run have wanted a processor and had none. A worker that is late for
  * that breaks no promise. */
-#ifndef BHI_CHAOS_STARVED_H
-#define BHI_CHAOS_STARVED_H
+#ifndef BHI_CHAOS_ENGINE_STARVED_H
+#define BHI_CHAOS_ENGINE_STARVED_H
 
 #include <stddef.h>
 #include <stdint.h>

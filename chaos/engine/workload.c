@@ -1,4 +1,4 @@
-#include "workload.h"
+#include "chaos/engine/workload.h"
 
 /* A poisoned operation poisons those that read it. With one input or more on average poison would
  * never die out: so there are fewer, and one that is seen to be poisoned is seldom taken. */

@@ -1,10 +1,10 @@
 /* What is submitted: operations that read what earlier ones have written, on whichever stream, in
  * buffers that come and go. */
-#ifndef BHI_CHAOS_WORKLOAD_H
-#define BHI_CHAOS_WORKLOAD_H
+#ifndef BHI_CHAOS_ENGINE_WORKLOAD_H
+#define BHI_CHAOS_ENGINE_WORKLOAD_H
 
-#include "operation.h"
-#include "random.h"
+#include "chaos/engine/operation.h"
+#include "chaos/engine/random.h"
 
 /* So many operations back an input can lie. */
 enum { BHI_WORKLOAD_RECENT = 32 };

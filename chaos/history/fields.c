@@ -1,4 +1,4 @@
-#include "history_fields.h"
+#include "chaos/history/fields.h"
 
 #include <string.h>
 
@@ -192,7 +192,7 @@ static const struct {
     const char *word;
 } statuses[] = {
 #define BH_STATUS(NAME, value, CLASS, text, advice) {BH_##NAME, #NAME},
-#include "status.def"
+#include "base/status.def"
 #undef BH_STATUS
 };
 

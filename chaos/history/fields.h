@@ -3,7 +3,7 @@
 #ifndef BHI_CHAOS_HISTORY_FIELDS_H
 #define BHI_CHAOS_HISTORY_FIELDS_H
 
-#include "history.h"
+#include "chaos/history/history.h"
 
 enum bhi_field_type {
     BHI_FIELD_U64,    /* up to |most|; over 2^63 - 1 it is written as a text of digits */

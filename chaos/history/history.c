@@ -1,5 +1,5 @@
-#include "history.h"
-#include "history_fields.h"
+#include "chaos/history/history.h"
+#include "chaos/history/fields.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  *
  * Times are nanoseconds since the run began.
  */
-#ifndef BHI_CHAOS_HISTORY_H
-#define BHI_CHAOS_HISTORY_H
+#ifndef BHI_CHAOS_HISTORY_HISTORY_H
+#define BHI_CHAOS_HISTORY_HISTORY_H
 
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "complaint.h"
+#include "formats/complaint.h"
 
 /* A fault hits as many workers at most, spare ones included: streams are fewer. */
 enum { BHI_CHAOS_INPUTS = 4, BHI_CHAOS_STREAMS = 16, BHI_CHAOS_DIGEST = 16 };

@@ -1,4 +1,4 @@
-#include "history_fields.h"
+#include "chaos/history/fields.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interrupt.h"
+#include "tool/interrupt.h"
 
 #define LINE_MOST 65536u
 

@@ -1,4 +1,4 @@
-#include "history_fields.h"
+#include "chaos/history/fields.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "json.h"
-#include "outfile.h"
-#include "text.h"
+#include "tool/json.h"
+#include "tool/outfile.h"
+#include "tool/text.h"
 
 static json_t *u64(uint64_t number) {
     if (number <= INT64_MAX)

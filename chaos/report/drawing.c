@@ -1,10 +1,10 @@
-#include "report_drawing.h"
+#include "chaos/report/drawing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "quantity.h"
-#include "timeline.h"
+#include "tool/report/quantity.h"
+#include "tool/report/timeline.h"
 
 enum { POINTS = 800, CURVE_WIDTH = 1600, CURVE_HEIGHT = 100 };
 

@@ -2,8 +2,8 @@
 #ifndef BHI_CHAOS_REPORT_DRAWING_H
 #define BHI_CHAOS_REPORT_DRAWING_H
 
-#include "history.h"
-#include "page.h"
+#include "chaos/history/history.h"
+#include "tool/report/page.h"
 
 /* A figure. Where there is no memory for it, it says so. */
 void bhi_drawing_put(struct bhi_page *page, const struct bhi_history *history);

@@ -1,4 +1,4 @@
-#include "report_facts.h"
+#include "chaos/report/facts.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 #ifndef BHI_CHAOS_REPORT_FACTS_H
 #define BHI_CHAOS_REPORT_FACTS_H
 
-#include "check.h"
+#include "chaos/check/check.h"
 
 /* When the last record was noted. */
 uint64_t bhi_facts_elapsed_ns(const struct bhi_history *history);

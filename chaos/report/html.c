@@ -1,13 +1,13 @@
 /* The page of a chaos run. */
-#include "chaos_report.h"
+#include "chaos/report/report.h"
 
 #include <string.h>
 
-#include "page.h"
-#include "power.h"
-#include "quantity.h"
-#include "report_drawing.h"
-#include "report_facts.h"
+#include "chaos/check/power.h"
+#include "chaos/report/drawing.h"
+#include "chaos/report/facts.h"
+#include "tool/report/page.h"
+#include "tool/report/quantity.h"
 
 static const enum bhi_page_tone tones[] = {[BHI_CHAOS_VALID] = BHI_PAGE_GOOD,
                                            [BHI_CHAOS_INVALID] = BHI_PAGE_BAD,

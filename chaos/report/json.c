@@ -1,11 +1,11 @@
 /* What came of a chaos run, for a program: one line. */
-#include "chaos_report.h"
+#include "chaos/report/report.h"
 
 #include <string.h>
 
-#include "json.h"
-#include "power.h"
-#include "report_facts.h"
+#include "chaos/check/power.h"
+#include "chaos/report/facts.h"
+#include "tool/json.h"
 
 static json_t *number(uint64_t value) {
     return json_integer((json_int_t)value);

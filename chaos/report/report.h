@@ -1,10 +1,10 @@
 /* What came of a chaos run: text, one JSON object on one line, a self-contained page. */
-#ifndef BHI_CHAOS_CHAOS_REPORT_H
-#define BHI_CHAOS_CHAOS_REPORT_H
+#ifndef BHI_CHAOS_REPORT_REPORT_H
+#define BHI_CHAOS_REPORT_REPORT_H
 
 #include <stdio.h>
 
-#include "check.h"
+#include "chaos/check/check.h"
 
 /* |history_path|: where it was saved; NULL: it was not. */
 void bhi_chaos_report_text(FILE *stream, const struct bhi_history *history,

@@ -1,13 +1,13 @@
 /* What came of a chaos run, for a person. */
-#include "chaos_report.h"
+#include "chaos/report/report.h"
 
 #include <string.h>
 
-#include "columns.h"
-#include "power.h"
-#include "quantity.h"
-#include "report_facts.h"
-#include "text.h"
+#include "chaos/check/power.h"
+#include "chaos/report/facts.h"
+#include "tool/report/columns.h"
+#include "tool/report/quantity.h"
+#include "tool/text.h"
 
 enum { LABEL = 14, SHOWN = 20, BAR = 40 };
 

@@ -1,4 +1,4 @@
-#include "run_files.h"
+#include "cli/run/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ending.h"
-#include "exit_status.h"
-#include "interrupt.h"
-#include "memory.h"
-#include "session.h"
+#include "tool/ending.h"
+#include "tool/exit_status.h"
+#include "tool/interrupt.h"
+#include "tool/memory.h"
+#include "tool/session.h"
 
 /* A stream's claim up to this size is believed before its data is there. */
 static const uint64_t trusted_claim = 64u << 20;

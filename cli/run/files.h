@@ -2,7 +2,7 @@
 #ifndef BHI_CLI_RUN_FILES_H
 #define BHI_CLI_RUN_FILES_H
 
-#include "run_request.h"
+#include "request/run.h"
 
 /* Where standard input is an input, reads its header. */
 bool bhi_run_open_stdin(struct bhi_run_request *request, struct bhi_complaint *complaint);

@@ -1,17 +1,17 @@
 /* Makes a kernel of what a file holds; the compiler runs in a worker, and a signal ends the wait.
  */
-#include "kernel_file.h"
+#include "request/kernel_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ending.h"
-#include "exit_status.h"
-#include "run_launch.h"
-#include "session.h"
-#include "task.h"
-#include "text.h"
+#include "request/launch.h"
+#include "tool/ending.h"
+#include "tool/exit_status.h"
+#include "tool/session.h"
+#include "tool/task.h"
+#include "tool/text.h"
 
 enum { LOG_SIZE = 33 << 10 };
 

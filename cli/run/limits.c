@@ -1,14 +1,14 @@
-#include "run_limits.h"
+#include "cli/run/limits.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "device_list.h"
-#include "exit_status.h"
-#include "session.h"
-#include "task.h"
+#include "tool/device_list.h"
+#include "tool/exit_status.h"
+#include "tool/session.h"
+#include "tool/task.h"
 
 struct asking {
     bh_context *context;

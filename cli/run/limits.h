@@ -2,7 +2,7 @@
 #ifndef BHI_CLI_RUN_LIMITS_H
 #define BHI_CLI_RUN_LIMITS_H
 
-#include "run_steps.h"
+#include "cli/run/steps.h"
 
 /* Vulkan's least maxStorageBufferRange: up to it nobody need be asked. */
 #define BHI_RANGE_OF_ALL (UINT64_C(128) << 20)

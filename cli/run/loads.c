@@ -1,18 +1,18 @@
-#include "run_loads.h"
+#include "cli/run/loads.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "exit_status.h"
-#include "interrupt.h"
-#include "run_array.h"
-#include "session.h"
-#include "task.h"
-#include "text.h"
-#include "verdict.h"
+#include "request/array.h"
+#include "tool/clock.h"
+#include "tool/exit_status.h"
+#include "tool/interrupt.h"
+#include "tool/session.h"
+#include "tool/task.h"
+#include "tool/text.h"
+#include "tool/verdict.h"
 
 enum { BAR = 40 };
 

@@ -2,7 +2,7 @@
 #ifndef BHI_CLI_RUN_LOADS_H
 #define BHI_CLI_RUN_LOADS_H
 
-#include "run_request.h"
+#include "request/run.h"
 
 /* Makes the buffers of the files that are named, and fills in their arrays. Standard input is not
  * among them. Returns an exit status. */

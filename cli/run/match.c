@@ -1,4 +1,4 @@
-#include "run_match.h"
+#include "cli/run/match.h"
 
 #include <string.h>
 

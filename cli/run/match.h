@@ -2,7 +2,7 @@
 #ifndef BHI_CLI_RUN_MATCH_H
 #define BHI_CLI_RUN_MATCH_H
 
-#include "run_request.h"
+#include "request/run.h"
 
 /* Refuses a binding that is missing, one that the kernel does not have, an output that it only
  * reads, an input that it only writes, push constants of another size. */

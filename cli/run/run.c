@@ -10,21 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
-#include "exit_status.h"
-#include "kernel_file.h"
-#include "run_files.h"
-#include "run_launch.h"
-#include "run_like.h"
-#include "run_limits.h"
-#include "run_match.h"
-#include "run_names.h"
-#include "run_push.h"
-#include "run_steps.h"
-#include "run_types.h"
-#include "session.h"
-#include "task.h"
-#include "text.h"
+#include "cli/run/files.h"
+#include "cli/run/limits.h"
+#include "cli/run/match.h"
+#include "cli/run/steps.h"
+#include "request/kernel_file.h"
+#include "request/launch.h"
+#include "request/like.h"
+#include "request/names.h"
+#include "request/push.h"
+#include "request/types.h"
+#include "tool/args.h"
+#include "tool/exit_status.h"
+#include "tool/session.h"
+#include "tool/task.h"
+#include "tool/text.h"
 
 /* The kernel is compiled by then: what is left is to hear what it binds. */
 static const uint64_t reflect_limit_ns = 10000000000u;

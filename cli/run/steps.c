@@ -1,18 +1,18 @@
-#include "run_steps.h"
+#include "cli/run/steps.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "device_list.h"
-#include "exit_status.h"
-#include "interrupt.h"
-#include "run_files.h"
-#include "run_launch.h"
-#include "run_loads.h"
-#include "run_overlap.h"
-#include "session.h"
+#include "cli/run/files.h"
+#include "cli/run/loads.h"
+#include "request/launch.h"
+#include "request/overlap.h"
+#include "tool/clock.h"
+#include "tool/device_list.h"
+#include "tool/exit_status.h"
+#include "tool/interrupt.h"
+#include "tool/session.h"
 
 /* How long a wait in the library lasts before signals are looked at. A wait ends at once when
  * what it waits for happens. */

@@ -5,9 +5,9 @@
 #ifndef BHI_CLI_RUN_STEPS_H
 #define BHI_CLI_RUN_STEPS_H
 
-#include "ending.h"
-#include "run_request.h"
-#include "verdict.h"
+#include "request/run.h"
+#include "tool/ending.h"
+#include "tool/verdict.h"
 
 struct bhi_run {
     struct bhi_run_request request;
@@ -16,7 +16,7 @@ struct bhi_run {
     bh_context *context;
     bh_stream *stream;
     bh_kernel *kernel;
-    struct { /* of the device; the selector is empty where nobody has asked (run_limits.h) */
+    struct { /* of the device; the selector is empty where nobody has asked (limits.h) */
         char selector[48];
         uint64_t storage_range;
         uint32_t storage_alignment;

@@ -1,4 +1,4 @@
-/* Status codes. One table for the API, the wire and --json: ipc/status.def, from which
+/* Status codes. One table for the API, the wire and --json: base/status.def, from which
  * <bulkhead/status_codes.h> is generated at build time.
  */
 #ifndef BULKHEAD_STATUS_H

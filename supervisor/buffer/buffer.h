@@ -1,11 +1,11 @@
 /* Buffers: a sealed memfd mapped here. Who writes and reads it now is the core's to know
  * (core/content.h). */
-#ifndef BHI_BUFFER_H
-#define BHI_BUFFER_H
+#ifndef BHI_SUPERVISOR_BUFFER_BUFFER_H
+#define BHI_SUPERVISOR_BUFFER_BUFFER_H
 
-#include "context.h"
 #include "core/content.h"
 #include "core/handle.h"
+#include "supervisor/context/context.h"
 
 struct bh_buffer {
     struct bhi_doomed doomed;   /* first */

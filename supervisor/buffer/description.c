@@ -1,8 +1,8 @@
 /* What a buffer's bytes are, as the caller says: checked, kept, given back. */
-#include "buffer.h"
-#include "core/detail.h"
-#include "layout.h"
-#include "load.h"
+#include "base/detail.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/load/load.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-#include "memory.h"
-#include "cgroup.h"
+#include "supervisor/buffer/memory.h"
+#include "supervisor/worker/cgroup.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* How much memory there is to be had: for what is reserved at once and is large. */
-#ifndef BHI_MEMORY_H
-#define BHI_MEMORY_H
+#ifndef BHI_SUPERVISOR_BUFFER_MEMORY_H
+#define BHI_SUPERVISOR_BUFFER_MEMORY_H
 
 #include <stdbool.h>
 #include <stdint.h>

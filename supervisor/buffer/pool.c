@@ -1,9 +1,9 @@
-#include "pool.h"
-#include "check.h"
-#include "core/detail.h"
-#include "layout.h"
-#include "loaders.h"
-#include "worker_proc.h"
+#include "supervisor/buffer/pool.h"
+#include "base/check.h"
+#include "base/detail.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/load/loaders.h"
+#include "supervisor/worker/worker_proc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -17,10 +17,10 @@
  *
  * Workers know a block by its id, and keep it mapped and imported while it is FREE: when it is
  * bound again nothing has to be sent. */
-#ifndef BHI_POOL_H
-#define BHI_POOL_H
+#ifndef BHI_SUPERVISOR_BUFFER_POOL_H
+#define BHI_SUPERVISOR_BUFFER_POOL_H
 
-#include "context.h"
+#include "supervisor/context/context.h"
 
 struct bhi_worker;
 

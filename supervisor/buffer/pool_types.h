@@ -1,8 +1,8 @@
 /* What contexts and workers hold of the pool (pool.h). */
-#ifndef BHI_POOL_TYPES_H
-#define BHI_POOL_TYPES_H
+#ifndef BHI_SUPERVISOR_BUFFER_POOL_TYPES_H
+#define BHI_SUPERVISOR_BUFFER_POOL_TYPES_H
 
-#include "core/list.h"
+#include "base/list.h"
 #include <bulkhead/bulkhead.h>
 
 /* Four to a power of two, from a page to 2^18 pages (1 GiB). */

@@ -2,8 +2,8 @@
  * keep what it uses. The memory of a buffer goes back to the pool, and a kernel away from the
  * workers, when the caller drops the last reference, in flight or not. What tests of retention see
  * then is what it is there for: they must fail. Not in the shipped library. */
-#ifndef BHI_RETENTION_H
-#define BHI_RETENTION_H
+#ifndef BHI_SUPERVISOR_BUFFER_RETENTION_H
+#define BHI_SUPERVISOR_BUFFER_RETENTION_H
 
 #include <stdbool.h>
 

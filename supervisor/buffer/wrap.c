@@ -1,8 +1,8 @@
 /* bh_buffer_wrap_memfd: a buffer of a memfd that the caller has. */
-#include "buffer.h"
-#include "core/detail.h"
-#include "memfd.h"
-#include "memory.h"
+#include "base/detail.h"
+#include "base/memfd.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>

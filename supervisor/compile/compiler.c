@@ -1,7 +1,7 @@
-#include "compiler.h"
-#include "core/detail.h"
-#include "event.h"
-#include "stream.h"
+#include "supervisor/compile/compiler.h"
+#include "base/detail.h"
+#include "supervisor/event/event.h"
+#include "supervisor/stream.h"
 
 #define MEMORY (1ull << 30)
 

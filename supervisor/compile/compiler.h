@@ -1,9 +1,9 @@
 /* Compilers: workers without a device that serve one errand each, a compile or a look at a module,
  * and end with it. What a source does to its compiler touches nobody else's. */
-#ifndef BHI_SUPERVISOR_COMPILER_H
-#define BHI_SUPERVISOR_COMPILER_H
+#ifndef BHI_SUPERVISOR_COMPILE_COMPILER_H
+#define BHI_SUPERVISOR_COMPILE_COMPILER_H
 
-#include "errand.h"
+#include "supervisor/errand.h"
 
 /* Has |errand| done, and waits for its end. |subject|: what it is about. A compiler that crashed,
  * or ran out of time or memory, is COMPILE_FAILED with the cause in |detail|. */

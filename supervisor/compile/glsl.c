@@ -1,17 +1,17 @@
 /* bh_kernel_create_glsl: has a source compiled by a worker that serves this one call. Its answer is
  * a buffer that it can write at any time: each byte of it is read once, and nothing of it is parsed
  * here. */
-#include "buffer.h"
-#include "callback.h"
-#include "commands.h"
-#include "compile.h"
-#include "compiler.h"
-#include "context.h"
-#include "copy_once.h"
-#include "core/detail.h"
-#include "kernel.h"
-#include "layout.h"
-#include "text.h"
+#include "base/copy_once.h"
+#include "base/detail.h"
+#include "base/text.h"
+#include "ipc/commands.h"
+#include "ipc/compile.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/compile/compiler.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/event/callback.h"
+#include "supervisor/kernel/kernel.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -290,8 +290,8 @@ static bh_status make_kernel(bh_context *context, const bh_glsl_source *source, 
 }
 
 /* Names stand in the compiler's log, at the beginning of a line: they must not look like one. Where
- * they are compared they are cleaned on both sides (worker/glsl.c). All of |out|'s are in one block
- * of memory, which is returned; NULL: there is none. */
+ * they are compared they are cleaned on both sides (worker/compiler/glsl.c). All of |out|'s are in
+ * one block of memory, which is returned; NULL: there is none. */
 static void *clean_names(const bh_glsl_source *source, bh_glsl_source *out) {
     *out = *source;
     size_t bytes = source->include_count * sizeof *source->includes + strlen(name_of(source)) + 1;

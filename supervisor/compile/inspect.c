@@ -1,14 +1,14 @@
 /* bh_kernel_inspect: has a compiler say what a module declares. */
-#include "buffer.h"
-#include "callback.h"
-#include "commands.h"
-#include "compiler.h"
-#include "copy_once.h"
-#include "core/detail.h"
-#include "inspection_take.h"
-#include "kernel.h"
-#include "layout.h"
-#include "text.h"
+#include "base/copy_once.h"
+#include "base/detail.h"
+#include "base/text.h"
+#include "ipc/commands.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/compile/compiler.h"
+#include "supervisor/compile/inspection_take.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/event/callback.h"
+#include "supervisor/kernel/kernel.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-#include "inspection_take.h"
-#include "text.h"
+#include "supervisor/compile/inspection_take.h"
+#include "base/text.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* From what a compiler wrote to what the caller gets: every number checked, every text cleaned. */
-#ifndef BHI_INSPECTION_TAKE_H
-#define BHI_INSPECTION_TAKE_H
+#ifndef BHI_SUPERVISOR_COMPILE_INSPECTION_TAKE_H
+#define BHI_SUPERVISOR_COMPILE_INSPECTION_TAKE_H
 
-#include "inspection.h"
+#include "ipc/inspection.h"
 #include <bulkhead/inspect.h>
 #include <stdbool.h>
 

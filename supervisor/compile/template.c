@@ -1,10 +1,10 @@
 /* bh_template_…: what a caller sees of templates. Types and text are in templates/. */
-#include "template.h"
-#include "context.h"
-#include "core/detail.h"
-#include "layout.h"
-#include "slab.h"
-#include "text.h"
+#include "supervisor/compile/template.h"
+#include "base/detail.h"
+#include "base/text.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/context/slab.h"
 
 #include <errno.h>
 #include <stdio.h>

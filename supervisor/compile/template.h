@@ -1,11 +1,11 @@
 /* Templates: what was given to make one, and the kernels that it has of it. */
-#ifndef BHI_TEMPLATE_H
-#define BHI_TEMPLATE_H
+#ifndef BHI_SUPERVISOR_COMPILE_TEMPLATE_H
+#define BHI_SUPERVISOR_COMPILE_TEMPLATE_H
 
+#include "base/list.h"
 #include "core/handle.h"
-#include "core/list.h"
-#include "shape.h"
-#include "signature.h"
+#include "templates/shape.h"
+#include "templates/signature.h"
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>
 

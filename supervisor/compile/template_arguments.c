@@ -1,6 +1,6 @@
 /* From a launch's arguments to the variant that they ask for, and to its command. */
-#include "core/detail.h"
-#include "template.h"
+#include "base/detail.h"
+#include "supervisor/compile/template.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* The kernels of a template: one for each variant that is in use, and a bounded number of others.
  */
-#include "callback.h"
-#include "context.h"
-#include "core/detail.h"
-#include "template.h"
+#include "base/detail.h"
+#include "supervisor/compile/template.h"
+#include "supervisor/context/context.h"
+#include "supervisor/event/callback.h"
 
 #include <errno.h>
 #include <stdlib.h>

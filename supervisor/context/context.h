@@ -4,16 +4,16 @@
  * The lock is held for bookkeeping only: never across a blocking call, a callback, or the freeing
  * of a mapping. So a healthy stream is not slowed by another's failure (E16).
  */
-#ifndef BHI_CONTEXT_H
-#define BHI_CONTEXT_H
+#ifndef BHI_SUPERVISOR_CONTEXT_CONTEXT_H
+#define BHI_SUPERVISOR_CONTEXT_CONTEXT_H
 
-#include "callback.h"
+#include "base/list.h"
 #include "core/core.h"
 #include "core/handle.h"
-#include "core/list.h"
-#include "pipeline_cache.h"
-#include "pool_types.h"
-#include "suspects.h"
+#include "supervisor/buffer/pool_types.h"
+#include "supervisor/event/callback.h"
+#include "supervisor/kernel/pipeline_cache.h"
+#include "supervisor/kernel/suspects.h"
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -38,7 +38,7 @@ struct bhi_context_settings {
 
 #define BHI_LOADERS 4
 
-/* kernel_body.h: all bodies, by their hash. */
+/* supervisor/kernel/body.h: all bodies, by their hash. */
 struct bhi_kernel_table {
     struct bhi_list *buckets;
     uint64_t count, bytes;

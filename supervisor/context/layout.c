@@ -1,5 +1,5 @@
-#include "layout.h"
-#include "core/detail.h"
+#include "supervisor/context/layout.h"
+#include "base/detail.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 static const struct bhi_layout layouts[] = {
 #define BHI_LAYOUT(type, field) {#type, SIZE_WITH(type, field)},
-#include "supervisor/layout.def" /* so that the tests can have one with more rows */
+#include "supervisor/context/layout.def" /* so that the tests can have one with more rows */
 #undef BHI_LAYOUT
 };
 

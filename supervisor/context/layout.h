@@ -1,8 +1,8 @@
 /* Public structs as callers have them: as old as 0.2.0, or newer than the library (docs/abi.md).
  * Inside the library there is one layout, that of its own headers. A caller's struct is copied from
  * or into that where its size differs. */
-#ifndef BHI_LAYOUT_H
-#define BHI_LAYOUT_H
+#ifndef BHI_SUPERVISOR_CONTEXT_LAYOUT_H
+#define BHI_SUPERVISOR_CONTEXT_LAYOUT_H
 
 #include <bulkhead/bulkhead.h>
 

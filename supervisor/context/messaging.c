@@ -1,5 +1,5 @@
-#include "messaging.h"
-#include "step_point.h"
+#include "supervisor/context/messaging.h"
+#include "base/step_point.h"
 
 #include <errno.h>
 #include <pthread.h>

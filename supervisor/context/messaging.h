@@ -1,7 +1,7 @@
 /* The context's libzmq: started once, with its threads, where there is room for their descriptors.
  */
-#ifndef BHI_MESSAGING_H
-#define BHI_MESSAGING_H
+#ifndef BHI_SUPERVISOR_CONTEXT_MESSAGING_H
+#define BHI_SUPERVISOR_CONTEXT_MESSAGING_H
 
 #include <bulkhead/bulkhead.h>
 

@@ -1,10 +1,10 @@
 /* A submission as the supervisor carries it: what the core knows of it, the record for the lane,
  * and the kernels or the file that it keeps alive. */
-#ifndef BHI_REQUEST_H
-#define BHI_REQUEST_H
+#ifndef BHI_SUPERVISOR_CONTEXT_REQUEST_H
+#define BHI_SUPERVISOR_CONTEXT_REQUEST_H
 
 #include "core/submission.h"
-#include "lane.h"
+#include "ipc/lane.h"
 
 struct bhi_request {
     struct bhi_submission submission; /* first */

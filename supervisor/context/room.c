@@ -1,5 +1,5 @@
-#include "room.h"
-#include "core/detail.h"
+#include "supervisor/context/room.h"
+#include "base/detail.h"
 
 #include <errno.h>
 #include <fcntl.h>

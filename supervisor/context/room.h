@@ -2,8 +2,8 @@
  * needs while it starts. libzmq aborts the process where its threads start without room, and a
  * worker that finds none half-way through its start costs seconds: so each start looks first, and
  * is refused with the number that it needs. docs/descriptors.md has the numbers. */
-#ifndef BHI_ROOM_H
-#define BHI_ROOM_H
+#ifndef BHI_SUPERVISOR_CONTEXT_ROOM_H
+#define BHI_SUPERVISOR_CONTEXT_ROOM_H
 
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "slab.h"
+#include "supervisor/context/slab.h"
 
 #include <pthread.h>
 #include <stdalign.h>

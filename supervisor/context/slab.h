@@ -7,8 +7,8 @@
  * The child of a fork begins with an empty one: in its copy another thread of the parent may hold
  * the lock for ever.
  */
-#ifndef BHI_SLAB_H
-#define BHI_SLAB_H
+#ifndef BHI_SUPERVISOR_CONTEXT_SLAB_H
+#define BHI_SUPERVISOR_CONTEXT_SLAB_H
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
-#include "callback.h"
-#include "check.h"
-#include "context.h"
-#include "core/detail.h"
-#include "event.h"
-#include "futex.h"
-#include "observer.h"
+#include "supervisor/event/callback.h"
+#include "base/check.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "supervisor/context/context.h"
+#include "supervisor/event/event.h"
+#include "supervisor/event/observer.h"
 
 #include <errno.h>
 #include <signal.h>

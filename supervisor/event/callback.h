@@ -1,10 +1,10 @@
 /* Completion callbacks: one thread a context, started at the first registration, that runs them in
  * the order in which their events ended, with no lock held.
  */
-#ifndef BHI_CALLBACK_H
-#define BHI_CALLBACK_H
+#ifndef BHI_SUPERVISOR_EVENT_CALLBACK_H
+#define BHI_SUPERVISOR_EVENT_CALLBACK_H
 
-#include "core/list.h"
+#include "base/list.h"
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,10 +1,10 @@
-#include "drain.h"
-#include "context.h"
-#include "core/detail.h"
-#include "event.h"
-#include "futex.h"
-#include "loaders.h"
-#include "stream.h"
+#include "supervisor/event/drain.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "supervisor/context/context.h"
+#include "supervisor/event/event.h"
+#include "supervisor/load/loaders.h"
+#include "supervisor/stream.h"
 
 void bhi_drain_add(struct bh_event *event) {
     bhi_list_append(&event->context->pending, &event->pending_link);

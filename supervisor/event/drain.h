@@ -1,8 +1,8 @@
 /* The context-wide drain: what is pending in a context, whichever stream it was submitted to, and
  * the failures of streams that are gone.
  */
-#ifndef BHI_DRAIN_H
-#define BHI_DRAIN_H
+#ifndef BHI_SUPERVISOR_EVENT_DRAIN_H
+#define BHI_SUPERVISOR_EVENT_DRAIN_H
 
 #include <bulkhead/bulkhead.h>
 

@@ -1,13 +1,13 @@
-#include "event.h"
-#include "callback.h"
-#include "context.h"
-#include "core/detail.h"
+#include "supervisor/event/event.h"
+#include "base/detail.h"
+#include "base/futex.h"
 #include "core/submission.h"
-#include "futex.h"
-#include "layout.h"
-#include "observer.h"
-#include "slab.h"
-#include "worker_proc.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/context/slab.h"
+#include "supervisor/event/callback.h"
+#include "supervisor/event/observer.h"
+#include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
 #include <limits.h>

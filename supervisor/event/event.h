@@ -1,6 +1,6 @@
 /* Events as the supervisor's threads wait for them. Their state is the core's (core/event.h). */
-#ifndef BHI_EVENT_H
-#define BHI_EVENT_H
+#ifndef BHI_SUPERVISOR_EVENT_EVENT_H
+#define BHI_SUPERVISOR_EVENT_EVENT_H
 
 #include "core/event.h"
 

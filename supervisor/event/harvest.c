@@ -1,12 +1,12 @@
 /* What a worker has completed, and where it says it is: each word of that is copied once, then
  * held against what is known of it. */
-#include "buffer.h"
-#include "event.h"
-#include "kernel.h"
-#include "pool.h"
-#include "status.h"
-#include "step_point.h"
-#include "worker_proc.h"
+#include "base/status.h"
+#include "base/step_point.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/pool.h"
+#include "supervisor/event/event.h"
+#include "supervisor/kernel/kernel.h"
+#include "supervisor/worker/worker_proc.h"
 
 #include <stdio.h>
 

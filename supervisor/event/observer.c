@@ -1,9 +1,9 @@
-#include "observer.h"
-#include "context.h"
-#include "core/detail.h"
+#include "supervisor/event/observer.h"
+#include "base/detail.h"
 #include "core/submission.h"
-#include "event.h"
-#include "worker_proc.h"
+#include "supervisor/context/context.h"
+#include "supervisor/event/event.h"
+#include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
 #include <fcntl.h>

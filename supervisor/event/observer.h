@@ -1,7 +1,7 @@
 /* Who is told of an event's end without sleeping on it: the list is the core's (core/observer.h),
  * here is what observing takes besides. */
-#ifndef BHI_OBSERVER_H
-#define BHI_OBSERVER_H
+#ifndef BHI_SUPERVISOR_EVENT_OBSERVER_H
+#define BHI_SUPERVISOR_EVENT_OBSERVER_H
 
 #include "core/observer.h"
 #include <bulkhead/bulkhead.h>

@@ -1,10 +1,10 @@
 /* Waiting for several events at once. The waiting thread is woken by its own events only, and once.
  */
-#include "callback.h"
-#include "context.h"
-#include "event.h"
-#include "futex.h"
-#include "observer.h"
+#include "base/futex.h"
+#include "supervisor/context/context.h"
+#include "supervisor/event/callback.h"
+#include "supervisor/event/event.h"
+#include "supervisor/event/observer.h"
 
 #include <stdlib.h>
 

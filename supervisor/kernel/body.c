@@ -1,9 +1,9 @@
-#include "kernel_body.h"
-#include "check.h"
-#include "core/detail.h"
-#include "memfd.h"
-#include "step_point.h"
-#include "worker_proc.h"
+#include "supervisor/kernel/body.h"
+#include "base/check.h"
+#include "base/detail.h"
+#include "base/memfd.h"
+#include "base/step_point.h"
+#include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
 #include <fcntl.h>

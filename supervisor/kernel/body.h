@@ -4,11 +4,11 @@
  * wire, and so one compile in each worker, however many callers create it, and from however many
  * threads. The hash finds a body, all of its bytes decide: two that were different and had one hash
  * would be two bodies. A body lives as long as the kernels that have it. */
-#ifndef BHI_KERNEL_BODY_H
-#define BHI_KERNEL_BODY_H
+#ifndef BHI_SUPERVISOR_KERNEL_BODY_H
+#define BHI_SUPERVISOR_KERNEL_BODY_H
 
-#include "context.h"
-#include "core/list.h"
+#include "base/list.h"
+#include "supervisor/context/context.h"
 #include <bulkhead/bulkhead.h>
 
 struct bhi_kernel_body {

@@ -1,9 +1,9 @@
-#include "kernel.h"
-#include "core/detail.h"
-#include "layout.h"
-#include "retention.h"
-#include "slab.h"
-#include "text.h"
+#include "supervisor/kernel/kernel.h"
+#include "base/detail.h"
+#include "base/text.h"
+#include "supervisor/buffer/retention.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/context/slab.h"
 
 #include <errno.h>
 #include <stdlib.h>

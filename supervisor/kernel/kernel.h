@@ -1,11 +1,11 @@
-/* Kernels: a name, and a body (kernel_body.h) that may have others. Nothing of it is parsed here.
+/* Kernels: a name, and a body (body.h) that may have others. Nothing of it is parsed here.
  */
-#ifndef BHI_KERNEL_H
-#define BHI_KERNEL_H
+#ifndef BHI_SUPERVISOR_KERNEL_KERNEL_H
+#define BHI_SUPERVISOR_KERNEL_KERNEL_H
 
-#include "context.h"
 #include "core/handle.h"
-#include "kernel_body.h"
+#include "supervisor/context/context.h"
+#include "supervisor/kernel/body.h"
 #include <bulkhead/bulkhead.h>
 
 struct bh_kernel {

@@ -1,4 +1,4 @@
-#include "known.h"
+#include "supervisor/kernel/known.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /* Which kernels a worker knows: told of, and not told to forget. Bounded by number and by bytes of
  * code, the longest unused forgotten first; never one that a submission in its lane uses, however
  * many those are. What was forgotten is introduced again when it is next used. Lock held. */
-#ifndef BHI_KNOWN_H
-#define BHI_KNOWN_H
+#ifndef BHI_SUPERVISOR_KERNEL_KNOWN_H
+#define BHI_SUPERVISOR_KERNEL_KNOWN_H
 
-#include "core/list.h"
+#include "base/list.h"
 #include <stdint.h>
 
 struct bhi_known_kernel {

@@ -1,10 +1,10 @@
-#include "pipeline_cache.h"
-#include "cache_area.h"
-#include "core/detail.h"
-#include "futex.h"
-#include "memfd.h"
-#include "opener.h"
-#include "worker_proc.h"
+#include "supervisor/kernel/pipeline_cache.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "base/memfd.h"
+#include "ipc/cache_area.h"
+#include "supervisor/load/opener.h"
+#include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -7,10 +7,10 @@
  * own, no longer than it may. A worker that waits for its cache is given no kernel until then. What
  * a worker has compiled it leaves in its area (ipc/cache_area.h), before it says that it is done;
  * the area is looked at when the worker is confirmed dead. */
-#ifndef BHI_PIPELINE_CACHE_H
-#define BHI_PIPELINE_CACHE_H
+#ifndef BHI_SUPERVISOR_KERNEL_PIPELINE_CACHE_H
+#define BHI_SUPERVISOR_KERNEL_PIPELINE_CACHE_H
 
-#include "core/list.h"
+#include "base/list.h"
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,12 +1,12 @@
-#include "quarantine.h"
+#include "supervisor/kernel/quarantine.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "base/text.h"
 #include "core/crew.h"
-#include "core/detail.h"
-#include "futex.h"
-#include "kernel.h"
-#include "layout.h"
-#include "stream.h"
-#include "text.h"
-#include "worker_proc.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/kernel/kernel.h"
+#include "supervisor/stream.h"
+#include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* The quarantine: kernels that have ended workers are refused before they reach another (K5). What
  * is remembered is in suspects.h. */
-#ifndef BHI_QUARANTINE_H
-#define BHI_QUARANTINE_H
+#ifndef BHI_SUPERVISOR_KERNEL_QUARANTINE_H
+#define BHI_SUPERVISOR_KERNEL_QUARANTINE_H
 
-#include "request.h"
+#include "supervisor/context/request.h"
 
 /* Lock held. A port of the core: the submission launches a kernel that is held. */
 bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_outcome *out);

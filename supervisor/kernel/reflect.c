@@ -1,14 +1,14 @@
 /* bh_kernel_reflect: has a stream's worker compile a kernel and say what it binds. */
-#include "callback.h"
-#include "context.h"
-#include "core/detail.h"
-#include "event.h"
-#include "futex.h"
-#include "kernel.h"
-#include "layout.h"
-#include "stream.h"
-#include "submit.h"
-#include "worker_proc.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/event/callback.h"
+#include "supervisor/event/event.h"
+#include "supervisor/kernel/kernel.h"
+#include "supervisor/stream.h"
+#include "supervisor/submit.h"
+#include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-#include "context.h"
-#include "core/detail.h"
-#include "layout.h"
+#include "base/detail.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/layout.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "suspects.h"
+#include "supervisor/kernel/suspects.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,10 +3,10 @@
  * that the driver's compiler has died of: it is not to be given to a worker again. One that is only
  * suspected, because its worker had been given others, is tried: it gets a worker that has not
  * (T2). What one tenant's workers did is nothing to another's. No lock, no clock, no I/O. */
-#ifndef BHI_SUSPECTS_H
-#define BHI_SUSPECTS_H
+#ifndef BHI_SUPERVISOR_KERNEL_SUSPECTS_H
+#define BHI_SUPERVISOR_KERNEL_SUSPECTS_H
 
-#include "core/list.h"
+#include "base/list.h"
 #include <bulkhead/bulkhead.h>
 
 #define BHI_TENANT         64u   /* bytes, NUL included */

@@ -1,8 +1,8 @@
-#include "file.h"
-#include "core/detail.h"
-#include "opener.h"
-#include "text.h"
-#include "worker_proc.h"
+#include "supervisor/load/file.h"
+#include "base/detail.h"
+#include "base/text.h"
+#include "supervisor/load/opener.h"
+#include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
 #include <linux/magic.h>

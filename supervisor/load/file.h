@@ -1,10 +1,10 @@
 /* Files that buffers are loaded from: open for reading, but not in this process (opener.h), and
  * what they were like when they were opened. Nothing of their content is looked at here. */
-#ifndef BHI_FILE_H
-#define BHI_FILE_H
+#ifndef BHI_SUPERVISOR_LOAD_FILE_H
+#define BHI_SUPERVISOR_LOAD_FILE_H
 
-#include "context.h"
-#include "wire.h"
+#include "ipc/wire.h"
+#include "supervisor/context/context.h"
 #include <bulkhead/bulkhead.h>
 
 struct bhi_file {

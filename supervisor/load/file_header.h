@@ -1,9 +1,9 @@
 /* What a loader is asked about a file, and what it says of its header: bh_buffer_from_file and
  * bh_file_tensors. Nothing that it says is believed before it makes sense. */
-#ifndef BHI_FILE_HEADER_H
-#define BHI_FILE_HEADER_H
+#ifndef BHI_SUPERVISOR_LOAD_FILE_HEADER_H
+#define BHI_SUPERVISOR_LOAD_FILE_HEADER_H
 
-#include "file.h"
+#include "supervisor/load/file.h"
 #include <bulkhead/bulkhead.h>
 
 struct bh_buffer;

@@ -1,14 +1,14 @@
 /* bh_file_tensors: has a loader list the arrays of a file. */
-#include "buffer.h"
-#include "callback.h"
-#include "context.h"
-#include "copy_once.h"
-#include "core/detail.h"
-#include "file_answer.h"
-#include "file_header.h"
-#include "futex.h"
-#include "layout.h"
-#include "text.h"
+#include "base/copy_once.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "base/text.h"
+#include "ipc/file_answer.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/event/callback.h"
+#include "supervisor/load/file_header.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,21 +1,21 @@
 /* bh_buffer_from_file: a buffer whose content a loader reads. Two submissions to a loader's stream:
  * one has the header parsed and is waited for (file_header.h), the other reads the data. Deadlines,
  * deaths, poison and cancelling are those of any submission. */
-#include "load.h"
-#include "buffer.h"
-#include "commands.h"
-#include "context.h"
-#include "copy_once.h"
-#include "core/detail.h"
-#include "event.h"
-#include "file.h"
-#include "file_answer.h"
-#include "file_header.h"
-#include "futex.h"
-#include "layout.h"
-#include "stream.h"
-#include "text.h"
-#include "worker_proc.h"
+#include "supervisor/load/load.h"
+#include "base/copy_once.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "base/text.h"
+#include "ipc/commands.h"
+#include "ipc/file_answer.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/event/event.h"
+#include "supervisor/load/file.h"
+#include "supervisor/load/file_header.h"
+#include "supervisor/stream.h"
+#include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
 #include <stdio.h>

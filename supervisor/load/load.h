@@ -1,6 +1,6 @@
 /* What a buffer that comes from a file remembers of that. */
-#ifndef BHI_LOAD_H
-#define BHI_LOAD_H
+#ifndef BHI_SUPERVISOR_LOAD_LOAD_H
+#define BHI_SUPERVISOR_LOAD_LOAD_H
 
 #include <bulkhead/bulkhead.h>
 

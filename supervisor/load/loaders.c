@@ -1,6 +1,6 @@
-#include "loaders.h"
+#include "supervisor/load/loaders.h"
 #include "core/crew.h"
-#include "stream.h"
+#include "supervisor/stream.h"
 
 #include <stdio.h>
 

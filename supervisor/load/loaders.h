@@ -1,9 +1,9 @@
 /* The streams whose workers load files: a few for each context, made when they are needed. Nobody
  * else sees them. One that is held up by its file does not hold up the others. */
-#ifndef BHI_LOADERS_H
-#define BHI_LOADERS_H
+#ifndef BHI_SUPERVISOR_LOAD_LOADERS_H
+#define BHI_SUPERVISOR_LOAD_LOADERS_H
 
-#include "context.h"
+#include "supervisor/context/context.h"
 
 struct bh_stream;
 

@@ -1,10 +1,10 @@
-#include "opener.h"
-#include "core/detail.h"
-#include "fdpass.h"
-#include "futex.h"
-#include "launch.h"
-#include "rights.h"
-#include "room.h"
+#include "supervisor/load/opener.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "ipc/fdpass.h"
+#include "supervisor/context/room.h"
+#include "supervisor/load/rights.h"
+#include "supervisor/worker/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-/* The opener as the host sees it: a process that opens files for it (worker/opener.h), one for each
- * context, started when the first file is. No call of a file's is made in the host: on a dead mount
- * the host would hang in it, and could not even be killed.
+/* The opener as the host sees it: a process that opens files for it (worker/opener/opener.h), one
+ * for each context, started when the first file is. No call of a file's is made in the host: on a
+ * dead mount the host would hang in it, and could not even be killed.
  *
  *   the host                                      the opener
  *     makes a pair of sockets, sends A ─── open ──▶ takes it
@@ -9,11 +9,11 @@
  *
  * The host looks at `opened` and leaves it where it is: B stands for the file. Loaders are given B,
  * and look there for the file, each for itself. */
-#ifndef BHI_OPENER_H
-#define BHI_OPENER_H
+#ifndef BHI_SUPERVISOR_LOAD_OPENER_H
+#define BHI_SUPERVISOR_LOAD_OPENER_H
 
-#include "context.h"
-#include "wire.h"
+#include "ipc/wire.h"
+#include "supervisor/context/context.h"
 
 /* What became of a file. */
 struct bhi_opening {

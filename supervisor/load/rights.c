@@ -1,4 +1,4 @@
-#include "rights.h"
+#include "supervisor/load/rights.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>

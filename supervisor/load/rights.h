@@ -1,7 +1,7 @@
 /* What a thread may do to files, and where its paths begin: what a process that opens files for it
  * must have in common with it. */
-#ifndef BHI_RIGHTS_H
-#define BHI_RIGHTS_H
+#ifndef BHI_SUPERVISOR_LOAD_RIGHTS_H
+#define BHI_SUPERVISOR_LOAD_RIGHTS_H
 
 #include <stdint.h>
 #include <sys/types.h>

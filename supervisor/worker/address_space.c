@@ -1,5 +1,5 @@
-#include "address_space.h"
-#include "memfd.h"
+#include "supervisor/worker/address_space.h"
+#include "base/memfd.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
  * honest programs. A worker that was taken over gets around that one; not around this one, since
  * filter B leaves it no call that changes a limit. Grows as buffers are attached, before the worker
  * is told of them, and does not shrink: the worker unmaps them later. */
-#ifndef BHI_ADDRESS_SPACE_H
-#define BHI_ADDRESS_SPACE_H
+#ifndef BHI_SUPERVISOR_WORKER_ADDRESS_SPACE_H
+#define BHI_SUPERVISOR_WORKER_ADDRESS_SPACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-#include "cgroup.h"
-#include "claim.h"
+#include "supervisor/worker/cgroup.h"
+#include "supervisor/worker/claim.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Memory cgroups for workers, v1 or v2, where this process may make them. One parent for each
  * context, one child for each worker. Nothing here blocks for long; all of it is plain file I/O. */
-#ifndef BHI_CGROUP_H
-#define BHI_CGROUP_H
+#ifndef BHI_SUPERVISOR_WORKER_CGROUP_H
+#define BHI_SUPERVISOR_WORKER_CGROUP_H
 
 #include <stdbool.h>
 #include <stddef.h>

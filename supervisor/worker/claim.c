@@ -1,4 +1,4 @@
-#include "claim.h"
+#include "supervisor/worker/claim.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -65,7 +65,7 @@ static const char *skip_number(const char *text, size_t most) {
     return length > 0 && length <= most ? text + length : NULL;
 }
 
-/* bulkhead-PID-HHHHHHHH, as supervisor/zygote.c makes it. */
+/* bulkhead-PID-HHHHHHHH, as zygote.c makes it. */
 static bool is_folder(const char *name) {
     static const char prefix[] = "bulkhead-";
     if (strncmp(name, prefix, sizeof prefix - 1) != 0)
@@ -74,7 +74,7 @@ static bool is_folder(const char *name) {
     return rest && rest[0] == '-' && strlen(rest) == 9 && strspn(rest + 1, "0123456789abcdef") == 8;
 }
 
-/* bulkhead.PID.SERIAL or bulkhead.PID.SERIAL.N, as supervisor/cgroup.c makes it, PID being nobody
+/* bulkhead.PID.SERIAL or bulkhead.PID.SERIAL.N, as cgroup.c makes it, PID being nobody
  * that can be seen from here. */
 static bool is_dead_cgroup(const char *name) {
     static const char prefix[] = "bulkhead.";

@@ -1,4 +1,4 @@
-#include "conduct.h"
+#include "supervisor/worker/conduct.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 

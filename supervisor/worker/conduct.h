@@ -5,19 +5,19 @@
  *
  * A pure state machine: no clock and no call, so that its bounds are tested as a table. Reactor
  * thread only. */
-#ifndef BHI_CONDUCT_H
-#define BHI_CONDUCT_H
+#ifndef BHI_SUPERVISOR_WORKER_CONDUCT_H
+#define BHI_SUPERVISOR_WORKER_CONDUCT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct bhi_conduct_limits {
-    /* Rings. A submission causes four at most (worker/session.c): its compile's end, its result, a
-     * fault slot that is still taken, and going to sleep. They are given back when its result has
-     * been read, not when it is published: thousands are published at once, and a level knows no
-     * less than nothing. Beyond those: a burst, and so many a second. What goes beyond that has
-     * the doorbell ignored for |mute_ns|; the worker is killed when that was of no use |mutes|
-     * times. */
+    /* Rings. A submission causes four at most (worker/session/session.c): its compile's end, its
+     * result, a fault slot that is still taken, and going to sleep. They are given back when its
+     * result has been read, not when it is published: thousands are published at once, and a level
+     * knows no less than nothing. Beyond those: a burst, and so many a second. What goes beyond
+     * that has the doorbell ignored for |mute_ns|; the worker is killed when that was of no use
+     * |mutes| times. */
     uint32_t rings_a_submission, rings, rings_per_s, mutes;
     uint64_t mute_ns;
     /* Log lines: after a burst the host sees so many a second. The others are dropped, and when

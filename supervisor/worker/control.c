@@ -1,11 +1,11 @@
-#include "control.h"
-#include "core/detail.h"
-#include "fdpass.h"
-#include "futex.h"
-#include "layers.h"
-#include "proc_status.h"
-#include "step_point.h"
-#include "zygote.h"
+#include "supervisor/worker/control.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "base/step_point.h"
+#include "ipc/fdpass.h"
+#include "ipc/layers.h"
+#include "supervisor/worker/proc_status.h"
+#include "supervisor/worker/zygote.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
 /* What workers say over the control channel, and what waits to be said to them. Reactor thread. */
-#ifndef BHI_CONTROL_H
-#define BHI_CONTROL_H
+#ifndef BHI_SUPERVISOR_WORKER_CONTROL_H
+#define BHI_SUPERVISOR_WORKER_CONTROL_H
 
-#include "worker_proc.h"
+#include "supervisor/worker/worker_proc.h"
 
 /* Takes in a bounded number of messages; worker->channel_more says whether some are left. */
 void bhi_control_receive(struct bhi_worker *worker);

@@ -1,6 +1,6 @@
-#include "doorbell.h"
-#include "reactor.h"
-#include "step_point.h"
+#include "supervisor/worker/doorbell.h"
+#include "base/step_point.h"
+#include "supervisor/reactor.h"
 
 #include <sys/epoll.h>
 

@@ -4,10 +4,10 @@
  * epoll reports each ring once (edge-triggered), and the counter has room for 2^64 of them.
  *
  * One that rings without cause is ignored for a while, then killed (conduct.h). Reactor thread. */
-#ifndef BHI_DOORBELL_H
-#define BHI_DOORBELL_H
+#ifndef BHI_SUPERVISOR_WORKER_DOORBELL_H
+#define BHI_SUPERVISOR_WORKER_DOORBELL_H
 
-#include "worker_proc.h"
+#include "supervisor/worker/worker_proc.h"
 
 /* 0 or -errno. */
 int bhi_doorbell_watch(struct bhi_worker *worker);

@@ -1,6 +1,6 @@
-#include "launch.h"
-#include "core/detail.h"
-#include "runtime_parent.h"
+#include "supervisor/worker/launch.h"
+#include "base/detail.h"
+#include "ipc/runtime_parent.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Starting the worker executable: where it is, and posix_spawn without surprises for the host. */
-#ifndef BHI_LAUNCH_H
-#define BHI_LAUNCH_H
+#ifndef BHI_SUPERVISOR_WORKER_LAUNCH_H
+#define BHI_SUPERVISOR_WORKER_LAUNCH_H
 
 #include <bulkhead/bulkhead.h>
 #include <sys/types.h>

@@ -1,10 +1,10 @@
 /* The obituary of a worker: what killed it. What that means for each submission that it had is the
  * core's to say (core/crew_death.c). */
-#include "core/detail.h"
-#include "futex.h"
-#include "pool.h"
-#include "worker_proc.h"
-#include "zygote.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "supervisor/buffer/pool.h"
+#include "supervisor/worker/worker_proc.h"
+#include "supervisor/worker/zygote.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "proc_status.h"
+#include "supervisor/worker/proc_status.h"
 
 #include <dirent.h>
 #include <errno.h>

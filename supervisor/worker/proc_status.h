@@ -1,7 +1,7 @@
 /* What /proc says of a worker, before it gets its first job: each thread must be behind the
  * filter, without capabilities, with no_new_privs. The worker itself is not asked. */
-#ifndef BHI_PROC_STATUS_H
-#define BHI_PROC_STATUS_H
+#ifndef BHI_SUPERVISOR_WORKER_PROC_STATUS_H
+#define BHI_SUPERVISOR_WORKER_PROC_STATUS_H
 
 #include <stddef.h>
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-#include "selector.h"
+#include "supervisor/worker/selector.h"
 
 #include <string.h>
 

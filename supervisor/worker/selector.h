@@ -1,6 +1,6 @@
 /* Device selectors: "", DRIVER, DRIVER:INDEX or INDEX. */
-#ifndef BHI_SELECTOR_H
-#define BHI_SELECTOR_H
+#ifndef BHI_SUPERVISOR_WORKER_SELECTOR_H
+#define BHI_SUPERVISOR_WORKER_SELECTOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

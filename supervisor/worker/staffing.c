@@ -1,10 +1,10 @@
-#include "staffing.h"
-#include "core/detail.h"
-#include "futex.h"
-#include "room.h"
-#include "selector.h"
-#include "stream.h"
-#include "worker_proc.h"
+#include "supervisor/worker/staffing.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "supervisor/context/room.h"
+#include "supervisor/stream.h"
+#include "supervisor/worker/selector.h"
+#include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Staffing: which stream gets which worker. Reactor thread. */
-#ifndef BHI_STAFFING_H
-#define BHI_STAFFING_H
+#ifndef BHI_SUPERVISOR_WORKER_STAFFING_H
+#define BHI_SUPERVISOR_WORKER_STAFFING_H
 
-#include "context.h"
-#include "zygote.h"
+#include "supervisor/context/context.h"
+#include "supervisor/worker/zygote.h"
 
 /* Binds spares, starts zygotes and workers where streams (or the pool of spares) want them.
  * Returns when to look again at the latest. */

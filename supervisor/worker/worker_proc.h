@@ -8,24 +8,24 @@
  * before it is confirmed dead still counts (E11). Nothing is reused: a new worker is a new object,
  * so a late word of a dead one has nowhere to go (E12).
  */
-#ifndef BHI_WORKER_PROC_H
-#define BHI_WORKER_PROC_H
+#ifndef BHI_SUPERVISOR_WORKER_WORKER_PROC_H
+#define BHI_SUPERVISOR_WORKER_WORKER_PROC_H
 
-#include "address_space.h"
-#include "channel.h"
-#include "conduct.h"
-#include "context.h"
+#include "base/futex.h"
+#include "base/idset.h"
+#include "base/list.h"
 #include "core/crew.h"
-#include "core/idset.h"
-#include "core/list.h"
-#include "futex.h"
-#include "known.h"
-#include "lane.h"
-#include "progress.h"
-#include "request.h"
-#include "room.h"
-#include "stream.h"
-#include "wire.h"
+#include "ipc/channel.h"
+#include "ipc/lane.h"
+#include "ipc/progress.h"
+#include "ipc/wire.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/request.h"
+#include "supervisor/context/room.h"
+#include "supervisor/kernel/known.h"
+#include "supervisor/stream.h"
+#include "supervisor/worker/address_space.h"
+#include "supervisor/worker/conduct.h"
 
 struct bhi_zygote;
 

@@ -1,13 +1,13 @@
-#include "zygote.h"
-#include "claim.h"
-#include "control.h"
-#include "core/detail.h"
-#include "fdpass.h"
-#include "futex.h"
-#include "launch.h"
-#include "reactor.h"
-#include "room.h"
-#include "step_point.h"
+#include "supervisor/worker/zygote.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "base/step_point.h"
+#include "ipc/fdpass.h"
+#include "supervisor/context/room.h"
+#include "supervisor/reactor.h"
+#include "supervisor/worker/claim.h"
+#include "supervisor/worker/control.h"
+#include "supervisor/worker/launch.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,17 +4,17 @@
  *   STARTING ──▶ READY ──▶ LOST         LOST: its workers are dying with it; a new zygote is a
  *       └──────────────────▲            new object
  */
-#ifndef BHI_ZYGOTE_H
-#define BHI_ZYGOTE_H
+#ifndef BHI_SUPERVISOR_WORKER_ZYGOTE_H
+#define BHI_SUPERVISOR_WORKER_ZYGOTE_H
 
-#include "cgroup.h"
-#include "context.h"
-#include "core/list.h"
-#include "layers.h"
-#include "proc_status.h"
-#include "trace.h"
-#include "wire.h"
-#include "worker_proc.h"
+#include "base/list.h"
+#include "ipc/layers.h"
+#include "ipc/wire.h"
+#include "supervisor/context/context.h"
+#include "supervisor/trace.h"
+#include "supervisor/worker/cgroup.h"
+#include "supervisor/worker/proc_status.h"
+#include "supervisor/worker/worker_proc.h"
 
 enum bhi_zygote_state { BHI_ZYGOTE_STARTING, BHI_ZYGOTE_READY, BHI_ZYGOTE_LOST };
 

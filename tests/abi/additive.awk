@@ -38,11 +38,11 @@ END {
         }
         if (k[1] == 2) {
             if ((s in fixed) == (s in last_row))
-                fail(s ": say in supervisor/layout.def or in tests/abi/fixed.txt whether it grows")
+                fail(s ": say in supervisor/context/layout.def or in tests/abi/fixed.txt whether it grows")
             if (s in last_row && align[2, s] != 8)
                 fail(s " has not the alignment 8: a later field would change it, and all sizes")
             if (s in last_row && last_row[s] != last[2, s])
-                fail(s ": its last field is " last[2, s] "; supervisor/layout.def needs the row " \
+                fail(s ": its last field is " last[2, s] "; supervisor/context/layout.def needs the row " \
                      "BHI_LAYOUT(" s ", " last[2, s] ")")
         }
     }

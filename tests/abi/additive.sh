@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$frozen" > "$work/frozen"
 "$now" > "$work/now"
-compare() { awk -f "$here/additive.awk" "$source/supervisor/layout.def" "$here/fixed.txt" "$1" "$2"; }
+compare() { awk -f "$here/additive.awk" "$source/supervisor/context/layout.def" "$here/fixed.txt" "$1" "$2"; }
 compare "$work/frozen" "$work/now"
 
 # And does it notice what it is there for? Each line: an edit of today's table, and what is said.

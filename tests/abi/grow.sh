@@ -3,8 +3,8 @@
 # field, abi_probe, and a layout.def that knows it. Usage: grow.sh SOURCE_DIR OUT
 set -euo pipefail
 source=$1 out=$2
-mkdir -p "$out/include/bulkhead" "$out/supervisor"
-structs=$(sed -n 's/^BHI_LAYOUT(\([a-z_]*\),.*/\1/p' "$source/supervisor/layout.def" | sort -u)
+mkdir -p "$out/include/bulkhead" "$out/supervisor/context"
+structs=$(sed -n 's/^BHI_LAYOUT(\([a-z_]*\),.*/\1/p' "$source/supervisor/context/layout.def" | sort -u)
 edits=()
 for name in $structs; do
     edits+=(-e "s/^} $name;/    uint64_t abi_probe;\n} $name;/")
@@ -17,9 +17,9 @@ for header in "$source"/include/bulkhead/*.h; do
     } > "$out/include/bulkhead/$(basename "$header")"
 done
 {
-    cat "$source/supervisor/layout.def"
+    cat "$source/supervisor/context/layout.def"
     for name in $structs; do echo "BHI_LAYOUT($name, abi_probe)"; done
-} > "$out/supervisor/layout.def"
+} > "$out/supervisor/context/layout.def"
 grown=$(cat "$out"/include/bulkhead/*.h | grep -c 'uint64_t abi_probe;')
 [ "$grown" = "$(wc -w <<< "$structs")" ] || { echo "grow.sh: $grown structs have grown, not all: $structs" >&2; exit 1; }
 touch "$out/stamp"

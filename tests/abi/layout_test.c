@@ -1,8 +1,9 @@
-/* The library's side of structs that differ (supervisor/layout.h), compiled with headers in which
- * each struct has one more field than today's (grow.sh): what is today's is an older program's. */
-#include "core/detail.h"
+/* The library's side of structs that differ (supervisor/context/layout.h), compiled with headers in
+ * which each struct has one more field than today's (grow.sh): what is today's is an older
+ * program's. */
+#include "base/detail.h"
 #include "harness.h"
-#include "layout.h"
+#include "supervisor/context/layout.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,7 +160,7 @@ static void each_struct_has_a_row_for_today(void) {
                 today = rows[i].size;                                                              \
         BHT_EQ(today, sizeof(type));                                                               \
     }
-#include "supervisor/layout.def"
+#include "supervisor/context/layout.def"
 #undef BHI_LAYOUT
 }
 

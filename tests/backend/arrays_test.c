@@ -1,6 +1,6 @@
 /* Arrays of buffers: a binding with more than one. */
 #include "rig.h"
-#include "vk_backend.h"
+#include "worker/vulkan/backend.h"
 
 static const uint32_t elements[] =
 #include "kernels/elements.inc"

@@ -1,7 +1,7 @@
 /* The driver's pipeline cache: what it is given to begin with, and what it leaves. */
-#include "memfd.h"
+#include "base/memfd.h"
 #include "rig.h"
-#include "vk_backend.h"
+#include "worker/vulkan/backend.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

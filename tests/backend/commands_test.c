@@ -2,7 +2,7 @@
  * by counting barriers, and by the validation layer's synchronization validation, which complains
  * of a missing one. */
 #include "rig.h"
-#include "vk_backend.h"
+#include "worker/vulkan/backend.h"
 
 static const uint32_t add[] =
 #include "kernels/add.inc"

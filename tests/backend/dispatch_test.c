@@ -1,7 +1,7 @@
 /* Dispatches: bindings, push constants, specialization, entry points, grids. */
 #include "rig.h"
-#include "vk_backend.h"
-#include "vk_dispatch.h"
+#include "worker/vulkan/backend.h"
+#include "worker/vulkan/dispatch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "fake_supervisor.h"
 
-#include "fdpass.h"
-#include "futex.h"
-#include "memfd.h"
+#include "base/futex.h"
+#include "base/memfd.h"
+#include "ipc/fdpass.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -5,10 +5,10 @@
 
 #include "rig.h"
 
-#include "channel.h"
-#include "lane.h"
-#include "progress.h"
-#include "session.h"
+#include "ipc/channel.h"
+#include "ipc/lane.h"
+#include "ipc/progress.h"
+#include "worker/session/session.h"
 
 #include <pthread.h>
 

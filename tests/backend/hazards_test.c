@@ -1,6 +1,6 @@
 /* The table of ranges behind the barriers. */
 #include "rig.h"
-#include "vk_hazards.h"
+#include "worker/vulkan/hazards.h"
 
 #include <stdlib.h>
 

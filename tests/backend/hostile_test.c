@@ -2,7 +2,7 @@
  * than be refused. The driver is not asked to run what passes (it may well crash: that is what the
  * sandbox is for); validation and reflection are ours. */
 #include "rig.h"
-#include "vk_backend.h"
+#include "worker/vulkan/backend.h"
 
 #include <stdlib.h>
 

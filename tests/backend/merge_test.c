@@ -1,7 +1,7 @@
 /* Several records in one vkQueueSubmit: results, markers, and what happens when the device is lost
  * in the middle (a driver that says so is put in the way). */
 #include "rig.h"
-#include "vk_backend.h"
+#include "worker/vulkan/backend.h"
 
 static const uint32_t increment[] =
 #include "kernels/increment.inc"

@@ -1,6 +1,6 @@
 /* Everything that is refused: the status, the command, and a text that says what to mend. */
 #include "rig.h"
-#include "vk_backend.h"
+#include "worker/vulkan/backend.h"
 
 #include <spirv/unified1/spirv.h>
 

@@ -1,8 +1,8 @@
 /* A driver that keeps its memory in a file of its own: the file gets its length once, and sealed.
  * The driver is a fake, so that it is tested with every Mesa. */
-#include "driver.h"
 #include "rig.h"
-#include "vk_reserve.h"
+#include "worker/sandbox/driver.h"
+#include "worker/vulkan/reserve.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* What is kept for the next time, for how long, and that it is forgotten when it must be. */
 #include "rig.h"
-#include "vk_backend.h"
+#include "worker/vulkan/backend.h"
 
 #include <stdlib.h>
 

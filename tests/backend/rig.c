@@ -1,6 +1,6 @@
 #include "rig.h"
 
-#include "memfd.h"
+#include "base/memfd.h"
 
 #include <stdio.h>
 #include <stdlib.h>

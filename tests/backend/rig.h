@@ -12,8 +12,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "backend.h"
-#include "commands.h"
+#include "ipc/commands.h"
+#include "worker/backend.h"
 
 #include <bulkhead/bulkhead.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* The session against a fake supervisor in another thread. */
 #include "fake_supervisor.h"
 
-#include "futex.h"
-#include "memfd.h"
+#include "base/futex.h"
+#include "base/memfd.h"
 
 #include <sched.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "queue.h"
+#include "batch/queue/queue.h"
 
 struct place {
     char root[64], folder[80], database[96];

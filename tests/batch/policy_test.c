@@ -7,7 +7,7 @@
 /* after those four */
 #include <cmocka.h>
 
-#include "policy.h"
+#include "batch/runner/policy.h"
 
 static struct bhi_policy_answer ask(bh_status status, struct bhi_policy_case given) {
     bh_verdict verdict = {.status = status};
@@ -17,7 +17,7 @@ static struct bhi_policy_answer ask(bh_status status, struct bhi_policy_case giv
 
 static const bh_status every[] = {
 #define BH_STATUS(name, value, class_, text, advice) BH_##name,
-#include "status.def"
+#include "base/status.def"
 #undef BH_STATUS
 };
 enum { STATUSES = sizeof every / sizeof every[0] };

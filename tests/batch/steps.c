@@ -1,6 +1,6 @@
-/* Kills the program at a step of batch/step.h: BULKHEAD_TEST_STEP=NAME:N, at the Nth time that it
- * gets there. At "stage_…" it gets a SIGTERM instead, and goes on when it has acted on it. Part
- * of the test's build of the program only.
+/* Kills the program at a step of batch/runner/step.h: BULKHEAD_TEST_STEP=NAME:N, at the Nth time
+ * that it gets there. At "stage_…" it gets a SIGTERM instead, and goes on when it has acted on it.
+ * Part of the test's build of the program only.
  *
  * BULKHEAD_TEST_FSYNC=PATH: what is at PATH cannot be made durable.
  * BULKHEAD_TEST_TRACE=FILE: gets a line for each step, and one for each fsync, with the name of
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "step.h"
+#include "batch/runner/step.h"
 
 /* The linker has them call each other (--wrap). */
 int __real_fsync(int fd);

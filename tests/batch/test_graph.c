@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "graph.h"
+#include "batch/graph/graph.h"
+#include "batch/queue/queue.h"
 
 static struct bhi_queue *open_queue_of(const char *jobs_path) {
     const struct bhi_queue_options options = {.jobs_path = jobs_path, .retries = 2};
@@ -233,18 +234,18 @@ static void test_retries_are_the_batch_s_or_the_job_s(void **state) {
 /* A graph of n nodes called "0", "1", …; edges as pairs {who needs, what}. */
 struct fixture {
     struct bhi_graph graph;
-    struct bhi_node *nodes[16];
+    struct bhi_job_node *nodes[16];
     char changes[256];
 };
 
-static void note(void *user, const struct bhi_node *node) {
+static void note(void *user, const struct bhi_job_node *node) {
     struct fixture *f = user;
     sprintf(f->changes + strlen(f->changes), "%s:%s ", node->job.id,
             bhi_job_state_name(node->state));
 }
 
 static void make(struct fixture *f, int nodes, const int (*edges)[2], int edge_count) {
-    struct bhi_node *cycle;
+    struct bhi_job_node *cycle;
     *f = (struct fixture){0};
     bhi_graph_init(&f->graph);
     for (int i = 0; i < nodes; i++) {
@@ -264,13 +265,13 @@ static void expect_changes(struct fixture *f, const char *expected) {
     f->changes[0] = '\0';
 }
 
-static struct bhi_node *take(struct fixture *f, int expected) {
-    struct bhi_node *node = bhi_graph_take(&f->graph, 0);
+static struct bhi_job_node *take(struct fixture *f, int expected) {
+    struct bhi_job_node *node = bhi_graph_take(&f->graph, 0);
     assert_ptr_equal(node, f->nodes[expected]);
     return node;
 }
 
-static void lose(struct fixture *f, struct bhi_node *node, enum bhi_job_state state) {
+static void lose(struct fixture *f, struct bhi_job_node *node, enum bhi_job_state state) {
     bhi_graph_end(&f->graph, node, state, 0, note, f);
 }
 
@@ -282,7 +283,7 @@ static void test_poison(void **state) {
     struct fixture f;
     make(&f, 6, family, 6);
     expect_changes(&f, "0:waiting 1:waiting ");
-    struct bhi_node *bad = take(&f, 0), *good = take(&f, 1);
+    struct bhi_job_node *bad = take(&f, 0), *good = take(&f, 1);
     lose(&f, bad, BHI_JOB_QUARANTINED);
     expect_changes(&f, "3:failed 2:failed 4:failed ");
     for (int i = 2; i <= 4; i++)
@@ -300,7 +301,7 @@ static void test_the_earliest_origin(void **state) {
     (void)state;
     struct fixture f;
     make(&f, 6, family, 6);
-    struct bhi_node *bad = take(&f, 0), *worse = take(&f, 1);
+    struct bhi_job_node *bad = take(&f, 0), *worse = take(&f, 1);
     lose(&f, worse, BHI_JOB_FAILED);
     lose(&f, bad, BHI_JOB_FAILED);
     expect_changes(&f, "0:waiting 1:waiting 5:failed 3:failed 4:failed 2:failed ");
@@ -331,7 +332,7 @@ static void test_delays(void **state) {
     bhi_graph_end(&f.graph, take(&f, 1), BHI_JOB_WAITING, 500, note, &f);
     assert_int_equal(bhi_graph_takeable(&f.graph, 0, &due), 1);
     assert_int_equal(due, 500);
-    struct bhi_node *last = take(&f, 2);
+    struct bhi_job_node *last = take(&f, 2);
     assert_null(bhi_graph_take(&f.graph, 499));
     assert_int_equal(bhi_graph_takeable(&f.graph, 500, &due), 1);
     assert_int_equal(due, 1000);

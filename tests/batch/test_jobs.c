@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "job_file.h"
-#include "job_request.h"
+#include "batch/job/file.h"
+#include "batch/job/request.h"
 
 #define REST ", \"kernel\": \"k.spv\", \"groups\": [1]}"
 

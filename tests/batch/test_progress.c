@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "progress.h"
+#include "batch/runner/progress.h"
 
 static uint64_t now_ns = UINT64_C(1000000000000);
 

@@ -1,7 +1,7 @@
 /* The checker: what may happen, a history for each kind of fault. */
+#include "chaos/check/oracle.h"
 #include "cmocka_all.h"
 #include "judge.h"
-#include "oracle.h"
 
 #include <signal.h>
 

@@ -1,7 +1,7 @@
 /* The checker: the course of a run as a whole: recovery, leaks, and when nothing can be said. */
+#include "chaos/check/power.h"
 #include "cmocka_all.h"
 #include "judge.h"
-#include "power.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* A history on disk: what is written is read again, and nothing else is read. */
+#include "chaos/history/history.h"
 #include "cmocka_all.h"
-#include "history.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "inject.h"
+#include "chaos/engine/inject.h"
 
 static void nobody_but_a_worker(void **state) {
     (void)state;

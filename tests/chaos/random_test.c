@@ -1,6 +1,6 @@
 /* The checker against a simulated supervisor: it accepts whatever that does, and no change of one
  * thing in it that is a lie. */
-#include "check.h"
+#include "chaos/check/check.h"
 #include "cmocka_all.h"
 #include "simulate.h"
 

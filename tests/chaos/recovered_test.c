@@ -1,7 +1,7 @@
 /* When the engine takes a stream for recovered: never sooner than the checker does. */
 #include "cmocka_all.h"
 
-#include "recovered.h"
+#include "chaos/engine/recovered.h"
 
 enum { STREAMS = 2 };
 

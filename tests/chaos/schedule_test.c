@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "schedule.h"
+#include "chaos/engine/schedule.h"
 
 enum { MANY = 20000, STREAMS = 3, ALL = (1 << BHI_FAULT_KINDS) - 1 };
 

@@ -1,5 +1,5 @@
 #include "simulate.h"
-#include "oracle.h"
+#include "chaos/check/oracle.h"
 
 #include <signal.h>
 #include <sodium.h>

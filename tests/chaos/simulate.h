@@ -4,7 +4,7 @@
 #ifndef BULKHEAD_TEST_CHAOS_SIMULATE_H
 #define BULKHEAD_TEST_CHAOS_SIMULATE_H
 
-#include "history.h"
+#include "chaos/history/history.h"
 
 struct simulated {
     uint64_t operations, ready, poisoned, refused;

@@ -1,6 +1,6 @@
 /* What wants a processor and has none is noticed, and what sleeps is not. */
+#include "chaos/engine/starved.h"
 #include "cmocka_all.h"
-#include "starved.h"
 
 #include <sched.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 #include "tale.h"
-#include "oracle.h"
+#include "chaos/check/oracle.h"
 
 #include <sodium.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef BULKHEAD_TEST_CHAOS_TALE_H
 #define BULKHEAD_TEST_CHAOS_TALE_H
 
-#include "check.h"
+#include "chaos/check/check.h"
 
 #define TALE_MS 1000000ull
 

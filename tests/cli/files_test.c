@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "npy.h"
-#include "npy_file.h"
-#include "outfile.h"
+#include "formats/npy.h"
+#include "tool/npy_file.h"
+#include "tool/outfile.h"
 
 static struct bhi_complaint complaint;
 static char folder[] = "/tmp/bulkhead-files-test-XXXXXX";

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "npy.h"
+#include "formats/npy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

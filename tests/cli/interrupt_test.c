@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "interrupt.h"
+#include "tool/interrupt.h"
 
 /* A child does what |child| does, then tells what it has heard; or dies by it. */
 static int end_of(void (*child)(void)) {

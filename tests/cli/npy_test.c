@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "npy.h"
+#include "formats/npy.h"
 
 static struct bhi_complaint complaint;
 

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "outfile.h"
-#include "place.h"
+#include "tool/outfile.h"
+#include "tool/place.h"
 
 uid_t __real_geteuid(void);
 uid_t __wrap_geteuid(void);

@@ -30,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "npy_file.h"
+#include "tool/npy_file.h"
 
 struct bh_context {
     int unused;
@@ -65,7 +65,7 @@ static const struct {
 } statuses[] = {
 #define BH_STATUS(name, value, class_, text, advice)                                               \
     {BH_##name, #name, text, advice, BH_CLASS_##class_},
-#include "status.def"
+#include "base/status.def"
 #undef BH_STATUS
 };
 

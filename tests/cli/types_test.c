@@ -1,5 +1,5 @@
 /* Which arrays a kernel's declaration takes. */
-#include "run_types.h"
+#include "request/types.h"
 
 #include "cmocka_all.h"
 

@@ -8,10 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "dtype.h"
-#include "nearest.h"
-#include "text.h"
-#include "values.h"
+#include "formats/dtype.h"
+#include "tool/nearest.h"
+#include "tool/text.h"
+#include "tool/values.h"
 
 static struct bhi_complaint complaint;
 

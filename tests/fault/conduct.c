@@ -1,9 +1,9 @@
 /* What a worker that was taken over may cost its host (T4, T5): it blocks what it shares with the
  * supervisor, rings, floods, spins. It is killed, and says what for in its obituary; nobody else
  * notices. */
-#include "conduct.h"
+#include "supervisor/worker/conduct.h"
 #include "plan.h"
-#include "worker_proc.h"
+#include "supervisor/worker/worker_proc.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* libzmq aborts the process where its threads start and there is no descriptor left for one of
  * them. The supervisor holds open what they need, and more, until the moment before. */
-#include "context.h"
 #include "scene.h"
+#include "supervisor/context/context.h"
 
 #include <errno.h>
 #include <fcntl.h>

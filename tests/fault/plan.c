@@ -1,5 +1,5 @@
 #include "plan.h"
-#include "fault_plan.h"
+#include "worker/faults/plan.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

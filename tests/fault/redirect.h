@@ -4,7 +4,7 @@
 #ifndef BHT_REDIRECT_H
 #define BHT_REDIRECT_H
 
-#include "../../supervisor/slab.h"
+#include "supervisor/context/slab.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* The ablation switch of the test build (supervisor/retention.h). */
-#include "retention.h"
+/* The ablation switch of the test build (supervisor/buffer/retention.h). */
+#include "supervisor/buffer/retention.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "seam.h"
+#include "base/step_point.h"
 #include "harness.h"
 #include "redirect.h"
-#include "step_point.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {

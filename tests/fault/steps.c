@@ -1,12 +1,12 @@
-/* Kills and stops at the named steps inside the supervisor (ipc/step_point.h), synchronously: when
+/* Kills and stops at the named steps inside the supervisor (base/step_point.h), synchronously: when
  * the library goes on, the worker is dead, or stands still. Case 49: a death in the middle of a
  * ring write. Everything ends typed, in bounded time; the neighbour is unharmed; the stream serves
  * on. */
-#include "context.h"
 #include "scene.h"
-#include "stream.h"
-#include "worker_proc.h"
-#include "zygote.h"
+#include "supervisor/context/context.h"
+#include "supervisor/stream.h"
+#include "supervisor/worker/worker_proc.h"
+#include "supervisor/worker/zygote.h"
 
 #include <errno.h>
 #include <stdio.h>

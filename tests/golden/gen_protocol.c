@@ -1,9 +1,9 @@
 /* Prints docs/protocol.md from the tables in ipc/. */
-#include "commands.h"
-#include "layers.h"
-#include "progress.h"
-#include "status.h"
-#include "wire.h"
+#include "base/status.h"
+#include "ipc/commands.h"
+#include "ipc/layers.h"
+#include "ipc/progress.h"
+#include "ipc/wire.h"
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -123,7 +123,7 @@ static void messages(enum bhi_direction direction) {
         message_head(type, 0 BHI_FIELDS_##NAME(ONE, ONE, ONE, ONE, ONE));                          \
         BHI_FIELDS_##NAME(ROW_U32, ROW_U64, ROW_I32, ROW_BLOB, ROW_TEXT)                           \
     }
-#include "messages.def"
+#include "ipc/messages.def"
 }
 
 static void lane(void) {
@@ -150,7 +150,7 @@ static void lane(void) {
     printf("\n### %s\n%c%s. Type %d.\n\n| field | type | range | |\n|---|---|---|---|\n", #name,   \
            toupper(doc[0]), &doc[1], type);                                                        \
     BHI_COMMAND_FIELDS_##NAME(CMD_U64, CMD_U32)
-#include "commands.def"
+#include "ipc/commands.def"
     printf("\nAfter a dispatch: `binding_count` bindings, each `buffer`, `offset`, `size` (u64), "
            "`set` (u32, 0..31),\n"
            "`binding` (u32, 0..65535), `access` (u32, 1 read, 2 write, 3 both), `element` (u32, "
@@ -192,7 +192,7 @@ static void statuses(void) {
 #define BH_STATUS(NAME, value, CLASS, text, advice)                                                \
     printf("| %d | `%s` | %s | %s | %s | %s |\n", value, #NAME, classes[BH_CLASS_##CLASS],         \
            bhi_status_from_worker(value) ? "●" : "", text, advice);
-#include "status.def"
+#include "base/status.def"
 #undef BH_STATUS
 }
 

@@ -2,8 +2,8 @@
  * same bytes in every buffer guarded and not; with the word set from the start it writes nothing.
  *     guard_exact [PART PARTS]     runs every PARTS-th kernel from PART on
  */
-#include "guard_limits.h"
 #include "runner.h"
+#include "worker/spirv/limits.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>

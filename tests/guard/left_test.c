@@ -1,6 +1,6 @@
 /* Which specialization constants were left at their defaults, in words. */
-#include "spec_defaults.h"
 #include "stand.h"
+#include "worker/compiler/spec_defaults.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>

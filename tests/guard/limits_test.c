@@ -3,7 +3,7 @@
  * "what hostile kernels do", by size. */
 #include "stand.h"
 
-#include "guard_limits.h"
+#include "worker/spirv/limits.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>

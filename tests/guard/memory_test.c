@@ -1,8 +1,8 @@
 /* Memory that no buffer bounds: indices are clamped, workgroup memory begins as zero, and what
  * cannot be bounded is refused. */
-#include "array_indices.h"
-#include "module.h"
 #include "runner.h"
+#include "worker/spirv/array_indices.h"
+#include "worker/spirv/module.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>

@@ -4,10 +4,10 @@
 #ifndef GUARD_RUNNER_H
 #define GUARD_RUNNER_H
 
-#include "guard.h"
-#include "reflect.h"
 #include "stand.h"
-#include "vk_device.h"
+#include "worker/guard/guard.h"
+#include "worker/spirv/reflect.h"
+#include "worker/vulkan/device.h"
 
 #define RUNNER_WORDS    16384u /* in each buffer */
 #define RUNNER_BINDINGS 8u

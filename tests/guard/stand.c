@@ -1,6 +1,6 @@
 #include "stand.h"
 
-#include "spirv_tools.h"
+#include "worker/spirv/tools.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>

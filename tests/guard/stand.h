@@ -12,8 +12,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "guard.h"
-#include "validate.h"
+#include "worker/guard/guard.h"
+#include "worker/spirv/validate.h"
 
 /* Advertises everything. */
 extern struct bhi_spirv_target stand_device;

@@ -1,6 +1,6 @@
 #include "faults.h"
-#include "fault_notes.h"
 #include "harness.h"
+#include "worker/faults/notes.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ void bht_faults_forget(void) {
     faults.count = 0;
 }
 
-/* As worker/faults.c takes it apart. */
+/* As worker/faults/faults.c takes it apart. */
 static void check_list(char *list, const struct bhi_fault_notes *notes) {
     size_t rule = 0;
     char *state = NULL;

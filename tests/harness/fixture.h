@@ -12,10 +12,11 @@
 /* The value that ends tests/system/gate.comp. */
 #define FX_GATE_OPEN 0x600D600Du
 
-/* A worker and its keeper (worker/keeper.h), which there is not under ASan. */
+/* A worker and its keeper (worker/process/keeper.h), which there is not under ASan. */
 #define PROCESSES_A_WORKER (BHT_ASAN ? 1 : 2)
 
-/* Fault injection needs the faulty worker: |faults| as in worker/faults.h, NULL: the real one. */
+/* Fault injection needs the faulty worker: |faults| as in worker/faults/faults.h, NULL: the real
+ * one. */
 bh_context *fx_context(const char *faults);
 bh_context *fx_context_with(bh_context_options options, const char *faults);
 bh_context_options fx_options(void);

@@ -1,8 +1,8 @@
 /* The harness itself: it must fail what is broken. Each test here runs this program again with one
  * of the broken tests and looks at what it says. */
-#include "fault_notes.h"
 #include "faults.h"
 #include "harness.h"
+#include "worker/faults/notes.h"
 
 #include <fcntl.h>
 #include <pthread.h>

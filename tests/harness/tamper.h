@@ -3,7 +3,7 @@
 #ifndef BHT_TAMPER_H
 #define BHT_TAMPER_H
 
-#include "progress.h"
+#include "ipc/progress.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

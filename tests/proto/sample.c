@@ -4,7 +4,7 @@
 
 const uint32_t sample_types[] = {
 #define BHI_MESSAGE(name, NAME, type, direction, states, fds, doc) BHI_MSG_##NAME,
-#include "messages.def"
+#include "ipc/messages.def"
 };
 const size_t sample_type_count = sizeof sample_types / sizeof sample_types[0];
 
@@ -58,7 +58,7 @@ static void text(enum sample how, uint64_t *random, char *out, size_t capacity) 
         (void)m, (void)how, (void)random;                                                          \
         BHI_FIELDS_##NAME(FILL_U32, FILL_U64, FILL_I32, FILL_BLOB, FILL_TEXT)                      \
     }
-#include "messages.def"
+#include "ipc/messages.def"
 
 void sample_message(struct bhi_message *out, uint32_t type, enum sample how, uint64_t *random) {
     memset(out, 0, sizeof *out);
@@ -68,7 +68,7 @@ void sample_message(struct bhi_message *out, uint32_t type, enum sample how, uin
     case BHI_MSG_##NAME:                                                                           \
         fill_##name(&out->name, how, random);                                                      \
         break;
-#include "messages.def"
+#include "ipc/messages.def"
     }
 }
 
@@ -81,7 +81,7 @@ void sample_message(struct bhi_message *out, uint32_t type, enum sample how, uin
         return true BHI_FIELDS_##NAME(SAME_NUMBER, SAME_NUMBER, SAME_NUMBER, SAME_BLOB,            \
                                       SAME_TEXT);                                                  \
     }
-#include "messages.def"
+#include "ipc/messages.def"
 
 bool same_message(const struct bhi_message *a, const struct bhi_message *b) {
     if (a->type != b->type)
@@ -90,7 +90,7 @@ bool same_message(const struct bhi_message *a, const struct bhi_message *b) {
 #define BHI_MESSAGE(name, NAME, type, direction, states, fds, doc)                                 \
     case BHI_MSG_##NAME:                                                                           \
         return same_##name(&a->name, &b->name);
-#include "messages.def"
+#include "ipc/messages.def"
     }
     return false;
 }

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_TEST_PROTO_SAMPLE_H
 #define BULKHEAD_TEST_PROTO_SAMPLE_H
 
-#include "wire.h"
+#include "ipc/wire.h"
 #include <stdbool.h>
 
 enum sample { SAMPLE_MIN, SAMPLE_MAX, SAMPLE_RANDOM };

@@ -36,7 +36,7 @@ struct table {
 #define BHI_MESSAGE(name, NAME, type, direction, states, fds, doc)                                 \
     static const struct field fields_##name[] = {                                                  \
         BHI_FIELDS_##NAME(ROW_U32, ROW_U64, ROW_I32, ROW_BLOB, ROW_TEXT){"", U32, 0, 0}};
-#include "messages.def"
+#include "ipc/messages.def"
 
 static const struct table tables[] = {
 #define W2S BHI_W2S
@@ -53,7 +53,7 @@ static const struct table tables[] = {
      fds,                                                                                          \
      fields_##name,                                                                                \
      sizeof fields_##name / sizeof(struct field) - 1},
-#include "messages.def"
+#include "ipc/messages.def"
 };
 #define TABLES (sizeof tables / sizeof tables[0])
 
@@ -384,7 +384,7 @@ static void test_encoder_checks(void **state) {
         BHI_FIELDS_##NAME(TRY_U32, TRY_U64, TRY_I32, TRY_BLOB, TRY_TEXT)                           \
     }
 #define PART (*part)
-#include "messages.def"
+#include "ipc/messages.def"
     assert_true(refused > 80);
     memset(&m, 0, sizeof m);
     m.type = (enum bhi_message_type)0;

@@ -1,6 +1,6 @@
 /* Who takes in what a worker has completed, and whom that wakes. */
-#include "event.h"
 #include "puppet.h"
+#include "supervisor/event/event.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Obituaries as a table: how a worker's process ended, why it was killed and what it wrote, and the
  * verdict that comes of it. */
-#include "pool.h"
 #include "puppet.h"
+#include "supervisor/buffer/pool.h"
 
 #include <errno.h>
 #include <stdio.h>

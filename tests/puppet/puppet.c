@@ -1,11 +1,11 @@
 #include "puppet.h"
-#include "callback.h"
-#include "drain.h"
-#include "loaders.h"
-#include "opener.h"
-#include "pipeline_cache.h"
-#include "pool.h"
-#include "reactor.h"
+#include "supervisor/buffer/pool.h"
+#include "supervisor/event/callback.h"
+#include "supervisor/event/drain.h"
+#include "supervisor/kernel/pipeline_cache.h"
+#include "supervisor/load/loaders.h"
+#include "supervisor/load/opener.h"
+#include "supervisor/reactor.h"
 
 #include <signal.h>
 #include <stdio.h>

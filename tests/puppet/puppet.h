@@ -4,12 +4,12 @@
 #ifndef BHT_PUPPET_H
 #define BHT_PUPPET_H
 
-#include "context.h"
-#include "futex.h"
+#include "base/futex.h"
 #include "harness.h"
-#include "stream.h"
-#include "worker_proc.h"
-#include "zygote.h"
+#include "supervisor/context/context.h"
+#include "supervisor/stream.h"
+#include "supervisor/worker/worker_proc.h"
+#include "supervisor/worker/zygote.h"
 
 #define PUPPET_SECONDS (20 * UINT64_C(1000000000)) /* how long any wait may take */
 

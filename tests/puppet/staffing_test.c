@@ -1,9 +1,9 @@
 /* Which stream gets which worker, when, and what a worker that dies costs it; and which memory a
  * worker is given. */
-#include "memfd.h"
-#include "pool.h"
+#include "base/memfd.h"
 #include "puppet.h"
-#include "staffing.h"
+#include "supervisor/buffer/pool.h"
+#include "supervisor/worker/staffing.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "batch/report/tally.h"
 #include "batch_sample.h"
 #include "documented.h"
-#include "report_tally.h"
 
 /* -- for a person -------------------------------------------------------------------------------
  */

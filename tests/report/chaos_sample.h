@@ -2,7 +2,7 @@
 #ifndef TEST_CHAOS_SAMPLE_H
 #define TEST_CHAOS_SAMPLE_H
 
-#include "chaos_report.h"
+#include "chaos/report/report.h"
 
 #define MS UINT64_C(1000000)
 

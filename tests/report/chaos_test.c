@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chaos/report/facts.h"
 #include "chaos_sample.h"
 #include "documented.h"
-#include "report_facts.h"
 
 /* -- for a person -------------------------------------------------------------------------------
  */

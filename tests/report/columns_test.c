@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "columns.h"
-#include "quantity.h"
+#include "tool/report/columns.h"
+#include "tool/report/quantity.h"
 
 #define EURO  "\xE2\x82\xAC" /* one column */
 #define HAN   "\xE6\xBC\xA2" /* two */

@@ -2,7 +2,7 @@
 #ifndef FAKE_QUEUE_H
 #define FAKE_QUEUE_H
 
-#include "batch_report.h"
+#include "batch/report/report.h"
 
 struct bhi_queue {
     const struct bhi_job_record *jobs;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "html.h"
-#include "page.h"
+#include "tool/report/page.h"
 
 static struct bhi_complaint complaint;
 

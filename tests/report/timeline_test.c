@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "html.h"
-#include "timeline.h"
+#include "tool/report/timeline.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -3,11 +3,11 @@
 #ifndef BHT_CLIENT_H
 #define BHT_CLIENT_H
 
-#include "channel.h"
-#include "fdpass.h"
-#include "lane.h"
-#include "progress.h"
-#include "wire.h"
+#include "ipc/channel.h"
+#include "ipc/fdpass.h"
+#include "ipc/lane.h"
+#include "ipc/progress.h"
+#include "ipc/wire.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

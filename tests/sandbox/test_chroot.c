@@ -1,7 +1,7 @@
 /* A chroot is recognised, and named where namespaces cannot be made in it. */
-#include "chroot.h"
 #include "harness.h"
-#include "sandbox.h"
+#include "ipc/chroot.h"
+#include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -2,7 +2,7 @@
  * is root. What only root can show is shown where root runs the tests, as CI does. */
 #include "client.h"
 #include "harness.h"
-#include "sandbox.h"
+#include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

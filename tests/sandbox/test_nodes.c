@@ -1,8 +1,8 @@
 /* Which node is whose: from files as NVIDIA's driver has them, and from such as it has not. And the
  * ruleset that leaves one of several. (What becomes of it in a worker: tests/system/nodes.c.) */
 #include "harness.h"
-#include "nodes.h"
-#include "sandbox.h"
+#include "worker/sandbox/nodes.h"
+#include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* The filters, call by call: what works without a filter is tried again behind A and behind B.
  * Pointers are bad on purpose: EFAULT means that the call was let through. */
-#include "driver.h"
 #include "harness.h"
-#include "sandbox.h"
-#include "sandbox_judge.h"
-#include "sandbox_seccomp.h"
+#include "worker/sandbox/driver.h"
+#include "worker/sandbox/judge.h"
+#include "worker/sandbox/sandbox.h"
+#include "worker/sandbox/seccomp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -124,7 +124,8 @@ static const struct call calls[] = {
     {"rt_sigaction", SYS_rt_sigaction, {BAD, BAD, BAD, 8}, SAME, DIES},
     {"seccomp", SYS_seccomp, {BAD, BAD, BAD}, SAME, DIES},
     {"madvise guard install", SYS_madvise, {1, 4096, 102}, SAME, DIES},
-    /* A driver's memory file: made with these flags, given its length, sealed (vk_reserve.h). */
+    /* A driver's memory file: made with these flags, given its length, sealed
+       (worker/vulkan/reserve.h). */
     {"memfd_create", SYS_memfd_create, {BAD, MFD_CLOEXEC | MFD_ALLOW_SEALING}, SAME, DIES},
     {"ftruncate", SYS_ftruncate, {BAD, BHI_DRIVER_FILE_MOST}, SAME, DIES},
     {"fcntl seal a length", SYS_fcntl, {BAD, F_ADD_SEALS, BHI_DRIVER_FILE_SEALS}, SAME, DIES},
@@ -257,7 +258,7 @@ static struct bhi_driver lavapipe(void) {
     return driver;
 }
 
-/* What the rule tables say (sandbox_judge.c), which the tracer goes by. */
+/* What the rule tables say (worker/sandbox/judge.c), which the tracer goes by. */
 static bool judged(const struct bhi_driver *driver, enum place place, const struct call *call,
                    int expected) {
     struct bhi_judge judge = {.driver = driver, .pid = (int)getpid(), .open = {0x1f}};

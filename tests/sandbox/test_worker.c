@@ -1,8 +1,8 @@
 /* A worker's start: every thread is behind every layer, and each step that fails says why. */
+#include "base/memfd.h"
 #include "client.h"
 #include "harness.h"
-#include "layers.h"
-#include "memfd.h"
+#include "ipc/layers.h"
 
 #include <bulkhead/status.h>
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* The zygote from the host's side: spawning, reporting, probing, and what it does not accept. */
 #include "client.h"
 #include "harness.h"
-#include "layers.h"
+#include "ipc/layers.h"
 
 #include <errno.h>
 #include <fcntl.h>

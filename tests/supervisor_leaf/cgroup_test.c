@@ -1,7 +1,7 @@
 /* Memory cgroups: the real ones of this machine where there are any, and made-up folders for the
  * layouts that this machine does not have. */
-#include "cgroup.h"
 #include "harness.h"
+#include "supervisor/worker/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Claimed folders: what the dead left is removed, and nothing else is. */
-#include "cgroup.h"
-#include "claim.h"
 #include "harness.h"
+#include "supervisor/worker/cgroup.h"
+#include "supervisor/worker/claim.h"
 
 #include <dirent.h>
 #include <errno.h>

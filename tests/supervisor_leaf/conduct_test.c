@@ -1,6 +1,6 @@
 /* T5: what a worker may cost beyond its work. Time is a number here. */
-#include "conduct.h"
 #include "harness.h"
+#include "supervisor/worker/conduct.h"
 
 #define MS UINT64_C(1000000)
 #define S  (1000 * MS)

@@ -1,6 +1,6 @@
 /* The check of a new worker's threads, against real processes that are made to lack one thing. */
 #include "harness.h"
-#include "proc_status.h"
+#include "supervisor/worker/proc_status.h"
 
 #include <errno.h>
 #include <fcntl.h>

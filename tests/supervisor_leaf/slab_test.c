@@ -1,6 +1,6 @@
 /* Memory of one type for ever, in a process that forks. */
 #include "harness.h"
-#include "slab.h"
+#include "supervisor/context/slab.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* What is remembered of kernels that have ended workers. */
 #include "harness.h"
-#include "suspects.h"
+#include "supervisor/kernel/suspects.h"
 
 #define KEEP 1000u
 

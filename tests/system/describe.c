@@ -1,6 +1,6 @@
 /* bh_context_describe, and that a test which hangs or fails says what its streams were doing. */
-#include "context.h"
 #include "fixture.h"
+#include "supervisor/context/context.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* K3: what expressions compute, to the bit, held against C: for pairs of types, over all pairs of
  * numbers at which something could go wrong. */
-#include "dtype.h"
 #include "fixture.h"
+#include "formats/dtype.h"
 
 #include <float.h>
 #include <math.h>

@@ -133,7 +133,7 @@ static struct gpu *find(VkPhysicalDevice physical) {
     return &gpus[i];
 }
 
-/* A GPU: a worker then leaves its memory file alone (vk_reserve.h). */
+/* A GPU: a worker then leaves its memory file alone (worker/vulkan/reserve.h). */
 static void disguise(const struct gpu *gpu, VkPhysicalDeviceProperties *out) {
     snprintf(out->deviceName, sizeof out->deviceName, "Fake GPU %u", gpu->number);
     out->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;

@@ -2,7 +2,7 @@
  * before anybody is killed, so that nothing runs on on the device, and all processes are gone soon
  * (case 51; docs/deadlines.md). */
 #include "fixture.h"
-#include "progress.h"
+#include "ipc/progress.h"
 #include "tamper.h"
 
 #include <dirent.h>

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define LIMIT (96ull << 20)
-#define ROOM  (64ull << 20) /* as in supervisor/address_space.c */
+#define ROOM  (64ull << 20) /* as in supervisor/worker/address_space.c */
 #define BIG   (192ull << 20)
 
 #if !BHT_ASAN /* its shadow is over any limit: the worker sets none */

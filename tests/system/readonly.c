@@ -432,7 +432,7 @@ static void an_input_without_bytes(void) {
     }
 }
 
-/* -- a worker that was taken over (worker/faults_tamper.h) ------------------------------------- */
+/* -- a worker that was taken over (worker/faults/tamper.h) ------------------------------------- */
 
 static const struct {
     const char *name;

@@ -1,6 +1,6 @@
 /* K3: expressions: what they are refused for, and where; what type comes out. */
 #include "../unit/cmocka_all.h"
-#include "signature.h"
+#include "templates/signature.h"
 
 #include <locale.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* K3: the types of results, held against the table that NumPy's numpy.promote_types documents. */
 #include "../unit/cmocka_all.h"
-#include "promote.h"
+#include "templates/promote.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* K3: which shapes go together, and what comes of it. */
 #include "../unit/cmocka_all.h"
-#include "shape.h"
+#include "templates/shape.h"
 
 #include <stdio.h>
 #include <string.h>

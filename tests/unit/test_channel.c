@@ -1,5 +1,5 @@
-#include "channel.h"
-#include "futex.h"
+#include "base/futex.h"
+#include "ipc/channel.h"
 #include "support.h"
 #include <errno.h>
 #include <fcntl.h>

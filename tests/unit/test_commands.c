@@ -1,4 +1,4 @@
-#include "commands.h"
+#include "ipc/commands.h"
 #include "support.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -217,7 +217,7 @@ static void test_every_field_at_its_edges(void **state) {
         accepted(&b);                                                                              \
         BHI_COMMAND_FIELDS_##NAME(EDGE_U64, EDGE_U32)                                              \
     }
-#include "commands.def"
+#include "ipc/commands.def"
     build_one(&b, BHI_CMD_DISPATCH);
     size_t binding = base + sizeof(struct bhi_cmd_dispatch) + sizeof(struct bhi_cmd_binding);
 #define BINDING_EDGES(field, width, min, max)                                                      \

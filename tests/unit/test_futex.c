@@ -1,5 +1,5 @@
+#include "base/futex.h"
 #include "cmocka_all.h"
-#include "futex.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

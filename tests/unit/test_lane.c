@@ -1,5 +1,5 @@
-#include "lane.h"
-#include "memfd.h"
+#include "base/memfd.h"
+#include "ipc/lane.h"
 #include "support.h"
 #include <errno.h>
 #include <fcntl.h>

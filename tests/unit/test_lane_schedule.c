@@ -2,9 +2,9 @@
  * order that chance comes up with, against a model that knows what should be there. Sleeping is
  * modelled too: whoever sleeps while there is something for it to do, and is not going to be woken,
  * is a lost wake-up. A failure names its seed. */
-#include "futex.h"
-#include "lane.h"
-#include "progress.h"
+#include "base/futex.h"
+#include "ipc/lane.h"
+#include "ipc/progress.h"
 #include "support.h"
 #include <stdlib.h>
 

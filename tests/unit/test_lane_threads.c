@@ -2,9 +2,9 @@
  * the real ones: every record arrives whole, once, in order, and nobody sleeps for ever. Twice:
  * through the mappings that the two processes have, and through one mapping, where a race detector
  * sees that both touch the same bytes. */
-#include "futex.h"
-#include "lane.h"
-#include "progress.h"
+#include "base/futex.h"
+#include "ipc/lane.h"
+#include "ipc/progress.h"
 #include "support.h"
 #include <pthread.h>
 

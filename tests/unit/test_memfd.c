@@ -1,5 +1,5 @@
+#include "base/memfd.h"
 #include "cmocka_all.h"
-#include "memfd.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>

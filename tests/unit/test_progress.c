@@ -1,7 +1,7 @@
-#include "futex.h"
-#include "memfd.h"
-#include "progress.h"
-#include "status.h"
+#include "base/futex.h"
+#include "base/memfd.h"
+#include "base/status.h"
+#include "ipc/progress.h"
 #include "support.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* What a machine says of itself, as files in a folder, and the cause and setting that come of it.
  */
 #include "cmocka_all.h"
-#include "refusal.h"
+#include "ipc/refusal.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
+#include "base/status.h"
 #include "cmocka_all.h"
-#include "layers.h"
-#include "status.h"
+#include "ipc/layers.h"
 #include <ctype.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct row {
 
 static const struct row rows[] = {
 #define BH_STATUS(NAME, value, CLASS, text, advice) {#NAME, value, BH_CLASS_##CLASS, text, advice},
-#include "status.def"
+#include "base/status.def"
 #undef BH_STATUS
 };
 #define ROWS (sizeof rows / sizeof rows[0])
@@ -35,7 +35,7 @@ static void test_every_row(void **state) {
 static void test_generated_codes(void **state) {
     (void)state;
 #define BH_STATUS(NAME, value, CLASS, text, advice) assert_int_equal(BH_##NAME, value);
-#include "status.def"
+#include "base/status.def"
 #undef BH_STATUS
 }
 

@@ -1,5 +1,5 @@
+#include "base/text.h"
 #include "cmocka_all.h"
-#include "text.h"
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

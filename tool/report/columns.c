@@ -1,4 +1,4 @@
-#include "columns.h"
+#include "tool/report/columns.h"
 
 #include <limits.h>
 #include <locale.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "text.h"
+#include "tool/text.h"
 
 enum {
     GAP = 2,

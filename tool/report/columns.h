@@ -1,6 +1,6 @@
 /* A table: columns aligned, on a terminal the last one wrapped. */
-#ifndef BHI_REPORT_COLUMNS_H
-#define BHI_REPORT_COLUMNS_H
+#ifndef BHI_TOOL_REPORT_COLUMNS_H
+#define BHI_TOOL_REPORT_COLUMNS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "page.h"
+#include "tool/report/page.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "outfile.h"
-#include "quantity.h"
-#include "text.h"
+#include "tool/outfile.h"
+#include "tool/report/quantity.h"
+#include "tool/text.h"
 
 static const char begin[] = "<!DOCTYPE html>";
 /* No script at all, and nothing from elsewhere: were something to slip through the escaping, the

@@ -3,15 +3,15 @@
  *
  * Everything that others wrote goes through bhi_page_text; what goes to |out| directly is ours.
  */
-#ifndef BHI_REPORT_PAGE_H
-#define BHI_REPORT_PAGE_H
+#ifndef BHI_TOOL_REPORT_PAGE_H
+#define BHI_TOOL_REPORT_PAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "complaint.h"
+#include "formats/complaint.h"
 
 struct bhi_page {
     FILE *out; /* for markup; NULL: out of memory */

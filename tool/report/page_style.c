@@ -1,4 +1,4 @@
-#include "page.h"
+#include "tool/report/page.h"
 
 /* No '<', '>' or '&' in it: it stands in XML as it is. */
 const char bhi_page_style[] =

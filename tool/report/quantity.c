@@ -1,4 +1,4 @@
-#include "quantity.h"
+#include "tool/report/quantity.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Amounts as a person reads them. Each writes into |out| and returns it. */
-#ifndef BHI_REPORT_QUANTITY_H
-#define BHI_REPORT_QUANTITY_H
+#ifndef BHI_TOOL_REPORT_QUANTITY_H
+#define BHI_TOOL_REPORT_QUANTITY_H
 
 #include <stdint.h>
 

@@ -1,9 +1,9 @@
-#include "timeline.h"
+#include "tool/report/timeline.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "text.h"
+#include "tool/text.h"
 
 enum {
     WIDE_MOST = 3000, /* bars that are drawn by themselves */

@@ -6,10 +6,10 @@
  *
  *   init -> row, kind (names) -> add … -> layout -> title (of those that are wide) -> draw -> fini
  */
-#ifndef BHI_REPORT_TIMELINE_H
-#define BHI_REPORT_TIMELINE_H
+#ifndef BHI_TOOL_REPORT_TIMELINE_H
+#define BHI_TOOL_REPORT_TIMELINE_H
 
-#include "page.h"
+#include "tool/report/page.h"
 
 enum { BHI_TIMELINE_ROWS = 80, BHI_TIMELINE_KINDS = 10, BHI_TIMELINE_CUTS = 32 };
 

@@ -1,9 +1,9 @@
-#include "timeline.h"
+#include "tool/report/timeline.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "quantity.h"
+#include "tool/report/quantity.h"
 
 enum { WIDTH = 1600, HEIGHT = 24, TICKS = 5, LEAST = 3 };
 

@@ -1,12 +1,12 @@
-#include "compiler.h"
+#include "worker/compiler/compiler.h"
 
-#include "compile.h"
-#include "faults.h"
-#include "futex.h"
-#include "glsl.h"
-#include "inspect.h"
-#include "memfd.h"
-#include "vk_fault.h"
+#include "base/futex.h"
+#include "base/memfd.h"
+#include "ipc/compile.h"
+#include "worker/compiler/glsl.h"
+#include "worker/compiler/inspect.h"
+#include "worker/fault.h"
+#include "worker/faults/faults.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>

@@ -5,12 +5,12 @@
  * A source is hostile: it may crash the compiler, take it over, or have it run for ever. So there
  * is a worker for each compile, which serves nobody else, and ends with it.
  */
-#ifndef BHI_COMPILER_H
-#define BHI_COMPILER_H
+#ifndef BHI_WORKER_COMPILER_COMPILER_H
+#define BHI_WORKER_COMPILER_COMPILER_H
 
-#include "backend.h"
-#include "commands.h"
-#include "progress.h"
+#include "ipc/commands.h"
+#include "ipc/progress.h"
+#include "worker/backend.h"
 
 struct bhi_compiler;
 

@@ -1,9 +1,9 @@
-#include "glsl.h"
+#include "worker/compiler/glsl.h"
 
-#include "hlsl.h"
-#include "optimize.h"
-#include "text.h"
-#include "vk_fault.h"
+#include "base/text.h"
+#include "worker/compiler/hlsl.h"
+#include "worker/compiler/optimize.h"
+#include "worker/fault.h"
 
 #include <limits.h>
 #include <shaderc/shaderc.h>

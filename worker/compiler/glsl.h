@@ -1,9 +1,9 @@
 /* GLSL and HLSL to SPIR-V, with shaderc and SPIRV-Tools' optimiser. Reads no file. */
-#ifndef BHI_GLSL_H
-#define BHI_GLSL_H
+#ifndef BHI_WORKER_COMPILER_GLSL_H
+#define BHI_WORKER_COMPILER_GLSL_H
 
-#include "backend.h"
-#include "compile.h"
+#include "ipc/compile.h"
+#include "worker/backend.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "hlsl.h"
+#include "worker/compiler/hlsl.h"
 
 #include <ctype.h>
 #include <spirv/unified1/spirv.h>

@@ -1,9 +1,9 @@
 /* What HLSL needs besides its compiler: which function is the kernel, that no two resources come to
  * lie on one binding, and that each lies where its source says. */
-#ifndef BHI_HLSL_H
-#define BHI_HLSL_H
+#ifndef BHI_WORKER_COMPILER_HLSL_H
+#define BHI_WORKER_COMPILER_HLSL_H
 
-#include "glsl.h"
+#include "worker/compiler/glsl.h"
 
 #define BHI_HLSL_NAME 128u /* of a function, with its NUL */
 

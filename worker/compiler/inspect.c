@@ -1,13 +1,13 @@
-#include "inspect.h"
+#include "worker/compiler/inspect.h"
 
-#include "guard.h"
-#include "guard_limits.h"
-#include "inspect_types.h"
-#include "reflect.h"
-#include "spirv_names.h"
-#include "text.h"
-#include "validate.h"
-#include "vk_fault.h"
+#include "base/text.h"
+#include "worker/compiler/inspect_types.h"
+#include "worker/fault.h"
+#include "worker/guard/guard.h"
+#include "worker/spirv/limits.h"
+#include "worker/spirv/names.h"
+#include "worker/spirv/reflect.h"
+#include "worker/spirv/validate.h"
 
 #include <bulkhead/bulkhead.h>
 #include <spirv-tools/libspirv.h>
@@ -354,7 +354,7 @@ static bool describe(const uint32_t *code, size_t words, const char *entry,
                                             .uniform_standard_layout = true,
                                             .workgroup_scalar_layout = true,
                                             .local_size_id = true};
-    /* As in vk_kernel.c: what the validator cannot be trusted with comes before it. */
+    /* As in worker/vulkan/kernel.c: what the validator cannot be trusted with comes before it. */
     if ((guarded && !bhi_guard_limits(code, words, fault)) ||
         !bhi_validate_rules(&target, code, words, fault)) {
         return false;

@@ -1,10 +1,10 @@
 /* Says all that there is to say of a module: for a person who wants to run it. No device is asked:
  * whether one takes it is another question. */
-#ifndef BHI_INSPECT_H
-#define BHI_INSPECT_H
+#ifndef BHI_WORKER_COMPILER_INSPECT_H
+#define BHI_WORKER_COMPILER_INSPECT_H
 
-#include "backend.h"
-#include "inspection.h"
+#include "ipc/inspection.h"
+#include "worker/backend.h"
 
 /* |code| is |words| long. |out| is filled in; with |guarded| the text goes to |text|, which has
  * |room| bytes, where it fits. False: there is no answer, |fault| says why. What is wrong with the

@@ -1,6 +1,6 @@
-#include "inspect_types.h"
+#include "worker/compiler/inspect_types.h"
 
-#include "text.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* Names, types and layout of what a validated module declares. */
-#ifndef BHI_INSPECT_TYPES_H
-#define BHI_INSPECT_TYPES_H
+#ifndef BHI_WORKER_COMPILER_INSPECT_TYPES_H
+#define BHI_WORKER_COMPILER_INSPECT_TYPES_H
 
-#include "inspection.h"
-#include "module.h"
+#include "ipc/inspection.h"
+#include "worker/spirv/module.h"
 
 /* The instruction that defines |id|; NULL: none. */
 const uint32_t *bhi_inspect_definition(const struct bhi_module *module, uint32_t id);

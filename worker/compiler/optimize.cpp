@@ -1,4 +1,4 @@
-#include "optimize.h"
+#include "worker/compiler/optimize.h"
 
 #include <cstdlib>
 #include <cstring>

@@ -1,6 +1,6 @@
 /* Optimising SPIR-V. The optimiser is a C++ library without a C interface. */
-#ifndef BHI_OPTIMIZE_H
-#define BHI_OPTIMIZE_H
+#ifndef BHI_WORKER_COMPILER_OPTIMIZE_H
+#define BHI_WORKER_COMPILER_OPTIMIZE_H
 
 #include <stdbool.h>
 #include <stddef.h>

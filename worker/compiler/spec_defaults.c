@@ -1,6 +1,6 @@
-#include "spec_defaults.h"
+#include "worker/compiler/spec_defaults.h"
 
-#include "inspect_types.h"
+#include "worker/compiler/inspect_types.h"
 
 #include <stdio.h>
 #include <string.h>

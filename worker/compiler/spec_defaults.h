@@ -1,9 +1,9 @@
 /* Specialization constants that nobody has set: a module means its defaults mostly as something to
  * replace, and a workgroup of one invocation has all the loops for itself. */
-#ifndef BHI_SPEC_DEFAULTS_H
-#define BHI_SPEC_DEFAULTS_H
+#ifndef BHI_WORKER_COMPILER_SPEC_DEFAULTS_H
+#define BHI_WORKER_COMPILER_SPEC_DEFAULTS_H
 
-#include "module.h"
+#include "worker/spirv/module.h"
 
 /* Writes "specialization constant 0 (local size x) was left at its default 1", or as a list of the
  * first few, sizes first. Returns how many there are; of none |out| is empty. */

@@ -1,8 +1,8 @@
 /* The interposers. glibc exports its allocator a second time as __libc_…; what these return is
  * freed by glibc's own free(), which is not replaced. A sanitizer brings its own allocator, which
  * is left alone. */
-#include "alloc.h"
-#include "faults.h"
+#include "worker/faults/alloc.h"
+#include "worker/faults/faults.h"
 
 #include <dlfcn.h>
 #include <errno.h>

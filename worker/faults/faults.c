@@ -1,14 +1,14 @@
 /* See faults.h. Compiled into bulkhead-worker-faulty only. */
-#include "faults.h"
+#include "worker/faults/faults.h"
 
 #if BHI_FAULTS
 
-#include "channel.h"
-#include "fault_notes.h"
-#include "fault_plan.h"
-#include "faults_tamper.h"
-#include "progress.h"
-#include "sandbox_seccomp.h"
+#include "ipc/channel.h"
+#include "ipc/progress.h"
+#include "worker/faults/notes.h"
+#include "worker/faults/plan.h"
+#include "worker/faults/tamper.h"
+#include "worker/sandbox/seccomp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ enum action {
     ACT_DRAIN,
     ACT_UNLISTED,
     ACT_HOARD,
-    ACT_TAMPER, /* and as many as there are (faults_tamper.h) */
+    ACT_TAMPER, /* and as many as there are (tamper.h) */
     ACTIONS = ACT_TAMPER + BHI_TAMPER_COUNT,
 };
 

@@ -13,12 +13,12 @@
  *           lost (what a Vulkan call says), hoard (2 GiB that RLIMIT_DATA does not count), pause
  * (20 ms), ring (the doorbell, for ever), drain (rings it and takes that back, for ever), unblock
  * (clears O_NONBLOCK on what it shares with the supervisor: before filter A, which knows no ioctl);
- * where a buffer is attached, also those of faults_tamper.h An item plan=PATH names a fault_plan.h:
- * a fault that is told later; notes=PATH, the last, a fault_notes.h: what has happened. A point or
+ * where a buffer is attached, also those of tamper.h An item plan=PATH names a plan.h:
+ * a fault that is told later; notes=PATH, the last, a notes.h: what has happened. A point or
  * an action that is none ends the zygote.
  */
-#ifndef BHI_FAULTS_H
-#define BHI_FAULTS_H
+#ifndef BHI_WORKER_FAULTS_FAULTS_H
+#define BHI_WORKER_FAULTS_FAULTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ bool bhi_fault_point(const char *name); /* true: action `fail` is due here */
  * The zygote's are not counted. */
 bool bhi_fault_call(const char *starting, const char *running);  /* true: it fails */
 int bhi_fault_vulkan(const char *starting, const char *running); /* a VkResult; 0: none */
-/* A place where a worker has a buffer in its hands, for the actions of faults_tamper.h. */
+/* A place where a worker has a buffer in its hands, for the actions of tamper.h. */
 void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
 #define BHI_FAULT_CALL(name)                       bhi_fault_call("start_" name, name)
 #define BHI_FAULT_TAMPER(name, fd, pointer, bytes) bhi_fault_tamper(name, fd, pointer, bytes)

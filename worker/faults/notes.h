@@ -1,8 +1,8 @@
 /* Which faults of $BULKHEAD_TEST_FAULTS have happened: a file that a test has made and that the
  * zygote maps before its root is emptied (notes=PATH); its workers inherit the mapping. Compiled
  * into bulkhead-worker-faulty only. */
-#ifndef BHI_FAULT_NOTES_H
-#define BHI_FAULT_NOTES_H
+#ifndef BHI_WORKER_FAULTS_NOTES_H
+#define BHI_WORKER_FAULTS_NOTES_H
 
 #include <stdatomic.h>
 #include <stdint.h>

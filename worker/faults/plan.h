@@ -2,8 +2,8 @@
  * the zygote maps before its root is emptied ($BULKHEAD_TEST_FAULTS: plan=PATH); its workers
  * inherit the mapping. It fires once, in whichever of them passes the point for the nth time, all
  * of them counted together. Compiled into bulkhead-worker-faulty only. */
-#ifndef BHI_FAULT_PLAN_H
-#define BHI_FAULT_PLAN_H
+#ifndef BHI_WORKER_FAULTS_PLAN_H
+#define BHI_WORKER_FAULTS_PLAN_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* See faults_tamper.h. */
-#include "faults_tamper.h"
+/* See tamper.h. */
+#include "worker/faults/tamper.h"
 
 #if BHI_FAULTS
 

@@ -1,7 +1,7 @@
 /* What a worker that was taken over would try with the descriptor and the mapping of a buffer that
  * it got: each way to change the bytes. Compiled into bulkhead-worker-faulty only. */
-#ifndef BHI_FAULTS_TAMPER_H
-#define BHI_FAULTS_TAMPER_H
+#ifndef BHI_WORKER_FAULTS_TAMPER_H
+#define BHI_WORKER_FAULTS_TAMPER_H
 
 #include <stddef.h>
 

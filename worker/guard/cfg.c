@@ -1,4 +1,4 @@
-#include "guard_cfg.h"
+#include "worker/guard/cfg.h"
 
 #include <bulkhead/bulkhead.h>
 #include <string.h>

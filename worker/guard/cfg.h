@@ -1,8 +1,8 @@
 /* Control flow of a function: reverse post-order, dominators, structured loops. */
-#ifndef BHI_GUARD_CFG_H
-#define BHI_GUARD_CFG_H
+#ifndef BHI_WORKER_GUARD_CFG_H
+#define BHI_WORKER_GUARD_CFG_H
 
-#include "guard_ir.h"
+#include "worker/guard/ir.h"
 
 /* What becomes of a loop (guard.md in docs says why). */
 enum bhi_loop_fate {
@@ -13,7 +13,7 @@ enum bhi_loop_fate {
     BHI_LOOP_POLLED,  /* a poll in its header */
 };
 
-struct bhi_exit; /* guard_induction.h */
+struct bhi_exit; /* induction.h */
 
 struct bhi_loop {
     struct bhi_block *header, *merge, *cont, *latch;

@@ -1,7 +1,7 @@
 /* Indices that are only known when the kernel runs, into memory that nothing else protects: an
  * index out of range in workgroup memory is memory corruption on a driver that runs on a processor.
  * Buffers have robustBufferAccess. Where an index cannot be clamped, the kernel is refused. */
-#include "guard_internal.h"
+#include "worker/guard/internal.h"
 
 #include <bulkhead/bulkhead.h>
 #include <string.h>

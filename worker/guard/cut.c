@@ -15,7 +15,7 @@
  * weight; where the driver has unrolled it the count is higher than the driver's: the flag may come
  * too early, never too late.
  */
-#include "guard_internal.h"
+#include "worker/guard/internal.h"
 
 #include <bulkhead/bulkhead.h>
 #include <string.h>

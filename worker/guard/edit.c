@@ -1,5 +1,5 @@
 /* Editing a module: instructions, blocks, edges. */
-#include "guard_ir.h"
+#include "worker/guard/ir.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "guard_internal.h"
+#include "worker/guard/internal.h"
 
 struct bhi_ins *bhi_guard_after_variables(const struct bhi_block *block) {
     struct bhi_ins *after = block->body.first;

@@ -1,8 +1,8 @@
 /* What stands before a module's functions: types, constants, names, decorations. */
-#include "guard_ir.h"
+#include "worker/guard/ir.h"
 
-#include "spirv_tools.h"
-#include "text.h"
+#include "base/text.h"
+#include "worker/spirv/tools.h"
 #include <bulkhead/bulkhead.h>
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
-#include "guard.h"
+#include "worker/guard/guard.h"
 
-#include "guard_internal.h"
-#include "vk_fault.h"
+#include "worker/fault.h"
+#include "worker/guard/internal.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
  * word in memory now and then, and the invocation returns when the host has set it. docs/guard.md
  * says what is done to a module and why.
  */
-#ifndef BHI_GUARD_H
-#define BHI_GUARD_H
+#ifndef BHI_WORKER_GUARD_GUARD_H
+#define BHI_WORKER_GUARD_GUARD_H
 
-#include "backend.h"
+#include "worker/backend.h"
 
 #define BHI_GUARD_CUT 1u /* bit of flags: the driver has cut a loop short */
 
@@ -13,7 +13,7 @@
 struct bhi_guard_words {
     uint32_t abort; /* written by the host: not 0: return */
     uint32_t flags; /* written by the kernel: BHI_GUARD_CUT */
-    uint32_t alive; /* written by the kernel, for itself (guard_entry.c) */
+    uint32_t alive; /* written by the kernel, for itself (entry.c) */
 };
 
 struct bhi_guard_options {

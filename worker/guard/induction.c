@@ -1,4 +1,4 @@
-#include "guard_induction.h"
+#include "worker/guard/induction.h"
 
 uint32_t bhi_loop_mark(const struct bhi_loop *loop) {
     uint32_t count = 1;

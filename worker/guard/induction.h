@@ -1,9 +1,9 @@
 /* What a loop counts: a value that each iteration changes by the same operation, and the test of it
  * that leaves the loop. */
-#ifndef BHI_GUARD_INDUCTION_H
-#define BHI_GUARD_INDUCTION_H
+#ifndef BHI_WORKER_GUARD_INDUCTION_H
+#define BHI_WORKER_GUARD_INDUCTION_H
 
-#include "guard_values.h"
+#include "worker/guard/values.h"
 
 struct bhi_induction {
     const struct bhi_ins *phi;     /* one of these two */

@@ -1,10 +1,10 @@
 /* The guard's parts, in the order in which guard.c calls them. */
-#ifndef BHI_GUARD_INTERNAL_H
-#define BHI_GUARD_INTERNAL_H
+#ifndef BHI_WORKER_GUARD_INTERNAL_H
+#define BHI_WORKER_GUARD_INTERNAL_H
 
-#include "guard.h"
-#include "guard_cfg.h"
-#include "guard_induction.h"
+#include "worker/guard/cfg.h"
+#include "worker/guard/guard.h"
+#include "worker/guard/induction.h"
 
 /* Increments of the counter between two looks at the word. */
 #define BHI_GUARD_LIMIT 4096u
@@ -27,11 +27,11 @@ struct bhi_guard {
     uint32_t buffer;                     /* the storage buffer's variable */
     uint32_t word_pointer;               /* type of a pointer into it */
     uint32_t counter;                    /* uint, Private: iterations since the last look */
-    uint32_t cells, cell_pointer, group; /* guard_cut.c's variables; 0: not needed so far */
+    uint32_t cells, cell_pointer, group; /* cut.c's variables; 0: not needed so far */
     uint32_t zero, limit;                /* constants */
 };
 
-/* guard_words.c: the buffer, the counter, and the code that looks at them. */
+/* words.c: the buffer, the counter, and the code that looks at them. */
 void bhi_guard_add_words(struct bhi_guard *g);
 /* Appends to |block|: a pointer to a member of struct bhi_guard_words; its value. */
 enum { BHI_WORD_ABORT, BHI_WORD_FLAGS, BHI_WORD_ALIVE };
@@ -49,25 +49,25 @@ uint32_t bhi_guard_count(struct bhi_guard *g, struct bhi_block *block, uint32_t 
 void bhi_guard_add_to_interface(struct bhi_guard *g, uint32_t variable);
 void bhi_guard_add_to_compute(struct bhi_guard *g, uint32_t variable);
 
-/* guard_entry.c: returns at once when the word is set. */
+/* entry.c: returns at once when the word is set. */
 void bhi_guard_entry_check(struct bhi_guard *g);
 /* The first instruction of a function's first block that is no variable, nor a line before one. */
 struct bhi_ins *bhi_guard_after_variables(const struct bhi_block *block);
 
-/* guard_clamp.c: indices into memory that is not a buffer's. */
+/* clamp.c: indices into memory that is not a buffer's. */
 void bhi_guard_clamp(struct bhi_guard *g);
 
-/* guard_zero.c: workgroup memory begins as zero. */
+/* zero.c: workgroup memory begins as zero. */
 void bhi_guard_zero(struct bhi_guard *g);
 
-/* guard_purity.c */
+/* purity.c */
 bool bhi_ins_is_arithmetic(const struct bhi_ir *ir, const struct bhi_ins *ins);
 /* That, or a load of something: may run twice. */
 bool bhi_ins_is_repeatable(const struct bhi_ir *ir, const struct bhi_ins *ins);
 /* Does |pointer| point to what no invocation can write? */
 bool bhi_pointer_is_constant(const struct bhi_ir *ir, uint32_t pointer);
 
-/* guard_poll.c: a poll in the loop's header. */
+/* poll.c: a poll in the loop's header. */
 void bhi_guard_poll(struct bhi_guard *g, struct bhi_loop *loop);
 /* The same in the exit of a loop in a continue construct. */
 void bhi_guard_poll_exit(struct bhi_guard *g, struct bhi_loop *loop);
@@ -79,18 +79,18 @@ void bhi_guard_look(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi
                     uint32_t due, struct bhi_block *look, struct bhi_block *aborted,
                     struct bhi_block *reset, struct bhi_block *to);
 
-/* guard_lower.c. |loop| is marked; if it can, loop->exit says how. */
+/* lower.c. |loop| is marked; if it can, loop->exit says how. */
 bool bhi_guard_can_lower(struct bhi_guard *g, const struct bhi_values *values,
                          struct bhi_loop *loop);
 void bhi_guard_lower(struct bhi_guard *g, struct bhi_loop *loop);
 /* Of an OpLoopMerge: what asks for unrolling and peeling. Mesa would unroll a chunk 1024 times. */
 void bhi_guard_drop_hints(struct bhi_guard *g, struct bhi_ins *merge);
 
-/* guard_trips.c: how often |loop|'s header runs, at most; BHI_TRIPS_UNKNOWN: not known, or more
+/* trips.c: how often |loop|'s header runs, at most; BHI_TRIPS_UNKNOWN: not known, or more
  * than BHI_TRIPS_MAX times. |loop| is marked. */
 uint64_t bhi_guard_trips(const struct bhi_values *values, const struct bhi_loop *loop);
 
-/* guard_cut.c: counts what the driver counts. The fates of |function|'s loops are known, and
+/* cut.c: counts what the driver counts. The fates of |function|'s loops are known, and
  * nothing is rewritten yet; its control flow must be built again where this returns true. */
 bool bhi_guard_cut_loops(struct bhi_guard *g, struct bhi_function *function);
 /* Before |at|, at the beginning of the kernel. */
@@ -100,7 +100,7 @@ void bhi_guard_cut_start(struct bhi_guard *g, struct bhi_block *block, struct bh
 struct bhi_block *bhi_guard_cut_look(struct bhi_guard *g, const struct bhi_loop *loop,
                                      struct bhi_block *block);
 
-/* guard_loops.c: decides for each loop, and does it. */
+/* loops.c: decides for each loop, and does it. */
 void bhi_guard_loops(struct bhi_guard *g);
 
 #endif

@@ -1,7 +1,7 @@
-#include "guard_ir.h"
+#include "worker/guard/ir.h"
 
-#include "spirv_tools.h"
-#include "vk_fault.h"
+#include "worker/fault.h"
+#include "worker/spirv/tools.h"
 
 #include <bulkhead/bulkhead.h>
 

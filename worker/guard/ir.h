@@ -2,10 +2,10 @@
  * is the module's own and goes with it; what runs out of it, or refuses the module, leaves by
  * longjmp to whoever made the module (guard.c), so that no edit has an error path of its own.
  */
-#ifndef BHI_GUARD_IR_H
-#define BHI_GUARD_IR_H
+#ifndef BHI_WORKER_GUARD_IR_H
+#define BHI_WORKER_GUARD_IR_H
 
-#include "backend.h"
+#include "worker/backend.h"
 #include <setjmp.h>
 #include <spirv/unified1/spirv.h>
 
@@ -14,7 +14,7 @@ struct bhi_ins {
     struct bhi_block *block; /* NULL: not in a block */
     uint32_t *words;         /* words[0]: length and opcode, as in the module */
     uint32_t type, result;   /* 0: none */
-    struct bhi_local *local; /* of an OpVariable in a function: guard_locals.h */
+    struct bhi_local *local; /* of an OpVariable in a function: locals.h */
     uint64_t ids;            /* bit n: words[n] is an id that is used; only for the first 64 words
                                 of instructions that came with the module */
 };
@@ -23,7 +23,7 @@ struct bhi_ins_list {
     struct bhi_ins *first, *last;
 };
 
-struct bhi_loop; /* guard_cfg.h */
+struct bhi_loop; /* cfg.h */
 
 struct bhi_block {
     struct bhi_block *prev, *next;
@@ -40,8 +40,7 @@ struct bhi_block {
     struct bhi_loop *loop;       /* innermost */
     const struct bhi_loop *mark; /* bhi_loop_mark() */
     struct bhi_block *next_marked;
-    uint32_t
-        rounds; /* guard_cut.c: of a header: id of how often the loop has come to it; 0: none */
+    uint32_t rounds; /* cut.c: of a header: id of how often the loop has come to it; 0: none */
 };
 
 struct bhi_function {
@@ -57,12 +56,12 @@ struct bhi_function {
     uint32_t unreachable_count;
     struct bhi_loop **loops; /* outer before inner */
     uint32_t loop_count;
-    /* guard_loops.c */
+    /* loops.c */
     uint64_t cost;                   /* iterations of loops in it that do not poll, at most */
     uint64_t accesses, instructions; /* what runs unpolled in a call: of buffers; at all */
     bool polls;                      /* it has loops that do, or calls what has */
     bool live;                       /* reached from the entry point */
-    bool counted;                    /* guard_cut.c has rewritten it */
+    bool counted;                    /* cut.c has rewritten it */
     bool guarded;
     bool open; /* being guarded, or one that it calls is */
     struct bhi_function *caller;

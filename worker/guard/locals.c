@@ -1,4 +1,4 @@
-#include "guard_locals.h"
+#include "worker/guard/locals.h"
 
 #include <string.h>
 

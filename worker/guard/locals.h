@@ -1,9 +1,9 @@
 /* Variables of a function that are only loaded and stored whole: what unoptimised modules have in
  * the place of phis. Their addresses go nowhere, so that loads and stores are all there is. */
-#ifndef BHI_GUARD_LOCALS_H
-#define BHI_GUARD_LOCALS_H
+#ifndef BHI_WORKER_GUARD_LOCALS_H
+#define BHI_WORKER_GUARD_LOCALS_H
 
-#include "guard_cfg.h"
+#include "worker/guard/cfg.h"
 
 struct bhi_local {
     bool shared; /* its address is used for something else: nothing is known about it */

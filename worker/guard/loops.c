@@ -1,5 +1,5 @@
 /* What becomes of each loop. Functions that are called come before those that call them. */
-#include "guard_internal.h"
+#include "worker/guard/internal.h"
 
 #include <bulkhead/bulkhead.h>
 

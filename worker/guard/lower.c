@@ -14,7 +14,7 @@
  *
  * Only i < n in steps of 1 and i > n in steps of -1: there lim is met exactly, and nothing wraps.
  */
-#include "guard_internal.h"
+#include "worker/guard/internal.h"
 
 #include <bulkhead/bulkhead.h>
 #include <string.h>

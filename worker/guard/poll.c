@@ -1,4 +1,4 @@
-#include "guard_internal.h"
+#include "worker/guard/internal.h"
 
 #include <bulkhead/bulkhead.h>
 

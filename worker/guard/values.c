@@ -1,4 +1,4 @@
-#include "guard_values.h"
+#include "worker/guard/values.h"
 
 #define MAX_STEPS 64u
 

@@ -1,9 +1,9 @@
 /* Integers that are known before the kernel runs, with the pipeline's specialization constants. */
-#ifndef BHI_GUARD_VALUES_H
-#define BHI_GUARD_VALUES_H
+#ifndef BHI_WORKER_GUARD_VALUES_H
+#define BHI_WORKER_GUARD_VALUES_H
 
-#include "guard_locals.h"
-#include "module.h"
+#include "worker/guard/locals.h"
+#include "worker/spirv/module.h"
 
 struct bhi_values {
     struct bhi_ir *ir;

@@ -1,9 +1,9 @@
 /* Workgroup memory that is used begins as zero: what a kernel before left is not for this one. By
  * an initialiser where the device knows them, else by a loop at the entry point: E: variables; lid
- * = LocalInvocationIndex          (guard_entry.c's check comes to stand before) for each array, or
+ * = LocalInvocationIndex          (entry.c's check comes to stand before) for each array, or
  * variable: for (i = lid; i < elements; i += invocations) element[i] = 0; barrier; the rest of E
  */
-#include "guard_internal.h"
+#include "worker/guard/internal.h"
 
 #include <bulkhead/bulkhead.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "closer.h"
+#include "worker/loader/closer.h"
 
 #include <errno.h>
 #include <pthread.h>

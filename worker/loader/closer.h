@@ -1,8 +1,8 @@
 /* A thread that closes files. A close may hang for as long as a mount is dead (FUSE is asked at
  * each one), and who has work to do must not wait for that. What comes after one that hangs stays
  * open. */
-#ifndef BHI_CLOSER_H
-#define BHI_CLOSER_H
+#ifndef BHI_WORKER_LOADER_CLOSER_H
+#define BHI_WORKER_LOADER_CLOSER_H
 
 struct bhi_closer;
 

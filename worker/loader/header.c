@@ -1,8 +1,8 @@
-#include "loader_header.h"
+#include "worker/loader/header.h"
 
-#include "loader_reads.h"
-#include "npy.h"
-#include "safetensors.h"
+#include "formats/npy.h"
+#include "formats/safetensors.h"
+#include "worker/loader/reads.h"
 
 #include <errno.h>
 #include <stdio.h>

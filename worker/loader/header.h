@@ -1,10 +1,10 @@
 /* The header of a file: parses it, and says where in the file the data is. */
-#ifndef BHI_LOADER_HEADER_H
-#define BHI_LOADER_HEADER_H
+#ifndef BHI_WORKER_LOADER_HEADER_H
+#define BHI_WORKER_LOADER_HEADER_H
 
-#include "complaint.h"
-#include "file_answer.h"
-#include "wire.h"
+#include "formats/complaint.h"
+#include "ipc/file_answer.h"
+#include "ipc/wire.h"
 #include <stdbool.h>
 
 /* Fills in dtype, shape, offset and bytes of |answer|. On failure the complaint says what is wrong

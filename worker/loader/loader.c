@@ -1,12 +1,12 @@
-#include "loader.h"
+#include "worker/loader/loader.h"
 
-#include "closer.h"
-#include "faults.h"
-#include "fdpass.h"
-#include "futex.h"
-#include "loader_header.h"
-#include "loader_reads.h"
-#include "memfd.h"
+#include "base/futex.h"
+#include "base/memfd.h"
+#include "ipc/fdpass.h"
+#include "worker/faults/faults.h"
+#include "worker/loader/closer.h"
+#include "worker/loader/header.h"
+#include "worker/loader/reads.h"
 
 #include <bulkhead/bulkhead.h>
 #include <errno.h>

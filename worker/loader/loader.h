@@ -9,13 +9,13 @@
  * One thread calls it. Several read; all of them are at rest before a result is given. One more
  * closes files, which may hang.
  */
-#ifndef BHI_LOADER_H
-#define BHI_LOADER_H
+#ifndef BHI_WORKER_LOADER_LOADER_H
+#define BHI_WORKER_LOADER_LOADER_H
 
-#include "backend.h"
-#include "commands.h"
-#include "progress.h"
-#include "wire.h"
+#include "ipc/commands.h"
+#include "ipc/progress.h"
+#include "ipc/wire.h"
+#include "worker/backend.h"
 
 struct bhi_loader;
 

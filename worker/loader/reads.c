@@ -1,6 +1,6 @@
-#include "loader_reads.h"
+#include "worker/loader/reads.h"
 
-#include "faults.h"
+#include "worker/faults/faults.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* Reading a range of a file into a memfd, with several threads: through a buffer that stays in the
  * cache, not through a mapping, whose page faults cost more than the second copy. */
-#ifndef BHI_LOADER_READS_H
-#define BHI_LOADER_READS_H
+#ifndef BHI_WORKER_LOADER_READS_H
+#define BHI_WORKER_LOADER_READS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "cache_envelope.h"
+#include "worker/opener/cache_envelope.h"
 
 #include <sodium.h>
 #include <string.h>

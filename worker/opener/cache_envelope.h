@@ -1,8 +1,8 @@
 /* The envelope of a pipeline cache on disk: whose it is, how long it is, and a keyed MAC over all
  * of it. What is not exactly what was sealed, for the same tenant, device and driver, with the same
  * key, is nothing. In memory only. */
-#ifndef BHI_CACHE_ENVELOPE_H
-#define BHI_CACHE_ENVELOPE_H
+#ifndef BHI_WORKER_OPENER_CACHE_ENVELOPE_H
+#define BHI_WORKER_OPENER_CACHE_ENVELOPE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-#include "cache_files.h"
-#include "cache_area.h"
+#include "worker/opener/cache_files.h"
+#include "ipc/cache_area.h"
 
 #include <errno.h>
 #include <fcntl.h>

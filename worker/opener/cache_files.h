@@ -1,9 +1,9 @@
 /* Pipeline caches in a folder: one file for each tenant, device and driver, and the key of their
  * MACs. The opener's: any of this can hang where the folder's mount does. */
-#ifndef BHI_CACHE_FILES_H
-#define BHI_CACHE_FILES_H
+#ifndef BHI_WORKER_OPENER_CACHE_FILES_H
+#define BHI_WORKER_OPENER_CACHE_FILES_H
 
-#include "cache_envelope.h"
+#include "worker/opener/cache_envelope.h"
 
 #include <stddef.h>
 #include <stdint.h>

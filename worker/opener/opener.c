@@ -1,8 +1,8 @@
-#include "opener.h"
-#include "cache_files.h"
-#include "fdpass.h"
-#include "host.h"
-#include "session.h"
+#include "worker/opener/opener.h"
+#include "ipc/fdpass.h"
+#include "worker/host.h"
+#include "worker/opener/cache_files.h"
+#include "worker/session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,8 +8,8 @@
  * On a dead mount each of these calls may hang, close() among them (FUSE sends a FLUSH on each),
  * and not even SIGKILL ends a thread in some of them. Here that costs a thread. The main thread
  * calls nothing of a file's: it goes on taking requests, and exits when the host is gone. */
-#ifndef BHI_OPENER_H
-#define BHI_OPENER_H
+#ifndef BHI_WORKER_OPENER_OPENER_H
+#define BHI_WORKER_OPENER_OPENER_H
 
 /* Returns an exit code (BHI_EXIT_*, session.h). */
 int bhi_opener_run(void);

@@ -1,6 +1,6 @@
 /* Probe of the limit that holds without a memory cgroup: RLIMIT_DATA for what is honest, RLIMIT_AS
  * and the filters for the ways around it. Nothing here touches the memory that it asks for. */
-#include "probe_victim.h"
+#include "worker/probe/victim.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* Probes of the namespaces and the root. A namespace is proven twice: its identity is not the
  * host's, and what it hides cannot be reached. */
-#include "probe_victim.h"
+#include "worker/probe/victim.h"
 
 #include <dirent.h>
 #include <errno.h>

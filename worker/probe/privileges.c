@@ -1,5 +1,5 @@
 /* Probes of descriptors, capabilities, no_new_privs, dumpable, Landlock and limits. */
-#include "probe_victim.h"
+#include "worker/probe/victim.h"
 
 #include <errno.h>
 #include <fcntl.h>

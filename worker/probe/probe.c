@@ -1,8 +1,8 @@
-#include "probe.h"
-#include "orphan.h"
-#include "probe_victim.h"
-#include "text.h"
-#include "title.h"
+#include "worker/probe/probe.h"
+#include "base/text.h"
+#include "worker/probe/victim.h"
+#include "worker/session/orphan.h"
+#include "worker/title.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -5,12 +5,12 @@
  *
  * Prober and victims report in a shared page. The zygote never waits for them: it goes on serving,
  * reaps the prober like any child, and kills it at its deadline; victims go with their prober. */
-#ifndef BHI_PROBE_H
-#define BHI_PROBE_H
+#ifndef BHI_WORKER_PROBE_PROBE_H
+#define BHI_WORKER_PROBE_PROBE_H
 
-#include "nodes.h"
-#include "sandbox.h"
-#include "wire.h"
+#include "ipc/wire.h"
+#include "worker/sandbox/nodes.h"
+#include "worker/sandbox/sandbox.h"
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -1,8 +1,8 @@
 /* Probes of the filters: each forbidden call is tried by a victim of its own, which has to die of
  * it, and an allowed one has to work. Pointers are bad on purpose: a call that were let through
  * would come back with EFAULT. */
-#include "probe_victim.h"
-#include "sandbox_judge.h"
+#include "worker/probe/victim.h"
+#include "worker/sandbox/judge.h"
 
 #include <errno.h>
 #include <pthread.h>

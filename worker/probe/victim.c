@@ -1,6 +1,6 @@
-#include "probe_victim.h"
-#include "fdpass.h"
-#include "futex.h"
+#include "worker/probe/victim.h"
+#include "base/futex.h"
+#include "ipc/fdpass.h"
 
 #include <errno.h>
 #include <poll.h>

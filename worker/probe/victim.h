@@ -1,8 +1,8 @@
 /* Victims: what a prober sends into the sandbox. Used by the probe_*.c files. */
-#ifndef BHI_PROBE_VICTIM_H
-#define BHI_PROBE_VICTIM_H
+#ifndef BHI_WORKER_PROBE_VICTIM_H
+#define BHI_WORKER_PROBE_VICTIM_H
 
-#include "probe.h"
+#include "worker/probe/probe.h"
 
 /* How far a victim goes in before it tries something. Each stage includes the ones before. */
 enum bhi_stage {
@@ -67,8 +67,8 @@ void bhi_victim_end(pid_t pid, struct bhi_victim_page *page);
 enum bhi_probe_result bhi_victim_judge(const struct bhi_probe_context *context,
                                        const struct bhi_victim_plan *plan, char *text, size_t size);
 
-/* The probes: result and text. probe_namespaces.c, probe_privileges.c, probe_memory.c,
- * probe_seccomp.c. */
+/* The probes: result and text. namespaces.c, privileges.c, memory.c,
+ * seccomp.c. */
 typedef enum bhi_probe_result (*bhi_probe_fn)(const struct bhi_probe_context *context, char *text,
                                               size_t size);
 enum bhi_probe_result bhi_probe_userns(const struct bhi_probe_context *, char *, size_t);

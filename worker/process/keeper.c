@@ -1,7 +1,7 @@
-#include "keeper.h"
+#include "worker/process/keeper.h"
 
-#include "faults.h"
-#include "futex.h"
+#include "base/futex.h"
+#include "worker/faults/faults.h"
 
 #include <errno.h>
 #include <linux/audit.h>

@@ -20,10 +20,10 @@
  *
  * Only for drivers whose device is the worker's own threads. A GPU runs on after its process, and
  * there the death must not be reported before the kernel has taken the device's mappings away. */
-#ifndef BHI_KEEPER_H
-#define BHI_KEEPER_H
+#ifndef BHI_WORKER_PROCESS_KEEPER_H
+#define BHI_WORKER_PROCESS_KEEPER_H
 
-#include "failure.h"
+#include "worker/failure.h"
 
 /* Makes one that lives until the write end of the pipe of |pipe_end| is closed. Before the first
  * thread. Returns 0 or -errno. */

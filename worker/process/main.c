@@ -11,9 +11,9 @@
  *
  *   warden.c → zygote.c → worker.c → session.c; sandbox_*.c one file for each mechanism; driver.c
  *   what differs between drivers. docs/sandbox.md explains order and reasons. */
-#include "opener.h"
-#include "title.h"
-#include "warden.h"
+#include "worker/opener/opener.h"
+#include "worker/process/warden.h"
+#include "worker/title.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "oom_score.h"
+#include "worker/process/oom_score.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,13 +1,13 @@
-#include "warden.h"
-#include "fd.h"
-#include "fdpass.h"
-#include "futex.h"
-#include "host.h"
-#include "sandbox.h"
-#include "session.h"
-#include "warden_remove.h"
-#include "watchdog.h"
-#include "zygote.h"
+#include "worker/process/warden.h"
+#include "base/futex.h"
+#include "ipc/fdpass.h"
+#include "worker/fd.h"
+#include "worker/host.h"
+#include "worker/process/warden_remove.h"
+#include "worker/process/zygote.h"
+#include "worker/sandbox/sandbox.h"
+#include "worker/session/session.h"
+#include "worker/session/watchdog.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,8 +9,8 @@
  * runtime folder and the cgroups are removed. Zygote gone → it is reaped. Warden gone → the zygote
  * leaves by itself (orphan.h). It waits only in poll(), for descriptors that the kernel must end,
  * and with a time limit wherever it waits for something that a peer owes it. */
-#ifndef BHI_WARDEN_H
-#define BHI_WARDEN_H
+#ifndef BHI_WORKER_PROCESS_WARDEN_H
+#define BHI_WORKER_PROCESS_WARDEN_H
 
 /* Returns an exit code (BHI_EXIT_*, session.h). */
 int bhi_warden_run(void);

@@ -1,6 +1,6 @@
-#include "warden_remove.h"
-#include "fd.h"
-#include "futex.h"
+#include "worker/process/warden_remove.h"
+#include "base/futex.h"
+#include "worker/fd.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Removing what a dead host has left behind. Only plain entries directly in the folder are
  * removed, no symbolic link is followed, and nothing here waits for more than |patience_ns|. */
-#ifndef BHI_WARDEN_REMOVE_H
-#define BHI_WARDEN_REMOVE_H
+#ifndef BHI_WORKER_PROCESS_WARDEN_REMOVE_H
+#define BHI_WORKER_PROCESS_WARDEN_REMOVE_H
 
 #include <stdint.h>
 

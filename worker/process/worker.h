@@ -7,12 +7,12 @@
  *
  * What acts on one thread only comes before the channel, whose threads are the first. The channel
  * comes before filter A, which knows no socket() and no connect(). */
-#ifndef BHI_WORKER_H
-#define BHI_WORKER_H
+#ifndef BHI_WORKER_PROCESS_WORKER_H
+#define BHI_WORKER_PROCESS_WORKER_H
 
-#include "driver.h"
-#include "scout.h"
-#include "wire.h"
+#include "ipc/wire.h"
+#include "worker/probe/scout.h"
+#include "worker/sandbox/driver.h"
 #include <stdint.h>
 
 enum bhi_spawn_fd {

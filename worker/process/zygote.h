@@ -11,12 +11,12 @@
  * With several devices to choose from it is scouting (scout.h) between rooting and serving.
  *
  * Its end is the end of every worker: they are in its pid namespace. */
-#ifndef BHI_ZYGOTE_H
-#define BHI_ZYGOTE_H
+#ifndef BHI_WORKER_PROCESS_ZYGOTE_H
+#define BHI_WORKER_PROCESS_ZYGOTE_H
 
-#include "driver.h"
-#include "sandbox.h"
-#include "wire.h"
+#include "ipc/wire.h"
+#include "worker/sandbox/driver.h"
+#include "worker/sandbox/sandbox.h"
 #include <stdint.h>
 
 /* Shared between warden and zygote (written by the zygote), so that a death in mid-start has a

@@ -1,5 +1,5 @@
 /* Descriptors: a worker keeps what it was given and nothing that its parents had open. */
-#include "sandbox.h"
+#include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* The table of drivers, and loading one. */
-#include "driver.h"
+#include "worker/sandbox/driver.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -226,7 +226,7 @@ static const struct bhi_seccomp_rule swiftshader_start[] = {
     BHI_ANSWER_LOOKUPS,
     /* What it compiles is in private mappings of one memfd, which holds nothing itself: it names
      * them, and has to be as long as the longest. It gets its length while the worker starts
-     * (vk_reserve.h). */
+     * (worker/vulkan/reserve.h). */
     BHI_ALLOW1(memfd_create, BHI_INT(1, 0)),
     BHI_ALLOW1(ftruncate, BHI_MOST(1, BHI_DRIVER_CODE_BYTES)),
     BHI_END_OF_RULES,

@@ -3,13 +3,13 @@
  *
  * A driver's library is loaded directly, not through the Vulkan loader: in an emptied root the
  * loader does not find its manifests any more. */
-#ifndef BHI_DRIVER_H
-#define BHI_DRIVER_H
+#ifndef BHI_WORKER_SANDBOX_DRIVER_H
+#define BHI_WORKER_SANDBOX_DRIVER_H
 
-#include "failure.h"
-#include "sandbox_rules.h"
-#include "wire.h"
-#include "worker_kind.h"
+#include "base/worker_kind.h"
+#include "ipc/wire.h"
+#include "worker/failure.h"
+#include "worker/sandbox/rules.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <vulkan/vulkan.h>
@@ -42,7 +42,7 @@ struct bhi_driver_env {
 
 /* Drivers of a CPU that keep their memory in an anonymous file: its length, how long a worker may
  * make it while it starts (that and what the driver has made before), and the seals it then gets
- * (vk_reserve.h). */
+ * (worker/vulkan/reserve.h). */
 #define BHI_DRIVER_FILE_BYTES (UINT64_C(256) << 20)
 #define BHI_DRIVER_FILE_MOST  (BHI_DRIVER_FILE_BYTES + (UINT64_C(16) << 20))
 #define BHI_DRIVER_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)

@@ -1,5 +1,5 @@
 /* ICD manifests: which library the system's Vulkan driver is. */
-#include "driver.h"
+#include "worker/sandbox/driver.h"
 
 #include <dirent.h>
 #include <elf.h>

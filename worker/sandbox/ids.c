@@ -5,7 +5,7 @@
  *                              our own, else (few ids are mapped where we are) the highest there is
  *
  * Root's own id would do inside. But who left the mount namespace would own root's files. */
-#include "sandbox.h"
+#include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <grp.h>

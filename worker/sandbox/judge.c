@@ -1,5 +1,5 @@
-#include "sandbox_judge.h"
-#include "sandbox_seccomp.h"
+#include "worker/sandbox/judge.h"
+#include "worker/sandbox/seccomp.h"
 
 #include <signal.h>
 #include <stdbool.h>

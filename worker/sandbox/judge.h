@@ -1,13 +1,13 @@
 /* What the filters would do with a call: the rule tables, read by a program instead of by the
  * kernel. For the tracer, which lets a driver make calls that no rule knows. */
-#ifndef BHI_SANDBOX_JUDGE_H
-#define BHI_SANDBOX_JUDGE_H
+#ifndef BHI_WORKER_SANDBOX_JUDGE_H
+#define BHI_WORKER_SANDBOX_JUDGE_H
 
-#include "sandbox.h"
+#include "worker/sandbox/sandbox.h"
 
 #define BHI_JUDGE_DESCRIPTORS 4096
 
-/* Facts of the process, which sandbox_seccomp.c builds into the filters as well. */
+/* Facts of the process, which seccomp.c builds into the filters as well. */
 struct bhi_judge {
     const struct bhi_driver *driver;
     int pid;

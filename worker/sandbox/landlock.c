@@ -1,7 +1,7 @@
 /* Landlock: on top of the emptied root, what may be opened and how. Paths are the driver table's.
  * The numbers are the kernel's ABI, spelled out because the build machine's headers may be older
  * than the kernel that runs this. */
-#include "sandbox.h"
+#include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Namespaces: user, pid, network, System V IPC, host name, mounts, cgroups, all at once. */
-#include "sandbox.h"
+#include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "nodes.h"
+#include "worker/sandbox/nodes.h"
 
 #include <errno.h>
 #include <fcntl.h>

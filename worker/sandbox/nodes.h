@@ -1,13 +1,13 @@
 /* Which device node belongs to which of a driver's devices. Where there are several, a worker opens
- * that of its own device alone (BHI_PATH_NODE, sandbox_landlock.c).
+ * that of its own device alone (BHI_PATH_NODE, landlock.c).
  *
  * Vulkan numbers the devices as it likes, but tells their PCI addresses; the kernel's part of the
  * driver tells, in a file for each address, which minor number it has. */
-#ifndef BHI_NODES_H
-#define BHI_NODES_H
+#ifndef BHI_WORKER_SANDBOX_NODES_H
+#define BHI_WORKER_SANDBOX_NODES_H
 
-#include "driver.h"
-#include "pci.h"
+#include "worker/pci.h"
+#include "worker/sandbox/driver.h"
 #include <stddef.h>
 
 #define BHI_NODES_MOST 64

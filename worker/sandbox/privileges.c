@@ -1,6 +1,6 @@
 /* Capabilities, no_new_privs, dumpable: what is left of a worker's privileges afterwards is none.
  */
-#include "sandbox.h"
+#include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <linux/securebits.h>

@@ -1,6 +1,6 @@
 /* Resource limits. RLIMIT_AS is not among them: GPU drivers reserve huge ranges of addresses; for
- * others the supervisor sets it (supervisor/address_space.h). */
-#include "sandbox.h"
+ * others the supervisor sets it (supervisor/worker/address_space.h). */
+#include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <malloc.h>

@@ -4,7 +4,7 @@
  *   …         what the driver's table lists, each at its own path
  *
  * Made in the zygote, once for all workers, after the driver's library has been loaded. */
-#include "sandbox.h"
+#include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

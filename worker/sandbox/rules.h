@@ -1,7 +1,7 @@
 /* Seccomp rules as tables. A rule allows a system call (or answers it with an errno) where all of
  * its comparisons hold; anything that no rule mentions kills the process. */
-#ifndef BHI_SANDBOX_RULES_H
-#define BHI_SANDBOX_RULES_H
+#ifndef BHI_WORKER_SANDBOX_RULES_H
+#define BHI_WORKER_SANDBOX_RULES_H
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-#include "sandbox.h"
-#include "faults.h"
+#include "worker/sandbox/sandbox.h"
+#include "worker/faults/faults.h"
 
 int bhi_sandbox_enter(struct bhi_sandbox *sandbox, struct bhi_failure *failure) {
     int r;

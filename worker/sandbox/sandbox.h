@@ -5,12 +5,12 @@
  *
  * Landlock, capabilities, no_new_privs and namespaces act on the calling thread only: all of them
  * come before the first thread. Only the filters are set on all threads at once (TSYNC). */
-#ifndef BHI_SANDBOX_H
-#define BHI_SANDBOX_H
+#ifndef BHI_WORKER_SANDBOX_SANDBOX_H
+#define BHI_WORKER_SANDBOX_SANDBOX_H
 
-#include "driver.h"
-#include "failure.h"
-#include "layers.h"
+#include "ipc/layers.h"
+#include "worker/failure.h"
+#include "worker/sandbox/driver.h"
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -23,7 +23,7 @@
 #define BHI_SANDBOX_ID   1000
 #define BHI_SANDBOX_HOST "bulkhead"
 
-/* -- sandbox_ids.c -------------------------------------------------------------------------- */
+/* -- ids.c -------------------------------------------------------------------------- */
 
 /* Who the zygote and its workers are outside their user namespace. */
 struct bhi_sandbox_ids {
@@ -39,7 +39,7 @@ int bhi_sandbox_ids_choose(struct bhi_sandbox_ids *ids, struct bhi_failure *fail
  * the ids are not its own. */
 int bhi_sandbox_ids_take(const struct bhi_sandbox_ids *ids, struct bhi_failure *failure);
 
-/* -- sandbox_namespaces.c ------------------------------------------------------------------- */
+/* -- namespaces.c ------------------------------------------------------------------- */
 
 /* Which namespaces a process is in: the inode numbers of /proc/self/ns, in the order of
  * bhi_namespace_layer(). 0: unknown. */
@@ -58,7 +58,7 @@ int bhi_sandbox_map_ids(pid_t pid, const struct bhi_sandbox_ids *ids, struct bhi
 /* Child, first thing after the ids are mapped: host name, and no user namespaces below ours. */
 int bhi_sandbox_namespaces_fini(struct bhi_failure *failure);
 
-/* -- sandbox_root.c ------------------------------------------------------------------------- */
+/* -- root.c ------------------------------------------------------------------------- */
 
 /* Mounts a tmpfs over the runtime folder and makes it the working folder; *out_tree holds what it
  * covers. With the rights of the folder's owner, so before bhi_sandbox_ids_take(). */
@@ -67,20 +67,20 @@ int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_fa
  * lists and, at /run, the context's runtime folder. Closes |tree|. */
 int bhi_sandbox_root(const struct bhi_driver *driver, int tree, struct bhi_failure *failure);
 
-/* -- sandbox_descriptors.c ------------------------------------------------------------------ */
+/* -- descriptors.c ------------------------------------------------------------------ */
 
 /* Moves |fds| to 3, 4, 5 … (the array is updated) and closes everything else but 0, 1 and 2. */
 int bhi_sandbox_descriptors(int *fds, size_t count, struct bhi_failure *failure);
 /* Opens /dev/null as 0, 1 and (except in sanitizer builds, which report there) 2. */
 int bhi_sandbox_standard_streams(struct bhi_failure *failure);
 
-/* -- sandbox_privileges.c ------------------------------------------------------------------- */
+/* -- privileges.c ------------------------------------------------------------------- */
 
 int bhi_sandbox_capabilities(struct bhi_failure *failure);
 int bhi_sandbox_no_new_privs(struct bhi_failure *failure);
 int bhi_sandbox_not_dumpable(struct bhi_failure *failure);
 
-/* -- sandbox_landlock.c --------------------------------------------------------------------- */
+/* -- landlock.c --------------------------------------------------------------------- */
 
 /* The ABI of this kernel's Landlock, 0 where there is none. */
 int bhi_sandbox_landlock_abi(void);
@@ -89,13 +89,13 @@ int bhi_sandbox_landlock_abi(void);
 int bhi_sandbox_landlock(const struct bhi_driver *driver, const char *node, bool *out_applied,
                          struct bhi_failure *failure);
 
-/* -- sandbox_rlimits.c ---------------------------------------------------------------------- */
+/* -- rlimits.c ---------------------------------------------------------------------- */
 
 /* |memory_limit|: RLIMIT_DATA in bytes, 0: none. *out_memory: whether it is in force. */
 int bhi_sandbox_rlimits(const struct bhi_driver *driver, uint64_t memory_limit, bool *out_memory,
                         struct bhi_failure *failure);
 
-/* -- sandbox_seccomp.c ---------------------------------------------------------------------- */
+/* -- seccomp.c ---------------------------------------------------------------------- */
 
 enum bhi_filter {
     BHI_FILTER_START,  /* A: what starting a driver needs */

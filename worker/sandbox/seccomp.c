@@ -1,6 +1,6 @@
 /* Builds and loads the filters. */
-#include "sandbox_seccomp.h"
-#include "sandbox.h"
+#include "worker/sandbox/seccomp.h"
+#include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

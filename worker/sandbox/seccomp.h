@@ -1,10 +1,10 @@
 /* The rules that hold for every driver. Filter A = both + start + the driver's start rules;
  * filter B = both + steady + the driver's steady rules + reads and writes of open descriptors.
  * Filters add up: behind B a call has to pass A as well. */
-#ifndef BHI_SANDBOX_SECCOMP_H
-#define BHI_SANDBOX_SECCOMP_H
+#ifndef BHI_WORKER_SANDBOX_SECCOMP_H
+#define BHI_WORKER_SANDBOX_SECCOMP_H
 
-#include "sandbox_rules.h"
+#include "worker/sandbox/rules.h"
 
 /* Where bhi_sandbox_descriptors() puts a worker's descriptors. */
 #define BHI_FDPASS_DESCRIPTOR   3

@@ -1,9 +1,9 @@
-#include "session_internal.h"
+#include "worker/session/internal.h"
 
-#include "faults.h"
-#include "fdpass.h"
-#include "memfd.h"
-#include "title.h"
+#include "base/memfd.h"
+#include "ipc/fdpass.h"
+#include "worker/faults/faults.h"
+#include "worker/title.h"
 
 #include <errno.h>
 #include <stdio.h>

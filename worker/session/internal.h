@@ -1,11 +1,11 @@
-/* A session's state, shared by session.c (the lane) and session_control.c (the messages). */
-#ifndef BHI_SESSION_INTERNAL_H
-#define BHI_SESSION_INTERNAL_H
+/* A session's state, shared by session.c (the lane) and control.c (the messages). */
+#ifndef BHI_WORKER_SESSION_INTERNAL_H
+#define BHI_WORKER_SESSION_INTERNAL_H
 
-#include "compiler.h"
-#include "futex.h"
-#include "loader.h"
-#include "session.h"
+#include "base/futex.h"
+#include "worker/compiler/compiler.h"
+#include "worker/loader/loader.h"
+#include "worker/session/session.h"
 
 #define BHI_SESSION_BATCH 64u /* records handed to the backend at once; at most BHI_FAULT_SLOTS */
 

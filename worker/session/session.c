@@ -1,7 +1,7 @@
-#include "session_internal.h"
+#include "worker/session/internal.h"
 
-#include "commands.h"
-#include "faults.h"
+#include "ipc/commands.h"
+#include "worker/faults/faults.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,15 +4,15 @@
  *   worker.c:  fork → sandbox layers → channel, hello → filter A
  *              → bhi_session_start (device, warm-up) → filter B → bhi_session_run → exit
  */
-#ifndef BHI_SESSION_H
-#define BHI_SESSION_H
+#ifndef BHI_WORKER_SESSION_SESSION_H
+#define BHI_WORKER_SESSION_SESSION_H
 
-#include "backend.h"
-#include "channel.h"
-#include "lane.h"
-#include "progress.h"
-#include "watchdog.h"
-#include "worker_kind.h"
+#include "base/worker_kind.h"
+#include "ipc/channel.h"
+#include "ipc/lane.h"
+#include "ipc/progress.h"
+#include "worker/backend.h"
+#include "worker/session/watchdog.h"
 
 struct bhi_session_config {
     struct bhi_lane_view *lane;

@@ -1,9 +1,9 @@
-#include "watchdog.h"
+#include "worker/session/watchdog.h"
 
-#include "faults.h"
-#include "futex.h"
-#include "sandbox_seccomp.h"
-#include "session.h"
+#include "base/futex.h"
+#include "worker/faults/faults.h"
+#include "worker/sandbox/seccomp.h"
+#include "worker/session/session.h"
 
 #include <errno.h>
 #include <poll.h>

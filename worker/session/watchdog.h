@@ -7,12 +7,12 @@
  *                   has everything end and then exits. What a process that is killed has running
  *                   on a GPU goes on running there, and all others on that GPU wait for it.
  */
-#ifndef BHI_WATCHDOG_H
-#define BHI_WATCHDOG_H
+#ifndef BHI_WORKER_SESSION_WATCHDOG_H
+#define BHI_WORKER_SESSION_WATCHDOG_H
 
-#include "backend.h"
-#include "failure.h"
-#include "lane.h"
+#include "ipc/lane.h"
+#include "worker/backend.h"
+#include "worker/failure.h"
 
 /* How long workers have to end by themselves when the host has gone; the zygote goes after that,
  * and takes them with it. A kernel that runs on a GPU ends in about 20 ms. */

@@ -1,6 +1,6 @@
-#include "array_indices.h"
+#include "worker/spirv/array_indices.h"
 
-#include "vk_fault.h"
+#include "worker/fault.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* Which buffer of an array a kernel takes: by constants, or by indices that it computes. Devices
  * need features for the latter, and some compute it wrongly without an error. */
-#ifndef BHI_ARRAY_INDICES_H
-#define BHI_ARRAY_INDICES_H
+#ifndef BHI_WORKER_SPIRV_ARRAY_INDICES_H
+#define BHI_WORKER_SPIRV_ARRAY_INDICES_H
 
-#include "module.h"
+#include "worker/spirv/module.h"
 
 /* What a device does right. */
 struct bhi_array_rules {

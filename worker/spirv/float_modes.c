@@ -1,6 +1,6 @@
-#include "float_modes.h"
+#include "worker/spirv/float_modes.h"
 
-#include "vk_fault.h"
+#include "worker/fault.h"
 
 #include <bulkhead/bulkhead.h>
 

@@ -1,9 +1,9 @@
 /* Execution modes of floats: what becomes of denormals, how results are rounded, whether zeros keep
  * their sign. A device has each for some widths, or for none (SPV_KHR_float_controls). */
-#ifndef BHI_FLOAT_MODES_H
-#define BHI_FLOAT_MODES_H
+#ifndef BHI_WORKER_SPIRV_FLOAT_MODES_H
+#define BHI_WORKER_SPIRV_FLOAT_MODES_H
 
-#include "backend.h"
+#include "worker/backend.h"
 #include <spirv/unified1/spirv.h>
 
 #define BHI_FLOAT_MODES 5u /* SpvExecutionModeDenormPreserve to …RoundingModeRTZ */

@@ -1,7 +1,7 @@
-#include "guard_limits.h"
+#include "worker/spirv/limits.h"
 
-#include "spirv_tools.h"
-#include "vk_fault.h"
+#include "worker/fault.h"
+#include "worker/spirv/tools.h"
 
 #include <bulkhead/bulkhead.h>
 #include <spirv/unified1/spirv.h>

@@ -2,10 +2,10 @@
  * measured (docs/guard.md), and it is minutes, gigabytes or a stack overflow. No real kernel that
  * we know comes near them. Each refusal is LIMIT_EXCEEDED and names the limit, the value, the
  * instruction (its number in the module, from 1) and what to do. */
-#ifndef BHI_GUARD_LIMITS_H
-#define BHI_GUARD_LIMITS_H
+#ifndef BHI_WORKER_SPIRV_LIMITS_H
+#define BHI_WORKER_SPIRV_LIMITS_H
 
-#include "backend.h"
+#include "worker/backend.h"
 
 #define BHI_LIMIT_MODULE_BYTES    (4u << 20)
 #define BHI_LIMIT_ID_BOUND        (1u << 20)

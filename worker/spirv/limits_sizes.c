@@ -1,11 +1,11 @@
 /* Sizes, in scalars. A module of a few lines can name a type of 2^30 elements, and compilers take a
  * value or a variable of it apart one by one. */
 #define SPV_ENABLE_UTILITY_CODE /* SpvHasResultAndType */
-#include "guard_limits.h"
+#include "worker/spirv/limits.h"
 
-#include "module.h"
-#include "spirv_tools.h"
-#include "vk_fault.h"
+#include "worker/fault.h"
+#include "worker/spirv/module.h"
+#include "worker/spirv/tools.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>

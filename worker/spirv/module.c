@@ -1,8 +1,8 @@
 #define SPV_ENABLE_UTILITY_CODE /* SpvHasResultAndType */
-#include "module.h"
+#include "worker/spirv/module.h"
 
-#include "module_access.h"
-#include "vk_fault.h"
+#include "worker/fault.h"
+#include "worker/spirv/module_access.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* A SPIR-V module as an index of its instructions: what SPIRV-Cross does not tell. Only for
  * modules that have passed the validator: the walk relies on well-formed instructions. */
-#ifndef BHI_MODULE_H
-#define BHI_MODULE_H
+#ifndef BHI_WORKER_SPIRV_MODULE_H
+#define BHI_WORKER_SPIRV_MODULE_H
 
-#include "backend.h"
+#include "worker/backend.h"
 #include <spirv/unified1/spirv.h>
 
 struct bhi_module {

@@ -1,4 +1,4 @@
-#include "module_access.h"
+#include "worker/spirv/module_access.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>

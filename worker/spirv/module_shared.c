@@ -1,11 +1,11 @@
 /* How much workgroup memory a module takes. One walk over its types, each of which comes behind
  * those that it is made of: no recursion, and no type is measured twice. */
-#include "module.h"
+#include "worker/spirv/module.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>
 
-#include "vk_fault.h"
+#include "worker/fault.h"
 
 /* Of a type, saturating; 0 where it has none. */
 struct size {

@@ -1,4 +1,4 @@
-#include "spirv_names.h"
+#include "worker/spirv/names.h"
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* What SPIR-V calls its numbers, as the header says that this was built with. */
-#ifndef BHI_SPIRV_NAMES_H
-#define BHI_SPIRV_NAMES_H
+#ifndef BHI_WORKER_SPIRV_NAMES_H
+#define BHI_WORKER_SPIRV_NAMES_H
 
 #include <stdint.h>
 

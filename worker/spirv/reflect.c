@@ -1,7 +1,7 @@
-#include "reflect.h"
+#include "worker/spirv/reflect.h"
 
-#include "module.h"
-#include "vk_fault.h"
+#include "worker/fault.h"
+#include "worker/spirv/module.h"
 
 #include <bulkhead/bulkhead.h>
 #include <spirv_cross/spirv_cross_c.h>

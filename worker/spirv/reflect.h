@@ -1,8 +1,8 @@
 /* What a validated module's entry point binds: buffers, push constants, workgroup size. */
-#ifndef BHI_REFLECT_H
-#define BHI_REFLECT_H
+#ifndef BHI_WORKER_SPIRV_REFLECT_H
+#define BHI_WORKER_SPIRV_REFLECT_H
 
-#include "backend.h"
+#include "worker/backend.h"
 
 #define BHI_MAX_BINDINGS 256u
 #define BHI_MAX_SETS     32u

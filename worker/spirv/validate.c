@@ -1,9 +1,9 @@
-#include "validate.h"
+#include "worker/spirv/validate.h"
 
-#include "spirv_names.h"
-#include "spirv_tools.h"
-#include "text.h"
-#include "vk_fault.h"
+#include "base/text.h"
+#include "worker/fault.h"
+#include "worker/spirv/names.h"
+#include "worker/spirv/tools.h"
 
 #include <stdio.h>
 #include <string.h>

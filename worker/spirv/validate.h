@@ -2,11 +2,11 @@
  * allow-lists of capabilities and of extensions (those that the device advertises and that were
  * enabled; drivers accept more than they can do, and then compute wrongly), no physical pointers,
  * one entry point of the given name for compute. docs/guard.md has the lists. */
-#ifndef BHI_VALIDATE_H
-#define BHI_VALIDATE_H
+#ifndef BHI_WORKER_SPIRV_VALIDATE_H
+#define BHI_WORKER_SPIRV_VALIDATE_H
 
-#include "backend.h"
-#include "float_modes.h"
+#include "worker/backend.h"
+#include "worker/spirv/float_modes.h"
 #include <spirv/unified1/spirv.h>
 
 struct bhi_spirv_target {

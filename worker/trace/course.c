@@ -1,12 +1,12 @@
 /* What a traced driver is given to do: all that a worker does with one, with buffers and kernels of
  * our own. */
-#include "cache_area.h"
-#include "commands.h"
-#include "driver.h"
-#include "faults.h"
-#include "glsl.h"
-#include "memfd.h"
-#include "trace_run.h"
+#include "base/memfd.h"
+#include "ipc/cache_area.h"
+#include "ipc/commands.h"
+#include "worker/compiler/glsl.h"
+#include "worker/faults/faults.h"
+#include "worker/sandbox/driver.h"
+#include "worker/trace/run.h"
 
 #include <bulkhead/bulkhead.h>
 #include <fcntl.h>

@@ -8,12 +8,12 @@
  *
  * The tracer answers as the table would have the filters answer; what no rule knows it lets
  * through, so that one trace names all such calls and not the first. docs/decisions/0022. */
-#ifndef BHI_TRACE_RUN_H
-#define BHI_TRACE_RUN_H
+#ifndef BHI_WORKER_TRACE_RUN_H
+#define BHI_WORKER_TRACE_RUN_H
 
-#include "backend.h"
-#include "probe.h"
-#include "trace.h"
+#include "ipc/trace.h"
+#include "worker/backend.h"
+#include "worker/probe/probe.h"
 
 #define BHI_TRACE_TIMEOUT_NS 60000000000ull
 
@@ -32,7 +32,7 @@ struct bhi_tracee_page {
 pid_t bhi_trace_start(const struct bhi_probe_context *context, uint32_t index,
                       struct bhi_trace_page *page, struct bhi_probe_report **out_report);
 
-/* What the tracee needs and cannot make any more once it is in (trace_course.c). */
+/* What the tracee needs and cannot make any more once it is in (course.c). */
 struct bhi_trace_course {
     int buffers[3];
     int cache;
@@ -46,7 +46,7 @@ bool bhi_trace_course_prepare(struct bhi_trace_course *course, struct bhi_tracee
 void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_probe_context *context,
                           uint32_t index, struct bhi_tracee_page *page);
 
-/* trace_text.c: the arguments that a table can look at, in words. |pid|: whose memory and
+/* text.c: the arguments that a table can look at, in words. |pid|: whose memory and
  * descriptors they name. */
 void bhi_trace_text(pid_t pid, int number, const uint64_t args[6], char *out, size_t size);
 

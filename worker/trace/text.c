@@ -1,5 +1,5 @@
 /* Arguments of system calls in words: what a rule can compare, and the paths. */
-#include "trace_run.h"
+#include "worker/trace/run.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

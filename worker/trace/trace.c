@@ -1,9 +1,9 @@
-#include "faults.h"
-#include "fdpass.h"
-#include "sandbox_judge.h"
-#include "sandbox_seccomp.h"
-#include "title.h"
-#include "trace_run.h"
+#include "ipc/fdpass.h"
+#include "worker/faults/faults.h"
+#include "worker/sandbox/judge.h"
+#include "worker/sandbox/seccomp.h"
+#include "worker/title.h"
+#include "worker/trace/run.h"
 
 #include <errno.h>
 #include <linux/audit.h>

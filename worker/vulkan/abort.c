@@ -1,6 +1,6 @@
-#include "vk_abort.h"
+#include "worker/vulkan/abort.h"
 
-#include "vk_fault.h"
+#include "worker/fault.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -10,11 +10,11 @@
  *
  * begin and end are the session's thread, abort is the watchdog's (watchdog.h).
  */
-#ifndef BHI_VK_ABORT_H
-#define BHI_VK_ABORT_H
+#ifndef BHI_WORKER_VULKAN_ABORT_H
+#define BHI_WORKER_VULKAN_ABORT_H
 
-#include "guard.h"
-#include "vk_device.h"
+#include "worker/guard/guard.h"
+#include "worker/vulkan/device.h"
 
 #include <pthread.h>
 
@@ -23,7 +23,7 @@
 #define BHI_ABORT_SETS  (BHI_ABORT_SLOTS + 1)
 
 struct bhi_vk_abort {
-    VkBuffer buffer; /* for kernels that have no set free it is in one of their own (vk_groups.c) */
+    VkBuffer buffer; /* for kernels that have no set free it is in one of their own (groups.c) */
     VkDeviceMemory memory;
     VkDescriptorSetLayout layout; /* of the guard's set */
     VkDescriptorSetLayout empty;  /* of sets between it and the kernel's own */

@@ -1,5 +1,5 @@
-#include "vk_api.h"
-#include "vk_breakable.h"
+#include "worker/vulkan/api.h"
+#include "worker/vulkan/breakable.h"
 
 #define LOAD(get, object, name)                                                                    \
     do {                                                                                           \

@@ -1,7 +1,7 @@
 /* Vulkan entry points, fetched through one vkGetInstanceProcAddr: a driver's own or the loader's.
  * Nothing here links libvulkan. */
-#ifndef BHI_VK_API_H
-#define BHI_VK_API_H
+#ifndef BHI_WORKER_VULKAN_API_H
+#define BHI_WORKER_VULKAN_API_H
 
 #include <stdbool.h>
 #include <vulkan/vulkan.h>

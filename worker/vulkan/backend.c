@@ -1,8 +1,8 @@
-#include "vk_backend.h"
+#include "worker/vulkan/backend.h"
 
-#include "commands.h"
-#include "vk_fault.h"
-#include "vk_reserve.h"
+#include "ipc/commands.h"
+#include "worker/fault.h"
+#include "worker/vulkan/reserve.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>

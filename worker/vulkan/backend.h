@@ -1,10 +1,10 @@
 /* The parts of a backend together. */
-#ifndef BHI_VK_BACKEND_H
-#define BHI_VK_BACKEND_H
+#ifndef BHI_WORKER_VULKAN_BACKEND_H
+#define BHI_WORKER_VULKAN_BACKEND_H
 
-#include "vk_abort.h"
-#include "vk_hazards.h"
-#include "vk_recordings.h"
+#include "worker/vulkan/abort.h"
+#include "worker/vulkan/hazards.h"
+#include "worker/vulkan/recordings.h"
 
 #define BHI_MAX_MERGED BHI_ABORT_SLOTS /* records in one vkQueueSubmit */
 
@@ -35,7 +35,7 @@ struct bhi_backend {
     struct bhi_vk_recordings recordings;
     struct bhi_hazards hazards;
     struct bhi_vk_abort abort;
-    VkCommandBuffer primer; /* vk_prime.h */
+    VkCommandBuffer primer; /* prime.h */
     void (*compiling)(void *user, uint64_t seq, bool over);
     void *user;
     uint64_t compiles; /* the record that has to be compiled first; UINT64_MAX: none */
@@ -54,22 +54,22 @@ struct bhi_backend {
 
     uint64_t last_wait_ns; /* how long the device took the last time */
     uint64_t queue_submits, imported_bytes;
-    size_t staged;     /* buffers that are read through a copy (vk_stage.h) */
+    size_t staged;     /* buffers that are read through a copy (stage.h) */
     uint64_t barriers; /* recorded so far between dependent commands, for tests */
 };
 
-/* vk_record.c: a command buffer for a checked record, an old one or a new one. NULL and *fault:
+/* record.c: a command buffer for a checked record, an old one or a new one. NULL and *fault:
  * the record is refused. */
 struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *backend,
                                        const struct bhi_lane_record *record,
                                        struct bhi_fault *fault);
-/* vk_record.c: binds what a dispatch of |kernel| needs besides its pipeline. */
+/* record.c: binds what a dispatch of |kernel| needs besides its pipeline. */
 void bhi_vk_bind_group(const struct bhi_backend *backend, VkCommandBuffer commands,
                        const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group);
 void bhi_vk_bind_abort(const struct bhi_backend *backend, VkCommandBuffer commands,
                        const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group,
                        uint32_t slot);
-/* vk_merge.c: the markers, and records in one command buffer. Begin, add records one by one, end
+/* merge.c: the markers, and records in one command buffer. Begin, add records one by one, end
  * with what is to be submitted (VK_NULL_HANDLE: *fault). A record that is refused leaves nothing
  * behind; *out_spoiled: it did, and the command buffer cannot be used. |before| is the seq of the
  * record before it, |last| that of the last one, |slot| where its
@@ -84,7 +84,7 @@ VkCommandBuffer bhi_vk_merge_end(struct bhi_backend *backend, uint64_t last,
                                  struct bhi_fault *fault);
 /* Releases what the merged records used; after the device has finished. */
 void bhi_vk_merge_clear(struct bhi_backend *backend);
-/* vk_backend.c: evicts pipelines beyond the limit that the current run does not use, with the
+/* backend.c: evicts pipelines beyond the limit that the current run does not use, with the
  * recordings and groups that use them. */
 void bhi_vk_evict_pipelines(struct bhi_backend *backend);
 

@@ -1,7 +1,7 @@
-#include "vk_recorder.h"
+#include "worker/vulkan/recorder.h"
 
-#include "commands.h"
-#include "vk_fault.h"
+#include "ipc/commands.h"
+#include "worker/fault.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>

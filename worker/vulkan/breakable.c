@@ -1,8 +1,8 @@
-#include "vk_breakable.h"
+#include "worker/vulkan/breakable.h"
 
 #if BHI_FAULTS
 
-#include "faults.h"
+#include "worker/faults/faults.h"
 
 /* X(name, point, parameters, arguments): what returns a VkResult. */
 #define BREAKABLE(X)                                                                               \

@@ -1,9 +1,9 @@
 /* In bulkhead-worker-faulty each Vulkan call that returns a VkResult can be told to fail (points vk
  * and vk_poll, faults.h). */
-#ifndef BHI_VK_BREAKABLE_H
-#define BHI_VK_BREAKABLE_H
+#ifndef BHI_WORKER_VULKAN_BREAKABLE_H
+#define BHI_WORKER_VULKAN_BREAKABLE_H
 
-#include "vk_api.h"
+#include "worker/vulkan/api.h"
 
 #if BHI_FAULTS
 /* Puts a wrapper in front of each entry that is loaded and has none yet. */

@@ -1,8 +1,8 @@
-#include "vk_buffer.h"
+#include "worker/vulkan/buffer.h"
 
-#include "faults.h"
-#include "memfd.h"
-#include "vk_fault.h"
+#include "base/memfd.h"
+#include "worker/fault.h"
+#include "worker/faults/faults.h"
 
 #include <errno.h>
 #include <stdlib.h>

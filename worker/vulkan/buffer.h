@@ -1,9 +1,9 @@
 /* Buffers: shared mappings imported into the device without a copy (VK_EXT_external_memory_host).
  */
-#ifndef BHI_VK_BUFFER_H
-#define BHI_VK_BUFFER_H
+#ifndef BHI_WORKER_VULKAN_BUFFER_H
+#define BHI_WORKER_VULKAN_BUFFER_H
 
-#include "vk_device.h"
+#include "worker/vulkan/device.h"
 
 struct bhi_vk_buffer {
     uint64_t id;
@@ -12,15 +12,15 @@ struct bhi_vk_buffer {
     void *pointer; /* what is imported: the memfd, or a copy of what is at |source| */
     bool writable; /* as announced, as is: */
     bool constant; /* its content stays as it is */
-    void *source; /* NULL, or the read-only mapping that the device would not import (vk_stage.h) */
+    void *source;  /* NULL, or the read-only mapping that the device would not import (stage.h) */
     VkDeviceMemory memory;
     VkBuffer buffer;        /* VK_NULL_HANDLE: size 0 and the device takes null descriptors */
     struct bhi_fault fault; /* status BH_OK, or why it cannot be used */
-    /* Hazard tracking (vk_hazards.c): what commands since the last barrier did with it. */
+    /* Hazard tracking (hazards.c): what commands since the last barrier did with it. */
     uint64_t epoch;
     uint32_t first_range;
     uint64_t stamp; /* the newest recording that lists it */
-    /* Staging (vk_stage.c): what has to be copied before the run that is being prepared, and what
+    /* Staging (stage.c): what has to be copied before the run that is being prepared, and what
      * of a constant one has been. */
     uint64_t stage_begin, stage_end;
     uint64_t staged_begin, staged_end;

@@ -1,8 +1,8 @@
-#include "vk_cache.h"
+#include "worker/vulkan/cache.h"
 
-#include "futex.h"
-#include "memfd.h"
-#include "vk_backend.h"
+#include "base/futex.h"
+#include "base/memfd.h"
+#include "worker/vulkan/backend.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* The driver's pipeline cache, and the memory in which it is handed over (cache_area.h). */
-#ifndef BHI_VK_CACHE_H
-#define BHI_VK_CACHE_H
+#ifndef BHI_WORKER_VULKAN_CACHE_H
+#define BHI_WORKER_VULKAN_CACHE_H
 
-#include "cache_area.h"
-#include "vk_api.h"
+#include "ipc/cache_area.h"
+#include "worker/vulkan/api.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
-#include "vk_device.h"
+#include "worker/vulkan/device.h"
 
-#include "layers.h"
-#include "vk_abort.h"
-#include "vk_fault.h"
-#include "vk_features.h"
-#include "vk_reserve.h"
+#include "ipc/layers.h"
+#include "worker/fault.h"
+#include "worker/vulkan/abort.h"
+#include "worker/vulkan/features.h"
+#include "worker/vulkan/reserve.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* Instance, physical devices, the device and its one queue. */
-#ifndef BHI_VK_DEVICE_H
-#define BHI_VK_DEVICE_H
+#ifndef BHI_WORKER_VULKAN_DEVICE_H
+#define BHI_WORKER_VULKAN_DEVICE_H
 
-#include "backend.h"
-#include "validate.h"
-#include "vk_api.h"
-#include "vk_cache.h"
+#include "worker/backend.h"
+#include "worker/spirv/validate.h"
+#include "worker/vulkan/api.h"
+#include "worker/vulkan/cache.h"
 
 #define BHI_VK_MAX_DEVICES 64
 
@@ -38,7 +38,7 @@ struct bhi_vk_device {
     VkDeviceSize import_alignment;
     bool imports_read_only; /* what the host may not write, too */
     bool is_cpu;
-    bool in_parts;    /* large grids are dispatched in parts (vk_dispatch.h) */
+    bool in_parts;    /* large grids are dispatched in parts (dispatch.h) */
     bool whole_loops; /* it runs loops to their end, however long they are */
     bool whole_grids; /* it runs grids of more workgroups than 32 bits count, too */
     VkPhysicalDeviceMemoryProperties memory;

@@ -1,4 +1,4 @@
-#include "vk_dispatch.h"
+#include "worker/vulkan/dispatch.h"
 
 #include <spirv/unified1/spirv.h>
 #include <stddef.h>

@@ -6,10 +6,10 @@
  * is set is not begun at all (VK_EXT_conditional_rendering, with the word as its condition). The
  * kernel sees the ids of the whole grid. The number of workgroups it would not, so one that reads
  * it stays whole. */
-#ifndef BHI_VK_DISPATCH_H
-#define BHI_VK_DISPATCH_H
+#ifndef BHI_WORKER_VULKAN_DISPATCH_H
+#define BHI_WORKER_VULKAN_DISPATCH_H
 
-#include "vk_backend.h"
+#include "worker/vulkan/backend.h"
 
 /* Workgroups of a part; beginning and leaving that many takes two or three milliseconds. */
 #define BHI_DISPATCH_PART 16384u

@@ -1,6 +1,6 @@
-#include "vk_features.h"
+#include "worker/vulkan/features.h"
 
-#include "layers.h"
+#include "ipc/layers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Device features: asked for, narrowed to what compute kernels can use, and translated into
  * BHI_FEATURE_* bits and into the capabilities that kernels may declare. */
-#ifndef BHI_VK_FEATURES_H
-#define BHI_VK_FEATURES_H
+#ifndef BHI_WORKER_VULKAN_FEATURES_H
+#define BHI_WORKER_VULKAN_FEATURES_H
 
-#include "vk_device.h"
+#include "worker/vulkan/device.h"
 
 /* Links the structs that the device has into features->base.pNext. */
 void bhi_vk_features_chain(struct bhi_vk_features *features);

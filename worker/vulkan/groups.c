@@ -1,6 +1,6 @@
-#include "vk_groups.h"
+#include "worker/vulkan/groups.h"
 
-#include "vk_fault.h"
+#include "worker/fault.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>

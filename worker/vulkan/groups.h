@@ -1,10 +1,10 @@
 /* Bind groups: the descriptor sets of one kernel with certain buffer ranges, kept for the next
  * dispatch that binds the same. */
-#ifndef BHI_VK_GROUPS_H
-#define BHI_VK_GROUPS_H
+#ifndef BHI_WORKER_VULKAN_GROUPS_H
+#define BHI_WORKER_VULKAN_GROUPS_H
 
-#include "vk_buffer.h"
-#include "vk_kernel.h"
+#include "worker/vulkan/buffer.h"
+#include "worker/vulkan/kernel.h"
 
 struct bhi_group_range {
     const struct bhi_vk_buffer *buffer;
@@ -29,7 +29,7 @@ struct bhi_vk_group {
 #define BHI_GROUP_BUCKETS 1024u
 #define BHI_GROUP_LIMIT   4096u
 /* What the sets of a worker may take of a driver's memory. Some drivers cannot have more than
- * BHI_DRIVER_FILE_BYTES (vk_reserve.h); a quarter of that is for gaps. A full lane of the smallest
+ * BHI_DRIVER_FILE_BYTES (reserve.h); a quarter of that is for gaps. A full lane of the smallest
  * commands that bind a set each needs 126 MiB. */
 #define BHI_GROUP_BYTES (UINT64_C(192) << 20)
 /* The most that one byte of a record can take: a set is a page, for a binding of 32 bytes. */

@@ -1,4 +1,4 @@
-#include "vk_hazards.h"
+#include "worker/vulkan/hazards.h"
 
 #include <stdlib.h>
 #include <string.h>

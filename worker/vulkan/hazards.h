@@ -1,9 +1,9 @@
 /* Which commands depend on each other through a buffer: two ranges that overlap, one of them
  * written. A dependency costs one global barrier, after which everything before it is done. */
-#ifndef BHI_VK_HAZARDS_H
-#define BHI_VK_HAZARDS_H
+#ifndef BHI_WORKER_VULKAN_HAZARDS_H
+#define BHI_WORKER_VULKAN_HAZARDS_H
 
-#include "vk_buffer.h"
+#include "worker/vulkan/buffer.h"
 
 struct bhi_hazards {
     struct bhi_hazard_range {

@@ -1,10 +1,10 @@
-#include "vk_kernel.h"
+#include "worker/vulkan/kernel.h"
 
-#include "array_indices.h"
-#include "faults.h"
-#include "guard_limits.h"
-#include "vk_dispatch.h"
-#include "vk_fault.h"
+#include "worker/fault.h"
+#include "worker/faults/faults.h"
+#include "worker/spirv/array_indices.h"
+#include "worker/spirv/limits.h"
+#include "worker/vulkan/dispatch.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* Kernels: validated, reflected and compiled at first use; pipelines bounded, least recently used
  * out first. */
-#ifndef BHI_VK_KERNEL_H
-#define BHI_VK_KERNEL_H
+#ifndef BHI_WORKER_VULKAN_KERNEL_H
+#define BHI_WORKER_VULKAN_KERNEL_H
 
-#include "reflect.h"
-#include "vk_abort.h"
-#include "vk_device.h"
-#include "vk_map.h"
+#include "worker/spirv/reflect.h"
+#include "worker/vulkan/abort.h"
+#include "worker/vulkan/device.h"
+#include "worker/vulkan/map.h"
 
 /*  NEW ──validate, reflect, layouts──▶ REFLECTED ──pipeline──▶ READY
  *   └────────────▶ FAILED ◀──────────────┘   ◀──evicted──┘

@@ -1,4 +1,4 @@
-#include "vk_map.h"
+#include "worker/vulkan/map.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* A hash map from 64-bit ids to pointers. Id 0 is reserved for "none". */
-#ifndef BHI_VK_MAP_H
-#define BHI_VK_MAP_H
+#ifndef BHI_WORKER_VULKAN_MAP_H
+#define BHI_WORKER_VULKAN_MAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* Several records in one command buffer. Before each the device writes "started", after each
  * "completed" into the markers page: should it be lost, or the process die, one knows where. That
  * is an order, too: each record begins after the one before has ended. */
-#include "vk_recorder.h"
+#include "worker/vulkan/recorder.h"
 
-#include "vk_fault.h"
+#include "worker/fault.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-#include "vk_prime.h"
+#include "worker/vulkan/prime.h"
 
-#include "vk_fault.h"
-#include "vk_recorder.h"
+#include "worker/fault.h"
+#include "worker/vulkan/recorder.h"
 
 /* Its bindings: nothing looks at them. */
 static bool find_group(struct bhi_backend *b, const struct bhi_vk_kernel *kernel,

@@ -1,10 +1,10 @@
 /* Priming: a kernel's first dispatch, with the abort word set. Drivers that compile after the
  * submission (lavapipe) do so then, and nothing of the kernel runs: compiling and running have
  * deadlines of their own. */
-#ifndef BHI_VK_PRIME_H
-#define BHI_VK_PRIME_H
+#ifndef BHI_WORKER_VULKAN_PRIME_H
+#define BHI_WORKER_VULKAN_PRIME_H
 
-#include "vk_backend.h"
+#include "worker/vulkan/backend.h"
 
 /* |kernel| is READY and guarded. On failure *fault; the device may be lost (backend->lost). */
 bool bhi_vk_prime(struct bhi_backend *backend, struct bhi_vk_kernel *kernel,

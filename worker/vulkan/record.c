@@ -1,10 +1,10 @@
-#include "vk_recorder.h"
+#include "worker/vulkan/recorder.h"
 
-#include "commands.h"
-#include "faults.h"
-#include "vk_dispatch.h"
-#include "vk_fault.h"
-#include "vk_prime.h"
+#include "ipc/commands.h"
+#include "worker/fault.h"
+#include "worker/faults/faults.h"
+#include "worker/vulkan/dispatch.h"
+#include "worker/vulkan/prime.h"
 
 #include <bulkhead/bulkhead.h>
 #include <string.h>

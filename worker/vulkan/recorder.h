@@ -1,9 +1,9 @@
 /* Putting the commands of a record into a command buffer: what they name is looked up and checked,
  * and where one depends on another there is a barrier. */
-#ifndef BHI_VK_RECORDER_H
-#define BHI_VK_RECORDER_H
+#ifndef BHI_WORKER_VULKAN_RECORDER_H
+#define BHI_WORKER_VULKAN_RECORDER_H
 
-#include "vk_backend.h"
+#include "worker/vulkan/backend.h"
 
 #define BHI_WORK_STAGES (VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT)
 #define BHI_WORK_WRITES (VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT)
@@ -20,7 +20,7 @@ void bhi_recorder_settle(const struct bhi_recorder *recorder);
 /* Anything for the device in it? Not if it only prepares kernels. */
 bool bhi_record_has_work(const struct bhi_lane_record *record);
 
-/* vk_bind.c: checks a dispatch against its kernel and the device's limits, and puts the buffer
+/* bind.c: checks a dispatch against its kernel and the device's limits, and puts the buffer
  * ranges in the order of the kernel's reflection. */
 bool bhi_bind_check(struct bhi_recorder *recorder, const struct bhi_vk_kernel *kernel,
                     const struct bhi_cmd_dispatch *dispatch,

@@ -1,6 +1,6 @@
-#include "vk_recordings.h"
+#include "worker/vulkan/recordings.h"
 
-#include "vk_fault.h"
+#include "worker/fault.h"
 
 #include <stdlib.h>
 #include <string.h>

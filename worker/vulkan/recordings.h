@@ -1,9 +1,9 @@
 /* Recordings: command buffers kept by the full content of the record that they came from, so that
  * a submission that is repeated costs one vkQueueSubmit. */
-#ifndef BHI_VK_RECORDINGS_H
-#define BHI_VK_RECORDINGS_H
+#ifndef BHI_WORKER_VULKAN_RECORDINGS_H
+#define BHI_WORKER_VULKAN_RECORDINGS_H
 
-#include "vk_groups.h"
+#include "worker/vulkan/groups.h"
 
 struct bhi_vk_recording {
     /* The key: all commands of a record. */

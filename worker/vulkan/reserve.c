@@ -1,7 +1,7 @@
-#include "vk_reserve.h"
+#include "worker/vulkan/reserve.h"
 
-#include "driver.h"
-#include "vk_fault.h"
+#include "worker/fault.h"
+#include "worker/sandbox/driver.h"
 
 #include <errno.h>
 #include <fcntl.h>

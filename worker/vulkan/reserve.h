@@ -4,11 +4,11 @@
  * set too, from one memfd, and makes the file longer as it needs more. Filter B knows no ftruncate.
  * So the file gets its final length while the worker starts, and is sealed at that length. Its
  * pages are made when they are touched, and are charged to the worker's memory cgroup. */
-#ifndef BHI_VK_RESERVE_H
-#define BHI_VK_RESERVE_H
+#ifndef BHI_WORKER_VULKAN_RESERVE_H
+#define BHI_WORKER_VULKAN_RESERVE_H
 
-#include "backend.h"
-#include "vk_device.h"
+#include "worker/backend.h"
+#include "worker/vulkan/device.h"
 
 /* To be called when the device is there, before filter B. Does nothing where the driver has no such
  * file. False and *fault where it has one that does not get its length. */

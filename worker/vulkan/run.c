@@ -1,12 +1,12 @@
 /* bhi_backend_run: records in, one vkQueueSubmit, results out. */
-#include "vk_recorder.h"
+#include "worker/vulkan/recorder.h"
 
-#include "commands.h"
-#include "faults.h"
-#include "futex.h"
-#include "spec_defaults.h"
-#include "vk_fault.h"
-#include "vk_stage.h"
+#include "base/futex.h"
+#include "ipc/commands.h"
+#include "worker/compiler/spec_defaults.h"
+#include "worker/fault.h"
+#include "worker/faults/faults.h"
+#include "worker/vulkan/stage.h"
 
 #include <bulkhead/bulkhead.h>
 #include <sched.h>

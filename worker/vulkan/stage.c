@@ -1,4 +1,4 @@
-#include "vk_stage.h"
+#include "worker/vulkan/stage.h"
 
 #include <string.h>
 

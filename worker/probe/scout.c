@@ -1,8 +1,8 @@
-#include "scout.h"
-#include "backend.h"
-#include "futex.h"
-#include "probe_victim.h"
-#include "title.h"
+#include "worker/probe/scout.h"
+#include "base/futex.h"
+#include "worker/backend.h"
+#include "worker/probe/victim.h"
+#include "worker/title.h"
 
 #include <errno.h>
 #include <poll.h>

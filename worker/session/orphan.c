@@ -1,5 +1,5 @@
-#include "orphan.h"
-#include "session.h"
+#include "worker/session/orphan.h"
+#include "worker/session/session.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -7,12 +7,12 @@
  *
  * Scouts go in as a worker does, to behind filter A, and run nothing but the driver's listing. A
  * driver that does not live with one node is found out here; its workers have all of them. */
-#ifndef BHI_SCOUT_H
-#define BHI_SCOUT_H
+#ifndef BHI_WORKER_PROBE_SCOUT_H
+#define BHI_WORKER_PROBE_SCOUT_H
 
-#include "nodes.h"
-#include "probe.h"
-#include "wire.h"
+#include "ipc/wire.h"
+#include "worker/probe/probe.h"
+#include "worker/sandbox/nodes.h"
 
 struct bhi_scouted {
     struct bhi_nodes nodes;

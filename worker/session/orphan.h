@@ -2,10 +2,10 @@
  * on a device (watchdog.h), and no longer. Its death signal is SIGCONT, which also wakes one that
  * is stopped, with a handler that sets a limit; the zygote's own loop sees the warden's pipe hang
  * up and is done before that. Until there are workers the death signal is SIGKILL. */
-#ifndef BHI_ORPHAN_H
-#define BHI_ORPHAN_H
+#ifndef BHI_WORKER_SESSION_ORPHAN_H
+#define BHI_WORKER_SESSION_ORPHAN_H
 
-#include "failure.h"
+#include "worker/failure.h"
 
 /* The zygote, before its first worker. |go|: the warden's pipe. |limit_ms|: how long it may live
  * when that has hung up, whatever it is doing. */

@@ -1,6 +1,6 @@
 /* Where a device is on its bus: the one name of it that Vulkan and the kernel's /proc share. */
-#ifndef BHI_PCI_H
-#define BHI_PCI_H
+#ifndef BHI_WORKER_PCI_H
+#define BHI_WORKER_PCI_H
 
 #include <stdbool.h>
 #include <stdint.h>
