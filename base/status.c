@@ -58,7 +58,7 @@ bool bhi_status_known(uint32_t code) {
 
 /* How a worker died, a cancellation, the loss of others: the supervisor sees those for itself, and
  * takes no worker's word for them. A passed deadline is the answer to an abort (lane.h): without
- * one it is a lie (core/crew.c). */
+ * one it is a lie (core/worker.c). */
 bool bhi_status_from_worker(uint32_t code) {
     switch (code) {
     case BH_OUT_OF_HOST_MEMORY:

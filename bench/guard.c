@@ -176,10 +176,10 @@ static void measure_guarding(struct bench *b) {
     uint32_t loops = 0;
     for (unsigned round = 0; round < b->options.rounds; round++) {
         struct bhi_guarded guarded;
-        struct bhi_fault fault;
+        struct bhi_error error;
         const uint64_t start = bench_now_ns();
-        if (!bhi_guard(code, words, &options, &guarded, &fault)) {
-            bench_die("guarding %zu bytes: %s", words * 4, fault.text);
+        if (!bhi_guard(code, words, &options, &guarded, &error)) {
+            bench_die("guarding %zu bytes: %s", words * 4, error.text);
         }
         samples[round] = bench_now_ns() - start;
         loops = guarded.loops;

@@ -85,9 +85,9 @@ static uint64_t submit(struct guard_device *d, VkCommandBuffer commands) {
 void guard_device_open(struct guard_device *d, VkDeviceSize bytes) {
     memset(d, 0, sizeof *d);
     const struct bhi_backend_config config = {.get_instance_proc_addr = vkGetInstanceProcAddr};
-    struct bhi_fault fault;
-    if (!bhi_vk_device_init(&d->vk, &config, &fault)) {
-        bench_die("%s", fault.text);
+    struct bhi_error error;
+    if (!bhi_vk_device_init(&d->vk, &config, &error)) {
+        bench_die("%s", error.text);
     }
     const struct bhi_vk_api *api = &d->vk.api;
     api->GetPhysicalDeviceProperties(d->vk.physical, &d->properties);
@@ -142,12 +142,12 @@ struct bhi_guarded guard_device_guard(const struct guard_device *d, const uint32
         .zero_initialize = d->vk.enabled.v13.shaderZeroInitializeWorkgroupMemory,
     };
     struct bhi_guarded guarded;
-    struct bhi_fault fault;
-    if (!bhi_guard(code, words, &options, &guarded, &fault)) {
-        bench_die("the guard: %s", fault.text);
+    struct bhi_error error;
+    if (!bhi_guard(code, words, &options, &guarded, &error)) {
+        bench_die("the guard: %s", error.text);
     }
-    if (!bhi_validate(&d->vk.target, guarded.code, guarded.words, "main", &fault)) {
-        bench_die("what the guard has made: %s", fault.text);
+    if (!bhi_validate(&d->vk.target, guarded.code, guarded.words, "main", &error)) {
+        bench_die("what the guard has made: %s", error.text);
     }
     return guarded;
 }

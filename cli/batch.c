@@ -45,7 +45,7 @@ struct batch {
     struct bhi_queue *queue;
     bh_context *context;
     char selector[BHI_SELECTOR]; /* of the device; empty: the default */
-    struct bhi_progress progress;
+    struct bhi_batch_progress progress;
     struct bhi_queue_counts counts;
     uint64_t began_ns, ran;
     struct bhi_report_stuck *stuck; /* owned, and their texts */

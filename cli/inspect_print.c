@@ -13,7 +13,7 @@ enum { FEW_SETS = 8 }; /* that a device is taken to have: bh_inspection.guard_se
 /* -- parts --------------------------------------------------------------------------------------
  */
 
-const char *bhi_inspect_type(bh_dtype dtype) {
+const char *bhi_print_type(bh_dtype dtype) {
     static const char *const names[] = {
         [BH_DTYPE_F16] = "f16",   [BH_DTYPE_F32] = "f32",         [BH_DTYPE_F64] = "f64",
         [BH_DTYPE_I8] = "i8",     [BH_DTYPE_U8] = "u8",           [BH_DTYPE_I16] = "i16",
@@ -141,8 +141,8 @@ static void print_constants(const bh_inspection *said) {
         const bh_inspected_constant *constant = &said->constants[i];
         char value[64];
         value_text(constant, value);
-        printf("    %-6u %-4s = %-10s %s\n", constant->constant_id,
-               bhi_inspect_type(constant->dtype), value, clean(constant->name));
+        printf("    %-6u %-4s = %-10s %s\n", constant->constant_id, bhi_print_type(constant->dtype),
+               value, clean(constant->name));
     }
 }
 
@@ -241,7 +241,7 @@ static json_t *constants_json(const bh_inspection *said) {
         const bh_inspected_constant *constant = &said->constants[i];
         json_array_append_new(
             array, json_pack("{s:I, s:s, s:o, s:o}", "id", (json_int_t)constant->constant_id,
-                             "type", bhi_inspect_type(constant->dtype), "default",
+                             "type", bhi_print_type(constant->dtype), "default",
                              value_json(constant), "name", bhi_json_text(constant->name)));
     }
     return array;

@@ -19,6 +19,6 @@ void bhi_inspect_print_guarded(const struct bhi_inspected *inspected);
 void bhi_inspect_print_json(const struct bhi_inspected *inspected);
 
 /* "f32". */
-const char *bhi_inspect_type(bh_dtype dtype);
+const char *bhi_print_type(bh_dtype dtype);
 
 #endif

@@ -104,7 +104,7 @@ static int ask_all(struct listing *listing) {
  */
 
 static const char *type_of(const bh_file_tensor *tensor) {
-    return tensor->dtype == BH_DTYPE_NONE ? tensor->type : bhi_inspect_type(tensor->dtype);
+    return tensor->dtype == BH_DTYPE_NONE ? tensor->type : bhi_print_type(tensor->dtype);
 }
 
 /* "[2,3]", as --out takes it. */

@@ -1,9 +1,9 @@
 #include "core/core.h"
-#include "core/crew.h"
 #include "core/stream.h"
+#include "core/worker.h"
 
-void bhi_core_init(struct bhi_core *core, const struct bhi_ports *ports) {
-    *core = (struct bhi_core){.ports = ports};
+void bhi_core_init(struct bhi_core *core, const struct bhi_core_ops *ops) {
+    *core = (struct bhi_core){.ops = ops};
     bhi_list_init(&core->pumpable);
     bhi_list_init(&core->ripples);
     bhi_list_init(&core->sweeps);
@@ -14,6 +14,6 @@ void bhi_core_pump(struct bhi_core *core) {
         struct bhi_core_stream *stream =
             BHI_CONTAINER(core->pumpable.next, struct bhi_core_stream, pump_link);
         bhi_list_remove(&stream->pump_link);
-        bhi_crew_fill(stream);
+        bhi_core_worker_fill(stream);
     }
 }

@@ -1,9 +1,9 @@
 /* The core: what is submitted, what depends on what, and what becomes of it.
  *
  * A pure state machine. It does no I/O, has no threads, takes no lock and asks nobody for the time:
- * what it wants done, and what it has to know, goes through the ports below. The supervisor drives
- * it under the context's lock (supervisor/ports.c); the model checker drives it with fake workers
- * and compares it with an oracle (tests/model).
+ * what it wants done, and what it has to know, goes through the ops below. The supervisor drives
+ * it under the context's lock (supervisor/core_ops.c); the model checker drives it with fake
+ * workers and compares it with an oracle (tests/model).
  *
  *   event.h        an event: state, verdict, who depends on it
  *   observer.h     who is told of an event's end
@@ -12,7 +12,7 @@
  *   stream.h       a stream's queue, strict mode, cancel, reset
  *   restart.h      the restart budget of a stream
  *   past.h         what a worker was given before, and what its word is worth (T2, T3)
- *   crew.h         a worker's side: what is in its lane, its deadlines, its death (E11-E13)
+ *   worker.h         a worker's side: what is in its lane, its deadlines, its death (E11-E13)
  *
  * Every call must be made with the caller's lock held. No port may call back into the core, except
  * where it says so.
@@ -26,7 +26,7 @@
 struct bhi_core;
 struct bhi_content;
 struct bhi_core_stream;
-struct bhi_crew;
+struct bhi_core_worker;
 struct bhi_outcome;
 struct bhi_submission;
 
@@ -48,25 +48,25 @@ enum bhi_publish {
     BHI_PUBLISH_NO_DESCRIPTOR, /* for what the worker would be handed: EMFILE */
 };
 
-struct bhi_ports {
+struct bhi_core_ops {
     uint64_t (*now_ns)(struct bhi_core *core);
     /* Writes |submission| into the worker's lane under number |seq|. Unless it answers
      * BHI_PUBLISHED, nothing has happened. */
-    enum bhi_publish (*publish)(struct bhi_crew *crew, struct bhi_submission *submission,
+    enum bhi_publish (*publish)(struct bhi_core_worker *worker, struct bhi_submission *submission,
                                 uint64_t seq);
     /* Has the worker skip number |seq|. True: it had not come to it, and will skip it for certain.
      * False: it may have started, or may skip it all the same: its result tells. */
-    bool (*withdraw)(struct bhi_crew *crew, uint64_t seq);
+    bool (*withdraw)(struct bhi_core_worker *worker, uint64_t seq);
     /* The result of |seq|, which withdraw was called for, has been taken. */
-    void (*withdrawn)(struct bhi_crew *crew, uint64_t seq);
+    void (*withdrawn)(struct bhi_core_worker *worker, uint64_t seq);
     /* Has the worker end number |seq|, should it run, and go on. Its result says BH_DEADLINE then,
      * if it can; if it has ended otherwise before, that. */
-    void (*abort)(struct bhi_crew *crew, uint64_t seq);
-    /* Ends the worker's process. Its death is told with bhi_crew_died, later. */
-    void (*kill)(struct bhi_crew *crew);
-    /* Somebody needs bhi_crew_result to be called soon after the next result is there. */
-    void (*notify)(struct bhi_crew *crew);
-    /* bhi_crew_deadline must be called at |when_ns|, or soon after. */
+    void (*abort)(struct bhi_core_worker *worker, uint64_t seq);
+    /* Ends the worker's process. Its death is told with bhi_core_worker_died, later. */
+    void (*kill)(struct bhi_core_worker *worker);
+    /* Somebody needs bhi_core_worker_result to be called soon after the next result is there. */
+    void (*notify)(struct bhi_core_worker *worker);
+    /* bhi_core_worker_deadline must be called at |when_ns|, or soon after. */
     void (*arm)(struct bhi_core *core, uint64_t when_ns);
     /* The submission has been released or put back: who waits for it looks again whom to watch. */
     void (*turned)(struct bh_event *event);
@@ -95,7 +95,7 @@ struct bhi_ports {
 };
 
 struct bhi_core {
-    const struct bhi_ports *ports;
+    const struct bhi_core_ops *ops;
     uint64_t newest;          /* id of the newest event that was queued */
     uint64_t ticks;           /* how many origins of poison there have been: their order (E7) */
     struct bhi_list pumpable; /* bhi_core_stream.pump_link: bhi_core_pump looks at them */
@@ -104,7 +104,7 @@ struct bhi_core {
     bool rippling;
 };
 
-void bhi_core_init(struct bhi_core *core, const struct bhi_ports *ports);
+void bhi_core_init(struct bhi_core *core, const struct bhi_core_ops *ops);
 /* Moves what can go from queues into lanes. To be called after anything else was, before the lock
  * is dropped. */
 void bhi_core_pump(struct bhi_core *core);

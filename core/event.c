@@ -25,7 +25,7 @@ void bhi_event_unref(struct bh_event *event) {
         return;
     /* A pending event is referenced by its submission, so this one has ended. */
     BHI_CHECK(!event->submission && bhi_list_empty(&event->dependents));
-    event->core->ports->free_event(event);
+    event->core->ops->free_event(event);
 }
 
 bool bhi_event_doomed(const struct bh_event *event) {

@@ -2,8 +2,8 @@
  *
  * The library's references keep an object alive; a handle says whether the caller still has any. So
  * a reference that is dropped twice is told apart, and takes nothing from a submission on its way.
- * The memory of objects is never given back for another use (supervisor/context/slab.h): looking at
- * a handle that was released long ago is harmless.
+ * The memory of objects is never given back for another use (supervisor/context/freelist.h):
+ * looking at a handle that was released long ago is harmless.
  */
 #ifndef BHI_CORE_HANDLE_H
 #define BHI_CORE_HANDLE_H

@@ -1,7 +1,7 @@
 #include "core/stream.h"
 #include "base/check.h"
 #include "base/detail.h"
-#include "core/crew.h"
+#include "core/worker.h"
 
 /* Descriptors may come back soon: the host closes some. Its caller waits for an answer meanwhile.
  */
@@ -15,16 +15,16 @@ void bhi_stream_init(struct bhi_core_stream *stream, struct bhi_core *core, uint
     bhi_list_init(&stream->pump_link);
     bhi_list_init(&stream->sweep_link);
     bhi_list_init(&stream->queue);
-    bhi_restart_init(&stream->restart, budget, window_ns, core->ports->now_ns(core));
+    bhi_restart_init(&stream->restart, budget, window_ns, core->ops->now_ns(core));
 }
 
 void bhi_stream_fini(struct bhi_core_stream *stream) {
     BHI_CHECK(bhi_list_empty(&stream->queue));
-    if (stream->crew) {
-        BHI_CHECK(bhi_list_empty(&stream->crew->inflight));
-        stream->crew->stream = NULL;
+    if (stream->worker) {
+        BHI_CHECK(bhi_list_empty(&stream->worker->inflight));
+        stream->worker->stream = NULL;
     }
-    stream->crew = NULL;
+    stream->worker = NULL;
     bhi_list_remove(&stream->pump_link);
     bhi_list_remove(&stream->sweep_link);
     bhi_event_unref(stream->failure);
@@ -36,58 +36,58 @@ void bhi_stream_wants_pump(struct bhi_core_stream *stream) {
         bhi_list_append(&stream->core->pumpable, &stream->pump_link);
 }
 
-void bhi_stream_bind(struct bhi_core_stream *stream, struct bhi_crew *crew) {
-    BHI_CHECK(stream->state == BHI_STREAM_WANTING && !stream->crew && !crew->stream);
-    stream->crew = crew;
-    crew->stream = stream;
+void bhi_stream_bind(struct bhi_core_stream *stream, struct bhi_core_worker *worker) {
+    BHI_CHECK(stream->state == BHI_STREAM_WANTING && !stream->worker && !worker->stream);
+    stream->worker = worker;
+    worker->stream = stream;
 }
 
 void bhi_stream_served(struct bhi_core_stream *stream) {
     struct bhi_core *core = stream->core;
-    BHI_CHECK(stream->state == BHI_STREAM_WANTING && stream->crew);
+    BHI_CHECK(stream->state == BHI_STREAM_WANTING && stream->worker);
     stream->state = BHI_STREAM_SERVED;
-    bhi_restart_served(&stream->restart, core->ports->now_ns(core));
+    bhi_restart_served(&stream->restart, core->ops->now_ns(core));
     stream->starved_since_ns = 0;
     stream->trouble = (bh_detail){0};
-    core->ports->stream_changed(stream);
+    core->ops->stream_changed(stream);
     bhi_stream_wants_pump(stream);
 }
 
 void bhi_stream_drain(struct bhi_core_stream *stream, bh_status status, const char *message) {
-    const struct bhi_ports *ports = stream->core->ports;
-    ports->ref_stream(stream); /* the last one to end may take the stream with it */
+    const struct bhi_core_ops *ops = stream->core->ops;
+    ops->ref_stream(stream); /* the last one to end may take the stream with it */
     while (!bhi_list_empty(&stream->queue))
         bhi_submission_end_unstarted(BHI_CONTAINER(stream->queue.next, struct bhi_submission, link),
                                      status, message, 0);
-    ports->unref_stream(stream);
+    ops->unref_stream(stream);
 }
 
 void bhi_stream_unavailable(struct bhi_core_stream *stream, const bh_detail *why, bool heals) {
     struct bhi_core *core = stream->core;
     stream->state = BHI_STREAM_UNAVAILABLE;
     stream->trouble = *why;
-    uint64_t heals_at_ns = core->ports->now_ns(core) + stream->restart.window_ns;
+    uint64_t heals_at_ns = core->ops->now_ns(core) + stream->restart.window_ns;
     bool never = !heals || heals_at_ns < stream->restart.window_ns;
     stream->heals_at_ns = never ? BH_FOREVER : heals_at_ns;
-    core->ports->stream_changed(stream);
+    core->ops->stream_changed(stream);
     bh_detail trouble = *why; /* |why| may be the stream's, and the stream may go */
-    core->ports->ref_stream(stream);
+    core->ops->ref_stream(stream);
     while (!bhi_list_empty(&stream->queue))
         bhi_submission_end_unavailable(
             BHI_CONTAINER(stream->queue.next, struct bhi_submission, link), &trouble);
-    core->ports->unref_stream(stream);
+    core->ops->unref_stream(stream);
 }
 
 static void want(struct bhi_core_stream *stream) {
     stream->state = BHI_STREAM_WANTING;
-    stream->core->ports->stream_changed(stream);
+    stream->core->ops->stream_changed(stream);
 }
 
 void bhi_stream_heal(struct bhi_core_stream *stream) {
     struct bhi_core *core = stream->core;
     if (stream->state != BHI_STREAM_UNAVAILABLE)
         return;
-    uint64_t now_ns = core->ports->now_ns(core);
+    uint64_t now_ns = core->ops->now_ns(core);
     if (now_ns < stream->heals_at_ns)
         return;
     bhi_restart_refill(&stream->restart, now_ns);
@@ -100,7 +100,7 @@ bool bhi_stream_reset(struct bhi_core_stream *stream) {
     stream->forgiven = core->newest;
     stream->failure = NULL;
     bhi_event_unref(failure);
-    bhi_restart_refill(&stream->restart, core->ports->now_ns(core));
+    bhi_restart_refill(&stream->restart, core->ops->now_ns(core));
     if (stream->state != BHI_STREAM_UNAVAILABLE)
         return false;
     want(stream);
@@ -110,9 +110,9 @@ bool bhi_stream_reset(struct bhi_core_stream *stream) {
 void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const bh_detail *why) {
     struct bhi_core *core = stream->core;
     stream->state = BHI_STREAM_WANTING;
-    stream->crew = NULL;
-    core->ports->stream_changed(stream);
-    bool spent = bhi_restart_lost(&stream->restart, blamed, core->ports->now_ns(core));
+    stream->worker = NULL;
+    core->ops->stream_changed(stream);
+    bool spent = bhi_restart_lost(&stream->restart, blamed, core->ops->now_ns(core));
     if (!blamed)
         stream->trouble = *why;
     if (!spent)
@@ -128,13 +128,13 @@ void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const b
 
 void bhi_stream_starved(struct bhi_core_stream *stream, const bh_detail *why) {
     struct bhi_core *core = stream->core;
-    const uint64_t now_ns = core->ports->now_ns(core);
+    const uint64_t now_ns = core->ops->now_ns(core);
     stream->trouble = *why;
     if (!stream->starved_since_ns)
         stream->starved_since_ns = now_ns;
     if (now_ns - stream->starved_since_ns < STARVED_MOST_NS) {
         stream->restart.not_before_ns = now_ns + STARVED_RETRY_NS;
-        core->ports->stream_changed(stream);
+        core->ops->stream_changed(stream);
         return;
     }
     stream->starved_since_ns = 0;
@@ -162,12 +162,12 @@ static void cancel_all(struct bhi_list *list) {
 }
 
 void bhi_stream_cancel(struct bhi_core_stream *stream) {
-    const struct bhi_ports *ports = stream->core->ports;
-    ports->ref_stream(stream); /* the last one to end may take the stream with it */
+    const struct bhi_core_ops *ops = stream->core->ops;
+    ops->ref_stream(stream); /* the last one to end may take the stream with it */
     cancel_all(&stream->queue);
-    if (stream->crew)
-        cancel_all(&stream->crew->inflight);
-    ports->unref_stream(stream);
+    if (stream->worker)
+        cancel_all(&stream->worker->inflight);
+    ops->unref_stream(stream);
 }
 
 void bhi_stream_failed(struct bhi_core_stream *stream, struct bh_event *event) {
@@ -183,13 +183,13 @@ void bhi_stream_failed(struct bhi_core_stream *stream, struct bh_event *event) {
 void bhi_stream_sweep(struct bhi_core_stream *stream) {
     /* They are only doomed here, and leave the lists when their turn comes. */
     BHI_CHECK(stream->core->rippling);
-    if (stream->crew)
-        fail_later(&stream->crew->inflight, stream->failure);
+    if (stream->worker)
+        fail_later(&stream->worker->inflight, stream->failure);
     fail_later(&stream->queue, stream->failure);
 }
 
 struct bhi_submission *bhi_stream_oldest(const struct bhi_core_stream *stream) {
-    const struct bhi_list *lists[] = {stream->crew ? &stream->crew->inflight : NULL,
+    const struct bhi_list *lists[] = {stream->worker ? &stream->worker->inflight : NULL,
                                       &stream->queue};
     for (int i = 0; i < 2; i++)
         if (lists[i] && !bhi_list_empty(lists[i]))

@@ -24,8 +24,8 @@ struct bhi_core_stream {
     struct bhi_list pump_link;  /* core->pumpable */
     struct bhi_list sweep_link; /* core->sweeps */
     enum bhi_stream_state state;
-    struct bhi_list queue;    /* bhi_submission.link, QUEUED, in order */
-    struct bhi_crew *crew;    /* bound: starting or running */
+    struct bhi_list queue;          /* bhi_submission.link, QUEUED, in order */
+    struct bhi_core_worker *worker; /* bound: starting or running */
     uint64_t forgiven;        /* nothing up to this id counts as a failure: it was reset since */
     struct bh_event *failure; /* referenced: the earliest doomed one since reset */
     bh_detail trouble;        /* UNAVAILABLE: why; otherwise the last start's failure */
@@ -37,8 +37,8 @@ struct bhi_core_stream {
 void bhi_stream_init(struct bhi_core_stream *stream, struct bhi_core *core, uint32_t budget,
                      uint64_t window_ns);
 void bhi_stream_fini(struct bhi_core_stream *stream); /* nothing may be on its way */
-/* |crew| serves it from now on, once bhi_stream_served says so. */
-void bhi_stream_bind(struct bhi_core_stream *stream, struct bhi_crew *crew);
+/* |worker| serves it from now on, once bhi_stream_served says so. */
+void bhi_stream_bind(struct bhi_core_stream *stream, struct bhi_core_worker *worker);
 void bhi_stream_served(struct bhi_core_stream *stream); /* the bound worker is ready */
 /* The bound worker is gone, or could not be had. |blamed|: see bhi_restart_lost. |why| explains a
  * failed start. */

@@ -2,8 +2,8 @@
 #include "base/check.h"
 #include "base/idset.h"
 #include "base/step_point.h"
-#include "core/crew.h"
 #include "core/stream.h"
+#include "core/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,14 +137,14 @@ bool bhi_submission_depend(struct bhi_submission *submission, bh_event *const *w
 
 /* Drops everything that it held for its run (B2: exactly once, at its own end). */
 static void drop(struct bhi_submission *submission) {
-    const struct bhi_ports *ports = submission->stream->core->ports;
+    const struct bhi_core_ops *ops = submission->stream->core->ops;
     for (uint32_t i = 0; i < submission->edge_count; i++) {
         struct bhi_edge *edge = &submission->edges[i];
         bhi_list_remove(&edge->link);
         bhi_event_unref(edge->producer);
     }
     for (uint32_t i = 0; i < submission->use_count; i++)
-        ports->unref_buffer(submission->uses[i].content);
+        ops->unref_buffer(submission->uses[i].content);
     free(submission->edges);
     free(submission->uses);
     submission->edges = NULL;
@@ -157,7 +157,7 @@ void bhi_submission_abandon(struct bhi_submission *submission) {
     drop(submission);
     event->submission = NULL;
     submission->event = NULL;
-    submission->stream->core->ports->free_submission(submission);
+    submission->stream->core->ops->free_submission(submission);
     bhi_event_unref(event);
 }
 
@@ -190,7 +190,7 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
                  outcome->message && outcome->message[0] ? outcome->message
                                                          : bh_status_text(outcome->status));
     }
-    core->ports->name_kernel(submission, outcome->command_index, verdict);
+    core->ops->name_kernel(submission, outcome->command_index, verdict);
 }
 
 /* The verdict of a submission that |cause| dooms. It may still have to end: what it did, and when
@@ -247,7 +247,7 @@ static void publish(struct bhi_submission *submission) {
     struct bh_event *event = submission->event;
     BHI_CHECK(bhi_event_state(event) == BH_EVENT_PENDING);
     if (submission->hastened)
-        submission->crew->cancels--;
+        submission->worker->cancels--;
     bhi_list_remove(&submission->link);
     submission->state = BHI_ENDED;
     event->submission = NULL;
@@ -255,15 +255,16 @@ static void publish(struct bhi_submission *submission) {
     atomic_store_explicit(&event->word,
                           event->verdict.status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED,
                           memory_order_release);
-    submission->stream->core->ports->ended(event);
+    submission->stream->core->ops->ended(event);
 }
 
 /* A doomed one that has not started need not run: it ends now. */
 static void end_early(struct bhi_submission *submission) {
     struct bhi_core *core = submission->stream->core;
-    if (submission->state == BHI_RELEASED && !bhi_crew_withdraw(submission->crew, submission))
+    if (submission->state == BHI_RELEASED &&
+        !bhi_core_worker_withdraw(submission->worker, submission))
         return;
-    submission->event->verdict.ended_ns = core->ports->now_ns(core);
+    submission->event->verdict.ended_ns = core->ops->now_ns(core);
     publish(submission);
 }
 
@@ -296,15 +297,15 @@ static void tell_dependents(struct bhi_submission *submission) {
 /* Gives back what is left of an ended one. */
 static void retire(struct bhi_submission *submission) {
     struct bhi_core_stream *stream = submission->stream;
-    const struct bhi_ports *ports = stream->core->ports;
+    const struct bhi_core_ops *ops = stream->core->ops;
     struct bh_event *event = submission->event;
     if (!bhi_list_empty(&stream->queue))
         bhi_stream_wants_pump(stream); /* it may have stood in the way of the next one */
     drop(submission);
     submission->event = NULL;
-    ports->free_submission(submission);
+    ops->free_submission(submission);
     bhi_event_unref(event);
-    ports->unref_stream(stream);
+    ops->unref_stream(stream);
 }
 
 static void ripple_on(struct bhi_submission *submission) {
@@ -312,8 +313,8 @@ static void ripple_on(struct bhi_submission *submission) {
     if (submission->state != BHI_ENDED)
         end_early(submission);
     bool poisoned = submission->doomed || submission->event->verdict.status != BH_OK;
-    if (poisoned && !submission->noted) {
-        submission->noted = true;
+    if (poisoned && !submission->failure_reported) {
+        submission->failure_reported = true;
         bhi_stream_failed(submission->stream, submission->event);
     }
     tell_dependents(submission);
@@ -347,7 +348,7 @@ void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outc
     if (submission->doomed) {
         verdict->executed = outcome->executed;
         verdict->started_ns = outcome->started_ns;
-        verdict->ended_ns = outcome->ended_ns ? outcome->ended_ns : core->ports->now_ns(core);
+        verdict->ended_ns = outcome->ended_ns ? outcome->ended_ns : core->ops->now_ns(core);
         /* Its own failure is one more cause (E7); being skipped is none. */
         if (outcome->status != BH_OK && outcome->status != BH_CANCELLED)
             count_cause(submission, outcome->origin ? outcome->origin : verdict->event, NULL);
@@ -367,7 +368,7 @@ static void end_unstarted(struct bhi_submission *submission, bh_status status, i
     outcome.executed = BH_EXECUTED_NO;
     outcome.sys_errno = sys_errno;
     outcome.worker_pid = worker_pid;
-    outcome.ended_ns = core->ports->now_ns(core);
+    outcome.ended_ns = core->ops->now_ns(core);
     outcome.message = message;
     bhi_submission_end(submission, &outcome);
 }
@@ -425,7 +426,7 @@ void bhi_submission_enqueue(struct bhi_submission *submission) {
     struct bhi_core_stream *stream = submission->stream;
     struct bhi_core *core = stream->core;
     core->newest = submission->event->id;
-    core->ports->ref_stream(stream);
+    core->ops->ref_stream(stream);
     for (uint32_t i = 0; i < submission->use_count; i++) {
         const struct bhi_use *use = &submission->uses[i];
         bhi_content_used(use->content, stream, submission->event, use->reads, use->writes,
@@ -442,7 +443,7 @@ void bhi_submission_enqueue(struct bhi_submission *submission) {
         run_ripples(core);
     } else if (stream->strict && stream->failure) {
         bhi_submission_fail_strict(submission, stream->failure);
-    } else if (core->ports->refuse(submission, &refusal)) {
+    } else if (core->ops->refuse(submission, &refusal)) {
         bhi_submission_end(submission, &refusal);
     } else if (stream->state == BHI_STREAM_UNAVAILABLE) {
         bhi_submission_end_unavailable(submission, &stream->trouble);
@@ -457,15 +458,16 @@ void bhi_submission_cancel(struct bhi_submission *submission) {
         bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, 0);
         return;
     }
-    struct bhi_crew *crew = submission->crew;
-    if (bhi_crew_withdraw(crew, submission)) {
-        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, crew->pid);
+    struct bhi_core_worker *worker = submission->worker;
+    if (bhi_core_worker_withdraw(worker, submission)) {
+        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED,
+                                     worker->pid);
         return;
     }
     /* It runs, or is about to. The worker is killed only when its turn has come, so that nobody
      * before it is hurt; those behind it start again elsewhere (E13). */
     bhi_submission_notify(submission);
-    bhi_crew_hasten(crew, submission);
+    bhi_core_worker_hasten(worker, submission);
 }
 
 void bhi_submission_notify(struct bhi_submission *submission) {
@@ -473,5 +475,5 @@ void bhi_submission_notify(struct bhi_submission *submission) {
         return;
     submission->notify = true;
     if (submission->state == BHI_RELEASED)
-        submission->crew->core->ports->notify(submission->crew);
+        submission->worker->core->ops->notify(submission->worker);
 }

@@ -5,7 +5,7 @@
  *     │  └────────┘ its worker died before it started (E13)
  *     └───────────────────────┘ poisoned or cancelled before it was released
  *
- * QUEUED: in stream->queue, in order. RELEASED: in crew->inflight, in the order of the lane.
+ * QUEUED: in stream->queue, in order. RELEASED: in worker->inflight, in the order of the lane.
  *
  * Poison flows as soon as it is certain. When an event ends POISONED, all that depends on it is
  * doomed at once: what is queued ends there and then, what is in a lane is withdrawn, and what
@@ -47,24 +47,24 @@ struct bhi_submission {
     enum bhi_submission_state state;
     struct bhi_core_stream *stream; /* referenced while it is queued or released */
     struct bh_event *event;         /* referenced */
-    struct bhi_crew *crew;          /* RELEASED: in whose lane it is */
+    struct bhi_core_worker *worker; /* RELEASED: in whose lane it is */
     uint64_t seq;                   /* RELEASED: its number there */
     uint64_t deadline_ns;           /* relative, BH_FOREVER: none */
     uint64_t released_ns;
     uint64_t code; /* which untrusted code it has run: what is the same has the same number, as
                       long as the context lives; 0: none */
-    enum bhi_apart apart; /* that its caller asked for */
-    uint32_t holds;       /* unresolved edges with hold */
-    bool runs_kernel;     /* false: compiling is all it does */
-    bool abortable;       /* all its kernels look at the abort word */
-    bool cancelled;       /* asked for */
-    bool hastened;        /* counted in crew->cancels */
-    bool withdrawn;       /* asked for: the worker may skip it */
-    enum bhi_kill asked;  /* its worker has been told to end it, because of that */
-    uint64_t turn_ns;     /* once it has taken too long: when its turn had come; else 0 */
-    bool doomed;          /* certain to be poisoned; event->verdict says by what */
-    bool noted;           /* its stream knows that it is, or is not to know */
-    bool notify;          /* somebody needs to notice its end without waiting for it */
+    enum bhi_apart apart;        /* that its caller asked for */
+    uint32_t holds;              /* unresolved edges with hold */
+    bool runs_kernel;            /* false: compiling is all it does */
+    bool abortable;              /* all its kernels look at the abort word */
+    bool cancelled;              /* asked for */
+    bool hastened;               /* counted in worker->cancels */
+    bool withdrawn;              /* asked for: the worker may skip it */
+    enum bhi_kill end_requested; /* its worker has been told to end it, because of that */
+    uint64_t turn_ns;            /* once it has taken too long: when its turn had come; else 0 */
+    bool doomed;                 /* certain to be poisoned; event->verdict says by what */
+    bool failure_reported;       /* its stream knows that it is, or is not to know */
+    bool notify;                 /* somebody needs to notice its end without waiting for it */
     struct bhi_edge *edges;
     uint32_t edge_count, edge_capacity;
     struct bhi_use *uses;

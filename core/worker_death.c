@@ -1,30 +1,30 @@
 /* What a worker's death means for each submission that it had. */
 #include "base/check.h"
-#include "core/crew.h"
+#include "core/worker.h"
 
 #include <signal.h>
 #include <stdio.h>
 
-static struct bhi_submission *oldest(const struct bhi_crew *crew) {
-    return BHI_CONTAINER(crew->inflight.next, struct bhi_submission, link);
+static struct bhi_submission *oldest(const struct bhi_core_worker *worker) {
+    return BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
 }
 
 /* What it was told to end had begun, whatever it says now. */
-static uint64_t begun(const struct bhi_crew *crew, uint64_t started) {
-    BHI_LIST_EACH(node, &crew->inflight) {
+static uint64_t begun(const struct bhi_core_worker *worker, uint64_t started) {
+    BHI_LIST_EACH(node, &worker->inflight) {
         const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (s->asked && s->seq > started)
+        if (s->end_requested && s->seq > started)
             started = s->seq;
     }
     return started;
 }
 
 /* Those that were never started go back to the head of the queue, in order (E13). */
-static void put_back(struct bhi_crew *crew, uint64_t started) {
-    struct bhi_core_stream *stream = crew->stream;
-    while (!bhi_list_empty(&crew->inflight)) {
+static void put_back(struct bhi_core_worker *worker, uint64_t started) {
+    struct bhi_core_stream *stream = worker->stream;
+    while (!bhi_list_empty(&worker->inflight)) {
         struct bhi_submission *last =
-            BHI_CONTAINER(crew->inflight.prev, struct bhi_submission, link);
+            BHI_CONTAINER(worker->inflight.prev, struct bhi_submission, link);
         if (last->seq <= started)
             break;
         /* What became certain while it was in the lane holds: it need not run for that. */
@@ -34,32 +34,33 @@ static void put_back(struct bhi_crew *crew, uint64_t started) {
         }
         bhi_list_remove(&last->link);
         last->state = BHI_QUEUED;
-        last->asked = BHI_KILL_NONE;
+        last->end_requested = BHI_KILL_NONE;
         last->turn_ns = 0;
-        last->crew = NULL;
+        last->worker = NULL;
         bhi_list_insert_before(stream->queue.next, &last->link);
-        stream->core->ports->turned(last->event);
+        stream->core->ops->turned(last->event);
     }
 }
 
 /* Which of those in flight was running: the first one that the device had not finished. 0: none
  * is to blame, the one that the worker was killed for has ended before the signal came. */
-static uint64_t culprit_of(const struct bhi_crew *crew, uint64_t started, uint32_t marker) {
-    uint64_t first = oldest(crew)->seq;
-    if (crew->kill_event) {
+static uint64_t culprit_of(const struct bhi_core_worker *worker, uint64_t started,
+                           uint32_t marker) {
+    uint64_t first = oldest(worker)->seq;
+    if (worker->kill_event) {
         const struct bhi_submission *target = NULL;
-        BHI_LIST_EACH(node, &crew->inflight) {
+        BHI_LIST_EACH(node, &worker->inflight) {
             const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
-            if (s->event->id == crew->kill_event)
+            if (s->event->id == worker->kill_event)
                 target = s;
         }
         return target ? target->seq : 0;
     }
-    if (crew->lied)
+    if (worker->violated)
         return first;
-    uint32_t moved = marker - (uint32_t)crew->harvested;
-    uint64_t running = crew->harvested + moved + 1;
-    BHI_LIST_EACH(node, &crew->inflight) {
+    uint32_t moved = marker - (uint32_t)worker->harvested;
+    uint64_t running = worker->harvested + moved + 1;
+    BHI_LIST_EACH(node, &worker->inflight) {
         uint64_t seq = BHI_CONTAINER(node, struct bhi_submission, link)->seq;
         if (seq >= running && seq <= started)
             return seq;
@@ -83,20 +84,20 @@ static bool is_crash(const struct bhi_outcome *outcome) {
 }
 
 /* One whose result was not recorded: it may have written anything (E11). */
-static void judge(struct bhi_crew *crew, struct bhi_submission *submission,
+static void judge(struct bhi_core_worker *worker, struct bhi_submission *submission,
                   const struct bhi_death *death, uint64_t culprit, uint64_t origin, uint64_t tick) {
     struct bhi_outcome outcome = death->outcome;
     char message[512];
     /* Compiling runs nothing of the kernel. */
-    bool compiling =
-        !crew->lied && death->sight.compiles == submission->seq && !death->sight.compiled;
+    bool compiling = !worker->violated && death->snapshot.compiles == submission->seq &&
+                     !death->snapshot.compiled;
     outcome.executed = submission->runs_kernel && !compiling ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
     if (submission->seq == culprit) {
         outcome.tick = tick;
         if (outcome.status == BH_DEADLINE)
             outcome.limit = submission->deadline_ns;
         if (outcome.status == BH_COMPILE_FAILED)
-            outcome.limit = crew->stream->compile_deadline_ns;
+            outcome.limit = worker->stream->compile_deadline_ns;
         if (compiling && is_crash(&outcome)) {
             snprintf(message, sizeof message, "died while compiling: %.400s", outcome.message);
             outcome.status = BH_COMPILE_FAILED;
@@ -107,79 +108,80 @@ static void judge(struct bhi_crew *crew, struct bhi_submission *submission,
     } else if (outcome.status != BH_CONTEXT_CLOSED && outcome.status != BH_ZYGOTE_LOST) {
         snprintf(message, sizeof message,
                  "its worker died of event %llu before its result was recorded: %.299s",
-                 (unsigned long long)(origin ? origin : crew->kill_event), outcome.message);
+                 (unsigned long long)(origin ? origin : worker->kill_event), outcome.message);
         outcome.status = BH_WORKER_LOST;
         outcome.origin = origin;
         outcome.tick = origin ? tick : 0; /* without a culprit each is an origin of its own */
         outcome.message = message;
     }
     outcome.blame = submission->seq == culprit
-                        ? bhi_past_blame(&crew->past, submission, outcome.status)
+                        ? bhi_past_blame(&worker->past, submission, outcome.status)
                         : BH_BLAME_NONE;
     /* What it skipped or said until it was dead is no later turn of the one it was killed for. */
-    outcome.started_ns = submission->turn_ns ? submission->turn_ns : crew->running_since_ns;
+    outcome.started_ns = submission->turn_ns ? submission->turn_ns : worker->running_since_ns;
     if (outcome.started_ns < submission->released_ns)
         outcome.started_ns = submission->released_ns;
-    outcome.ended_ns = crew->core->ports->now_ns(crew->core);
+    outcome.ended_ns = worker->core->ops->now_ns(worker->core);
     bhi_submission_end(submission, &outcome);
 }
 
 /* The culprit comes first: it may depend on one that is lost with it, and its own fault must not
  * come back to it along that path. */
-static void judge_started(struct bhi_crew *crew, const struct bhi_death *death, uint64_t culprit,
-                          uint64_t started) {
-    uint64_t origin = 0, tick = ++crew->core->ticks;
-    BHI_LIST_EACH(node, &crew->inflight) {
+static void judge_started(struct bhi_core_worker *worker, const struct bhi_death *death,
+                          uint64_t culprit, uint64_t started) {
+    uint64_t origin = 0, tick = ++worker->core->ticks;
+    BHI_LIST_EACH(node, &worker->inflight) {
         struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
         if (submission->seq == culprit && culprit <= started) {
             origin = submission->event->id;
-            judge(crew, submission, death, culprit, origin, tick);
+            judge(worker, submission, death, culprit, origin, tick);
             break;
         }
     }
-    while (!bhi_list_empty(&crew->inflight)) {
-        struct bhi_submission *next = oldest(crew);
+    while (!bhi_list_empty(&worker->inflight)) {
+        struct bhi_submission *next = oldest(worker);
         if (next->seq > started)
             break;
-        judge(crew, next, death, culprit, origin, tick);
+        judge(worker, next, death, culprit, origin, tick);
     }
 }
 
 /* The context closes: those that were never started have nowhere to go. */
-static void end_rest(struct bhi_crew *crew) {
-    while (!bhi_list_empty(&crew->inflight))
-        bhi_submission_end_unstarted(oldest(crew), BH_CONTEXT_CLOSED,
-                                     "the context was destroyed before it started", crew->pid);
+static void end_rest(struct bhi_core_worker *worker) {
+    while (!bhi_list_empty(&worker->inflight))
+        bhi_submission_end_unstarted(oldest(worker), BH_CONTEXT_CLOSED,
+                                     "the context was destroyed before it started", worker->pid);
 }
 
-bool bhi_crew_died(struct bhi_crew *crew, const struct bhi_death *death) {
-    struct bhi_core_stream *stream = crew->stream;
-    crew->dead = true;
+bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death *death) {
+    struct bhi_core_stream *stream = worker->stream;
+    worker->dead = true;
     if (!stream) {
-        BHI_CHECK(bhi_list_empty(&crew->inflight));
+        BHI_CHECK(bhi_list_empty(&worker->inflight));
         return false;
     }
-    const struct bhi_ports *ports = crew->core->ports;
-    ports->ref_stream(stream);
+    const struct bhi_core_ops *ops = worker->core->ops;
+    ops->ref_stream(stream);
     bool blame = false;
-    if (!bhi_list_empty(&crew->inflight)) {
+    if (!bhi_list_empty(&worker->inflight)) {
         /* A liar may have run whatever was in its lane: none of that runs again. */
-        uint64_t started = crew->lied ? crew->published : begun(crew, death->sight.started);
-        uint64_t culprit = culprit_of(crew, started, death->sight.marker);
-        if (crew->kill == BHI_KILL_DEADLINE || crew->kill == BHI_KILL_CANCEL ||
-            crew->kill == BHI_KILL_COMPILE || crew->kill == BHI_KILL_PROTOCOL)
+        uint64_t started =
+            worker->violated ? worker->published : begun(worker, death->snapshot.started);
+        uint64_t culprit = culprit_of(worker, started, death->snapshot.marker);
+        if (worker->kill == BHI_KILL_DEADLINE || worker->kill == BHI_KILL_CANCEL ||
+            worker->kill == BHI_KILL_COMPILE || worker->kill == BHI_KILL_PROTOCOL)
             started = started < culprit ? culprit : started;
         if (!death->closing)
-            put_back(crew, started);
-        blame = !bhi_list_empty(&crew->inflight) && oldest(crew)->seq <= started;
-        judge_started(crew, death, culprit, started);
-        end_rest(crew);
+            put_back(worker, started);
+        blame = !bhi_list_empty(&worker->inflight) && oldest(worker)->seq <= started;
+        judge_started(worker, death, culprit, started);
+        end_rest(worker);
     }
-    crew->stream = NULL;
-    bhi_stream_lost_worker(stream, blame || death->excused || crew->kill == BHI_KILL_RETIRED,
+    worker->stream = NULL;
+    bhi_stream_lost_worker(stream, blame || death->excused || worker->kill == BHI_KILL_RETIRED,
                            &death->why);
     if (death->final && stream->state == BHI_STREAM_WANTING)
         bhi_stream_unavailable(stream, &death->why, false);
-    ports->unref_stream(stream);
+    ops->unref_stream(stream);
     return blame;
 }

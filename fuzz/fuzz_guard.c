@@ -34,10 +34,10 @@ static const struct bhi_spirv_target *everything(void) {
     return &target;
 }
 
-static void check_refusal(const struct bhi_fault *fault) {
-    FUZZ_CHECK(fault->status == BH_INVALID_KERNEL || fault->status == BH_LIMIT_EXCEEDED ||
-               fault->status == BH_OUT_OF_HOST_MEMORY);
-    FUZZ_CHECK(fault->text[0] != '\0' && strlen(fault->text) < sizeof fault->text);
+static void check_refusal(const struct bhi_error *error) {
+    FUZZ_CHECK(error->status == BH_INVALID_KERNEL || error->status == BH_LIMIT_EXCEEDED ||
+               error->status == BH_OUT_OF_HOST_MEMORY);
+    FUZZ_CHECK(error->text[0] != '\0' && strlen(error->text) < sizeof error->text);
 }
 
 static void guard(const uint32_t *code, size_t words, unsigned how) {
@@ -51,14 +51,14 @@ static void guard(const uint32_t *code, size_t words, unsigned how) {
         .count_iterations = (how & 4) != 0,
     };
     struct bhi_guarded guarded;
-    struct bhi_fault fault;
-    if (!bhi_guard_limits_sizes(code, words, "main", constants, options.constant_count, &fault) ||
-        !bhi_guard(code, words, &options, &guarded, &fault)) {
-        check_refusal(&fault);
+    struct bhi_error error;
+    if (!bhi_guard_limits_sizes(code, words, "main", constants, options.constant_count, &error) ||
+        !bhi_guard(code, words, &options, &guarded, &error)) {
+        check_refusal(&error);
         return;
     }
     FUZZ_CHECK(guarded.set < options.max_sets && guarded.words > words);
-    FUZZ_CHECK(bhi_validate(everything(), guarded.code, guarded.words, "main", &fault));
+    FUZZ_CHECK(bhi_validate(everything(), guarded.code, guarded.words, "main", &error));
     bhi_guarded_fini(&guarded);
 }
 
@@ -66,15 +66,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const size_t words = size / 4;
     /* A copy of exactly the size, so that a sanitizer sees a read past its end. */
     uint32_t *code = malloc(words > 0 ? words * 4 : 1);
-    struct bhi_fault fault;
+    struct bhi_error error;
     unsigned how = 0;
     FUZZ_CHECK(code != NULL);
     memcpy(code, data, words * 4);
     for (size_t i = 0; i < size; i++)
         how = how * 31 + data[i];
-    if (!bhi_guard_limits(code, words, &fault) ||
-        !bhi_validate(everything(), code, words, "main", &fault))
-        check_refusal(&fault);
+    if (!bhi_guard_limits(code, words, &error) ||
+        !bhi_validate(everything(), code, words, "main", &error))
+        check_refusal(&error);
     else
         guard(code, words, how);
     free(code);

@@ -69,7 +69,7 @@ struct bhi_run_request {
     const char *cache_dir; /* NULL: none */
     bool reinterpret;      /* types need not match */
     bool trusted, json, verbose;
-    struct bhi_opening
+    struct bhi_load_opening
         *opening; /* cli/run/loads.c: a file that a signal has interrupted; NULL: none */
 };
 

@@ -1,4 +1,4 @@
-#include "supervisor/ports.h"
+#include "supervisor/core_ops.h"
 #include "base/futex.h"
 #include "ipc/commands.h"
 #include "supervisor/buffer/buffer.h"
@@ -26,30 +26,30 @@ static uint64_t now_ns(struct bhi_core *core) {
     return bhi_now_ns();
 }
 
-static enum bhi_publish publish(struct bhi_crew *crew, struct bhi_submission *submission,
+static enum bhi_publish publish(struct bhi_core_worker *core, struct bhi_submission *submission,
                                 uint64_t seq) {
-    return bhi_worker_publish(bhi_worker_of(crew), bhi_request_of(submission), seq);
+    return bhi_worker_publish(bhi_worker_of(core), bhi_request_of(submission), seq);
 }
 
 /* The worker says that it starts a number, then looks whether that was withdrawn; here it is the
  * other way round (Dekker). */
-static bool withdraw(struct bhi_crew *crew, uint64_t seq) {
-    struct bhi_worker *worker = bhi_worker_of(crew);
+static bool withdraw(struct bhi_core_worker *core, uint64_t seq) {
+    struct bhi_worker *worker = bhi_worker_of(core);
     bhi_lane_withdraw(&worker->lane, seq, true);
     atomic_thread_fence(memory_order_seq_cst);
     return atomic_load(&worker->progress.header->started_seq) < seq;
 }
 
-static void withdrawn(struct bhi_crew *crew, uint64_t seq) {
-    bhi_lane_withdraw(&bhi_worker_of(crew)->lane, seq, false);
+static void withdrawn(struct bhi_core_worker *core, uint64_t seq) {
+    bhi_lane_withdraw(&bhi_worker_of(core)->lane, seq, false);
 }
 
-static void abort_running(struct bhi_crew *crew, uint64_t seq) {
-    bhi_lane_abort(&bhi_worker_of(crew)->lane, seq);
+static void abort_running(struct bhi_core_worker *core, uint64_t seq) {
+    bhi_lane_abort(&bhi_worker_of(core)->lane, seq);
 }
 
-static void kill_worker(struct bhi_crew *crew) {
-    struct bhi_worker *worker = BHI_CONTAINER(crew, struct bhi_worker, crew);
+static void kill_worker(struct bhi_core_worker *core) {
+    struct bhi_worker *worker = BHI_CONTAINER(core, struct bhi_worker, core);
     /* Without a pidfd it is not born yet: the reactor does it when it has one. */
     if (worker->pidfd < 0)
         return;
@@ -61,8 +61,8 @@ static void kill_worker(struct bhi_crew *crew) {
     }
 }
 
-static void notify(struct bhi_crew *crew) {
-    bhi_worker_notify(bhi_worker_of(crew));
+static void notify(struct bhi_core_worker *core) {
+    bhi_worker_notify(bhi_worker_of(core));
 }
 
 static void arm(struct bhi_core *core, uint64_t when_ns) {
@@ -165,7 +165,7 @@ static void stream_changed(struct bhi_core_stream *core) {
     bhi_stream_changed(stream);
 }
 
-const struct bhi_ports bhi_supervisor_ports = {
+const struct bhi_core_ops bhi_supervisor_core_ops = {
     .now_ns = now_ns,
     .publish = publish,
     .withdraw = withdraw,

@@ -4,6 +4,6 @@
 
 #include "core/core.h"
 
-extern const struct bhi_ports bhi_supervisor_ports;
+extern const struct bhi_core_ops bhi_supervisor_core_ops;
 
 #endif

@@ -119,9 +119,9 @@ static const char *zygote_state_name(enum bhi_zygote_state state) {
 }
 
 static void describe_worker(struct out *out, const struct bhi_worker *worker, uint64_t now_ns) {
-    bool going = worker->crew.kill != BHI_KILL_NONE || worker->reap_deadline_ns;
-    bool spare = !worker->crew.stream && !going;
-    say(out, "%s %d", spare ? "spare worker" : "worker", (int)worker->crew.pid);
+    bool going = worker->core.kill != BHI_KILL_NONE || worker->reap_deadline_ns;
+    bool spare = !worker->core.stream && !going;
+    say(out, "%s %d", spare ? "spare worker" : "worker", (int)worker->core.pid);
     if (spare && worker->state == BHI_RUNNING)
         say(out, ", ready");
     else
@@ -131,11 +131,11 @@ static void describe_worker(struct out *out, const struct bhi_worker *worker, ui
         say_left(out, "; has to be ready ", "", worker->start_deadline_ns, now_ns);
         say(out, ")");
     }
-    if (worker->crew.kill != BHI_KILL_NONE)
-        say(out, ", killed: %s", worker->crew.kill_text);
+    if (worker->core.kill != BHI_KILL_NONE)
+        say(out, ", killed: %s", worker->core.kill_text);
     if (worker->reap_deadline_ns || worker->exit_known)
         say(out, ", gone%s", worker->exit_known ? "" : ", its exit status is awaited");
-    if (worker->crew.lied)
+    if (worker->core.violated)
         say(out, ", lied");
 }
 
@@ -143,20 +143,20 @@ static void describe_worker(struct out *out, const struct bhi_worker *worker, ui
 static void describe_lane(struct out *out, const struct bhi_worker *worker) {
     const struct bhi_progress_header *header = worker->progress.header;
     say(out, "; lane: published %llu, harvested %llu, completed %llu, started %llu, %s",
-        (unsigned long long)worker->crew.published, (unsigned long long)worker->crew.harvested,
+        (unsigned long long)worker->core.published, (unsigned long long)worker->core.harvested,
         (unsigned long long)atomic_load(&header->completed_seq),
         (unsigned long long)atomic_load(&header->started_seq),
         atomic_load(&header->sleeping) ? "asleep" : "awake");
-    if (worker->crew.backlog)
+    if (worker->core.backlog)
         say(out,
             worker->cache.state == BHI_CACHE_WAITING ? ", waits for its pipeline cache" : ", full");
 }
 
 static void describe_running(struct out *out, const struct bhi_worker *worker,
                              struct bhi_submission *running, uint64_t now_ns) {
-    uint64_t since_ns = worker->crew.running_since_ns;
-    const struct bhi_sight sight = bhi_worker_sight(worker);
-    bool compiles = sight.compiles == running->seq && !sight.compiled;
+    uint64_t since_ns = worker->core.running_since_ns;
+    const struct bhi_progress_snapshot snapshot = bhi_worker_progress_snapshot(worker);
+    bool compiles = snapshot.compiles == running->seq && !snapshot.compiled;
     uint64_t limit_ns = compiles ? running->stream->compile_deadline_ns : running->deadline_ns;
     const struct bhi_request *request = bhi_request_of(running);
     for (uint32_t i = 0; i < request->kernel_count && i < MAX_NAMES; i++)
@@ -169,15 +169,15 @@ static void describe_running(struct out *out, const struct bhi_worker *worker,
         ms(now_ns > since_ns ? now_ns - since_ns : 0));
     uint64_t due = since_ns + limit_ns;
     bool none = limit_ns == BH_FOREVER || due < since_ns;
-    if (running->asked)
+    if (running->end_requested)
         say(out, ", told to end %llu ms ago",
-            ms(now_ns > worker->crew.asked_ns ? now_ns - worker->crew.asked_ns : 0));
+            ms(now_ns > worker->core.asked_ns ? now_ns - worker->core.asked_ns : 0));
     say_left(out, ", its deadline is ", ", it has no deadline", none ? BH_FOREVER : due, now_ns);
 }
 
 static void describe_oldest(struct out *out, const struct bh_stream *stream, uint64_t now_ns) {
     const struct bhi_worker *worker = bhi_stream_worker(stream);
-    struct bhi_submission *running = worker ? first_of(&worker->crew.inflight) : NULL;
+    struct bhi_submission *running = worker ? first_of(&worker->core.inflight) : NULL;
     const struct bhi_submission *queued = first_of(&stream->core.queue);
     if (running) {
         say(out, "; event %llu is with the worker%s", (unsigned long long)running->event->id,
@@ -193,9 +193,9 @@ static void describe_oldest(struct out *out, const struct bh_stream *stream, uin
             stream_of(held_by));
     else if (stream->core.state != BHI_STREAM_SERVED)
         say(out, ", waits for a worker");
-    else if (worker && worker->crew.kill != BHI_KILL_NONE)
+    else if (worker && worker->core.kill != BHI_KILL_NONE)
         say(out, ", waits for the worker's end");
-    else if (worker && worker->crew.backlog)
+    else if (worker && worker->core.backlog)
         say(out, ", waits for room in the lane");
     else
         say(out, ", free to go");
@@ -214,7 +214,7 @@ static void describe_stream(struct out *out, const struct bh_stream *stream, uin
         if (core->state == BHI_STREAM_WANTING && core->restart.not_before_ns > now_ns)
             say_left(out, ", the next is started ", "", core->restart.not_before_ns, now_ns);
     }
-    say(out, "; %zu in flight, %zu queued", worker ? length_of(&worker->crew.inflight) : 0,
+    say(out, "; %zu in flight, %zu queued", worker ? length_of(&worker->core.inflight) : 0,
         length_of(&core->queue));
     describe_oldest(out, stream, now_ns);
     if (core->trouble.status != BH_OK)
@@ -237,7 +237,7 @@ static void describe_all(struct out *out, bh_context *context) {
     describe_stream(out, BHI_CONTAINER(node, struct bh_stream, link), now_ns);
     BHI_LIST_EACH(node, &context->workers) {
         const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-        if (worker->crew.stream)
+        if (worker->core.stream)
             continue;
         describe_worker(out, worker, now_ns);
         say(out, "\n");

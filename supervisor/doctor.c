@@ -133,9 +133,9 @@ static void report_no_worker(struct report *report, bh_status status, const bh_d
 /* -- the sandbox's part, tried by throw-away children of the zygote ---------------------------- */
 
 /* One at a time: each takes a child of the zygote and some milliseconds. */
-static struct bhi_probe_result probe(struct bhi_zygote *zygote, uint32_t layer) {
+static struct bhi_probe_answer probe(struct bhi_zygote *zygote, uint32_t layer) {
     bh_context *context = zygote->context;
-    struct bhi_probe_result result = {0};
+    struct bhi_probe_answer result = {0};
     struct bhi_message message = {.type = BHI_MSG_PROBE, .probe = {.layer = layer}};
     bhi_context_lock(context);
     zygote->probes[layer] = result;
@@ -164,7 +164,7 @@ static void report_layers(struct report *report, struct bhi_zygote *zygote) {
             check_cgroup(report, zygote);
             continue;
         }
-        struct bhi_probe_result result = probe(zygote, layer);
+        struct bhi_probe_answer result = probe(zygote, layer);
         if (!result.answered)
             add(report, "sandbox", info->name, info->required, BH_CHECK_BROKEN,
                 "see the log; report it", "the probe did not answer");

@@ -9,7 +9,7 @@ struct bhi_file;
 struct bh_buffer;
 struct bh_stream;
 
-struct bhi_errand {
+struct bhi_internal_submission {
     const char *call; /* for the detail */
     const void *command;
     size_t size;
@@ -21,7 +21,8 @@ struct bhi_errand {
 };
 
 /* *out_event is referenced. */
-bh_status bhi_errand_submit(struct bh_stream *stream, const struct bhi_errand *errand,
-                            struct bh_event **out_event, bh_detail *detail);
+bh_status bhi_internal_submit(struct bh_stream *stream,
+                              const struct bhi_internal_submission *internal,
+                              struct bh_event **out_event, bh_detail *detail);
 
 #endif

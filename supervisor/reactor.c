@@ -4,9 +4,9 @@
 #include "base/futex.h"
 #include "base/step_point.h"
 #include "supervisor/context/messaging.h"
+#include "supervisor/worker/assignment.h"
 #include "supervisor/worker/control.h"
 #include "supervisor/worker/doorbell.h"
-#include "supervisor/worker/staffing.h"
 #include "supervisor/worker/zygote.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ struct bhi_reactor {
     int epoll;
     int wake;
     struct bhi_messaging messaging;
-    struct bhi_source wake_source;
+    struct bhi_control_source wake_source;
     bool stopping;        /* context lock */
     bool stopped;         /* context lock: nobody is to be woken any more */
     uint64_t armed_ns;    /* context lock: when the sleeping reactor wakes by itself */
@@ -77,12 +77,12 @@ void bhi_reactor_arm(bh_context *context, uint64_t when_ns) {
 }
 
 int bhi_reactor_control(bh_context *context, int operation, int fd, uint32_t events,
-                        struct bhi_source *source) {
+                        struct bhi_control_source *source) {
     struct epoll_event event = {.events = events, .data.ptr = source};
     return epoll_ctl(context->reactor->epoll, operation, fd, &event) ? -errno : 0;
 }
 
-int bhi_reactor_watch(bh_context *context, int fd, struct bhi_source *source) {
+int bhi_reactor_watch(bh_context *context, int fd, struct bhi_control_source *source) {
     return bhi_reactor_control(context, EPOLL_CTL_ADD, fd, EPOLLIN, source);
 }
 
@@ -121,9 +121,9 @@ static void bury_worker(struct bhi_worker *worker) {
     /* Its last words: they may say why it could not start. */
     bhi_control_receive(worker);
     bhi_context_lock(context);
-    if (worker->state != BHI_RUNNING && !worker->crew.stream && !worker->crew.kill)
+    if (worker->state != BHI_RUNNING && !worker->core.stream && !worker->core.kill)
         context->spare_at_ns = bhi_now_ns() + 1000000000ull;
-    struct bh_stream *stream = worker->crew.stream ? bhi_stream_of(worker->crew.stream) : NULL;
+    struct bh_stream *stream = worker->core.stream ? bhi_stream_of(worker->core.stream) : NULL;
     if (stream && worker->state != BHI_RUNNING && worker->device_count) {
         free(stream->seen_devices);
         stream->seen_devices = worker->devices;
@@ -133,12 +133,12 @@ static void bury_worker(struct bhi_worker *worker) {
     }
     struct bhi_obituary obituary;
     bhi_worker_died(worker, &obituary);
-    const struct bhi_crew *crew = &worker->crew;
-    bool told = crew->kill == BHI_KILL_RETIRED || crew->kill == BHI_KILL_DEADLINE ||
-                crew->kill == BHI_KILL_CANCEL;
+    const struct bhi_core_worker *core = &worker->core;
+    bool told = core->kill == BHI_KILL_RETIRED || core->kill == BHI_KILL_DEADLINE ||
+                core->kill == BHI_KILL_CANCEL;
     bool killed = worker->exit_known ? worker->exit_status == SIGKILL
                                      : worker->reap_deadline_ns != 0; /* with its zygote */
-    bhi_pipeline_cache_buried(worker, told && killed && !crew->lied);
+    bhi_pipeline_cache_buried(worker, told && killed && !core->violated);
     bhi_context_unlock(context);
     if (obituary.line[0])
         bhi_context_log(context, obituary.level, "%s", obituary.line);
@@ -227,7 +227,7 @@ static void lose_zygote(struct bhi_zygote *zygote) {
     bhi_futex_wake(&zygote->probe_word, false, 1 << 30);
     if (!was_ready) {
         /* No zygote to wait for: the warden is all there is. */
-        bhi_staffing_zygote_failed(zygote);
+        bhi_assignment_zygote_failed(zygote);
     }
     if (!closed)
         bhi_context_log(context, 1, "zygote %s is lost", zygote->driver);
@@ -254,20 +254,20 @@ static uint64_t cpu_ns_of(pid_t pid) {
 
 /* Lock held. */
 static void look_at_conduct(struct bhi_worker *worker, uint64_t now_ns) {
-    struct bhi_crew *crew = &worker->crew;
-    const bool idle = worker->state == BHI_RUNNING && crew->harvested == crew->published;
+    struct bhi_core_worker *core = &worker->core;
+    const bool idle = worker->state == BHI_RUNNING && core->harvested == core->published;
     uint64_t used_ns, time_ns;
-    if (crew->kill != BHI_KILL_NONE || worker->reap_deadline_ns ||
-        bhi_conduct_look(&worker->conduct, now_ns, crew->published, idle, cpu_ns_of(crew->pid),
+    if (core->kill != BHI_KILL_NONE || worker->reap_deadline_ns ||
+        bhi_conduct_look(&worker->conduct, now_ns, core->published, idle, cpu_ns_of(core->pid),
                          &used_ns, &time_ns) != BHI_CONDUCT_KILL)
         return;
     char what[128];
     snprintf(what, sizeof what, "it used %.1f s of processor time in %.1f s with nothing in flight",
              (double)used_ns / 1e9, (double)time_ns / 1e9);
-    bhi_crew_liar(crew, what);
+    bhi_core_worker_violation(core, what);
 }
 
-static void on_event(bh_context *context, const struct bhi_source *source) {
+static void on_event(bh_context *context, const struct bhi_control_source *source) {
     struct bhi_reactor *reactor = context->reactor;
     struct bhi_zygote *zygote = source->object;
     struct bhi_worker *worker = source->object;
@@ -333,17 +333,18 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
         uint64_t due = BH_FOREVER;
         if (worker->state == BHI_RUNNING)
             due = bhi_worker_check_deadline(worker, now_ns);
-        else if (worker->start_deadline_ns <= now_ns && worker->crew.kill == BHI_KILL_NONE)
-            bhi_crew_kill(&worker->crew, BHI_KILL_START, 0,
-                          "worker %d was not ready in time (step %s)", worker->crew.pid,
-                          bhi_step_name(atomic_load(&worker->progress.header->step)));
-        else if (worker->crew.kill == BHI_KILL_NONE)
+        else if (worker->start_deadline_ns <= now_ns && worker->core.kill == BHI_KILL_NONE)
+            bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0,
+                                 "worker %d was not ready in time (step %s)", worker->core.pid,
+                                 bhi_step_name(atomic_load(&worker->progress.header->step)));
+        else if (worker->core.kill == BHI_KILL_NONE)
             due = worker->start_deadline_ns;
-        if (worker->hung_up_ns && !worker->reap_deadline_ns && worker->crew.kill == BHI_KILL_NONE) {
+        if (worker->hung_up_ns && !worker->reap_deadline_ns && worker->core.kill == BHI_KILL_NONE) {
             /* The dying close their sockets first. One that stays would never be told anything
              * again, and what waits for that would wait for ever. */
             if (worker->hung_up_ns + HANG_UP_NS <= now_ns)
-                bhi_crew_kill(&worker->crew, BHI_KILL_PROTOCOL, 0, "it has closed its sockets");
+                bhi_core_worker_kill(&worker->core, BHI_KILL_PROTOCOL, 0,
+                                     "it has closed its sockets");
             else
                 due = min_ns(due, worker->hung_up_ns + HANG_UP_NS);
         }
@@ -435,8 +436,8 @@ static void begin_closing(bh_context *context) {
     reactor->close_by_ns = bhi_now_ns() + CLOSE_GRACE_NS;
     bhi_context_lock(context);
     BHI_LIST_EACH(node, &context->workers)
-    bhi_crew_kill(&BHI_CONTAINER(node, struct bhi_worker, link)->crew, BHI_KILL_RETIRED, 0,
-                  "the context was destroyed");
+    bhi_core_worker_kill(&BHI_CONTAINER(node, struct bhi_worker, link)->core, BHI_KILL_RETIRED, 0,
+                         "the context was destroyed");
     bhi_streams_hold(context);
     BHI_LIST_EACH(node, &context->streams) {
         struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
@@ -480,7 +481,7 @@ static void *run(void *argument) {
                 return NULL;
             }
         } else {
-            wake_ns = bhi_staffing_turn(context);
+            wake_ns = bhi_assignment_turn(context);
         }
         wake_ns = min_ns(wake_ns, look_at_channels(context));
         wake_ns = min_ns(wake_ns, bury_workers(context));
@@ -513,7 +514,7 @@ static int create(bh_context *context) {
     int error = bhi_messaging_start(&reactor->messaging, context);
     if (error)
         return error;
-    reactor->wake_source = (struct bhi_source){BHI_SOURCE_WAKE, reactor};
+    reactor->wake_source = (struct bhi_control_source){BHI_SOURCE_WAKE, reactor};
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &reactor->wake_source};
     return epoll_ctl(reactor->epoll, EPOLL_CTL_ADD, reactor->wake, &event) ? -errno : 0;
 }

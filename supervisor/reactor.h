@@ -17,10 +17,10 @@ bool bhi_reactor_stopped(const bh_context *context); /* for good; lock held */
 /* It shall look at deadlines at |when_ns| at the latest. Lock held; any thread. */
 void bhi_reactor_arm(bh_context *context, uint64_t when_ns);
 /* Adds a descriptor to its epoll set. Reactor thread. 0 or -errno. */
-int bhi_reactor_watch(bh_context *context, int fd, struct bhi_source *source);
+int bhi_reactor_watch(bh_context *context, int fd, struct bhi_control_source *source);
 /* The same, with what else epoll_ctl can do. */
 int bhi_reactor_control(bh_context *context, int operation, int fd, uint32_t events,
-                        struct bhi_source *source);
+                        struct bhi_control_source *source);
 void bhi_reactor_unwatch(bh_context *context, int fd);
 /* The zmq context of this supervisor. Reactor thread. */
 void *bhi_reactor_zmq(bh_context *context);

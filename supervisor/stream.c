@@ -2,12 +2,12 @@
 #include "base/detail.h"
 #include "base/futex.h"
 #include "base/text.h"
+#include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/context/room.h"
-#include "supervisor/context/slab.h"
 #include "supervisor/event/callback.h"
-#include "supervisor/event/drain.h"
 #include "supervisor/event/event.h"
+#include "supervisor/event/pending.h"
 #include "supervisor/reactor.h"
 #include "supervisor/worker/selector.h"
 #include "supervisor/worker/worker_proc.h"
@@ -40,10 +40,10 @@ void bhi_stream_changed(struct bh_stream *stream) {
 }
 
 struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream) {
-    return stream->core.crew ? bhi_worker_of(stream->core.crew) : NULL;
+    return stream->core.worker ? bhi_worker_of(stream->core.worker) : NULL;
 }
 
-static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_stream);
+static struct bhi_freelist freelist = BHI_SLAB_INIT(struct bh_stream);
 
 /* Room for the worker that the stream will want, and for the zygote that forks it. */
 static bh_status check_room(bh_context *context, enum bhi_worker_kind kind, const char *call,
@@ -53,7 +53,7 @@ static bh_status check_room(bh_context *context, enum bhi_worker_kind kind, cons
     const bool first = bhi_list_empty(&context->zygotes);
     BHI_LIST_EACH(node, &context->workers) {
         const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-        spare = spare || (worker->kind == kind && !worker->crew.stream);
+        spare = spare || (worker->kind == kind && !worker->core.stream);
     }
     bhi_context_unlock(context);
     if (spare)
@@ -68,7 +68,7 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
     bh_status status = check_room(context, kind, call, detail);
     if (status != BH_OK)
         return status;
-    struct bh_stream *stream = bhi_slab_take(&slab);
+    struct bh_stream *stream = bhi_freelist_take(&freelist);
     if (!stream)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
     *stream = (struct bh_stream){0};
@@ -250,7 +250,7 @@ BH_API int32_t bh_stream_worker_pid(bh_stream *stream) {
     if (!BHI_LIVE(stream) || bhi_context_forked(stream->context))
         return 0;
     bhi_context_lock(stream->context);
-    int32_t pid = stream->core.state == BHI_STREAM_SERVED ? stream->core.crew->pid : 0;
+    int32_t pid = stream->core.state == BHI_STREAM_SERVED ? stream->core.worker->pid : 0;
     bhi_context_unlock(stream->context);
     return pid;
 }
@@ -265,16 +265,16 @@ void bhi_stream_unref_locked(struct bh_stream *stream) {
     /* Every submission on its way holds a reference: there is none. */
     bh_context *context = stream->context;
     struct bhi_worker *worker = bhi_stream_worker(stream);
-    bhi_drain_inherit(context, stream->core.failure);
+    bhi_pending_inherit(context, stream->core.failure);
     stream->core.failure = NULL;
     bhi_stream_fini(&stream->core);
     if (worker) {
-        bhi_crew_kill(&worker->crew, BHI_KILL_RETIRED, 0, "its stream was released");
+        bhi_core_worker_kill(&worker->core, BHI_KILL_RETIRED, 0, "its stream was released");
         bhi_worker_release(worker);
     }
     bhi_list_remove(&stream->link);
     free(stream->seen_devices);
-    bhi_slab_give(&slab, stream);
+    bhi_freelist_give(&freelist, stream);
     bhi_context_unref(context); /* never the last one: the lock's holder has one */
 }
 

@@ -7,8 +7,8 @@
 #include "supervisor/context/context.h"
 #include "supervisor/context/request.h"
 #include "supervisor/event/callback.h"
-#include "supervisor/event/drain.h"
 #include "supervisor/event/event.h"
+#include "supervisor/event/pending.h"
 #include "supervisor/kernel/kernel.h"
 #include "supervisor/stream.h"
 #include "supervisor/worker/worker_proc.h"
@@ -436,7 +436,7 @@ static bh_status submit(const char *call, bool many, bh_stream *stream, const bh
         bhi_event_ref(event);
         *out_event = event;
     }
-    bhi_drain_add(event);
+    bhi_pending_add(event);
     bhi_submission_enqueue(submission);
     bhi_context_unlock(context);
     return BH_OK;

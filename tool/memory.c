@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-uint64_t bhi_memory_available(void) {
+uint64_t bhi_memory_unused(void) {
     unsigned long long kib;
     char line[128];
     uint64_t bytes = UINT64_MAX;

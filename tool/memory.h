@@ -5,6 +5,6 @@
 #include <stdint.h>
 
 /* What can be had without swapping, in bytes; UINT64_MAX: not known. */
-uint64_t bhi_memory_available(void);
+uint64_t bhi_memory_unused(void);
 
 #endif

@@ -161,7 +161,7 @@ static json_t *text_or_null(const char *text) {
     return text && *text ? bhi_json_text(text) : json_null();
 }
 
-void bhi_verdict_print_json(const struct bhi_outcome *outcome, const struct bhi_end *end) {
+void bhi_verdict_print_json(const struct bhi_run_outcome *outcome, const struct bhi_end *end) {
     static const bh_verdict none = {.exit_code = -1};
     const bh_status code = code_of(&outcome->verdict, end);
     const struct bhi_ending *ending = end->ending;

@@ -7,7 +7,7 @@
 
 struct bhi_ending;
 
-struct bhi_outcome {
+struct bhi_run_outcome {
     bh_verdict verdict; /* of the last submission; a field that is not known is 0 */
     uint64_t submissions;
     uint64_t ready; /* of them; min_ns and median_ns are theirs */
@@ -31,6 +31,6 @@ struct bhi_end {
 };
 
 /* One JSON object on stdout, and a line end; with the same keys, however it ended. */
-void bhi_verdict_print_json(const struct bhi_outcome *outcome, const struct bhi_end *end);
+void bhi_verdict_print_json(const struct bhi_run_outcome *outcome, const struct bhi_end *end);
 
 #endif

@@ -1,7 +1,7 @@
 /* The Vulkan backend: one device, one queue, no isolation of its own. It runs in a worker (entry
  * points straight from the driver's library) and in tests (through the loader, with the validation
- * layer). One thread calls it. It knows nothing of lanes, sandboxes or supervisors: a fault is a
- * struct bhi_fault, and a crash is a crash.
+ * layer). One thread calls it. It knows nothing of lanes, sandboxes or supervisors: a error is a
+ * struct bhi_error, and a crash is a crash.
  */
 #ifndef BHI_WORKER_BACKEND_H
 #define BHI_WORKER_BACKEND_H
@@ -19,7 +19,7 @@
 
 struct bhi_backend;
 
-struct bhi_fault {
+struct bhi_error {
     bh_status status; /* BH_OK: none */
     int32_t vk_result;
     uint32_t command_index; /* BHI_NO_COMMAND: none */
@@ -44,10 +44,10 @@ struct bhi_backend_config {
     const char *const *layers; /* instance layers to enable (tests); NULL-terminated or NULL */
 };
 
-/* Creates instance, device, queue. On failure *fault says which call (status NO_DEVICE,
+/* Creates instance, device, queue. On failure *error says which call (status NO_DEVICE,
  * UNSUPPORTED, OUT_OF_*, VULKAN). Returns NULL then. */
 struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
-                                       struct bhi_fault *fault);
+                                       struct bhi_error *error);
 void bhi_backend_destroy(struct bhi_backend *backend);
 /* All physical devices of the driver, as `device` messages (chosen = 1 on the backend's). Returns
  * how many were written. |backend| may be NULL: where none can be created, an instance is made for
@@ -55,14 +55,14 @@ void bhi_backend_destroy(struct bhi_backend *backend);
 size_t bhi_backend_devices(const struct bhi_backend_config *config,
                            const struct bhi_backend *backend, struct bhi_msg_device *out,
                            size_t capacity);
-/* The same without a backend, and where they are. A fault, and 0, where no instance can be had. */
+/* The same without a backend, and where they are. A error, and 0, where no instance can be had. */
 size_t bhi_backend_survey(const struct bhi_backend_config *config, struct bhi_msg_device *out,
-                          struct bhi_pci *out_pci, size_t capacity, struct bhi_fault *fault);
+                          struct bhi_pci *out_pci, size_t capacity, struct bhi_error *error);
 /* One trivial dispatch, so that the driver has started every thread and JIT it will need. */
-bool bhi_backend_warm_up(struct bhi_backend *backend, struct bhi_fault *fault);
+bool bhi_backend_warm_up(struct bhi_backend *backend, struct bhi_error *error);
 
 /* Maps |fd| (verified, MAP_POPULATE) and imports it as a VkBuffer without a copy. Takes |fd| over,
- * also on failure. A buffer that could not be imported is remembered with its fault, and every
+ * also on failure. A buffer that could not be imported is remembered with its error, and every
  * command that names it fails with it. Attaching an id again replaces it. Not BHI_ATTACH_WRITE:
  * commands only read it, and it is mapped read-only; where the device does not import such a
  * mapping, what a command reads is copied into memory that is imported instead: before each run, or
@@ -102,12 +102,12 @@ bool bhi_backend_next_reflection(struct bhi_backend *backend, struct bhi_msg_ker
  * ended, so that the markers tell which one a death belongs to. Inside a record there are barriers
  * between commands that depend on each other through a buffer, and none between those that do not.
  * A record whose commands cannot be recorded fails alone and completely: none
- * of its commands runs. |results| and |faults| have |count| entries; started_ns, ended_ns, status,
+ * of its commands runs. |results| and |errors| have |count| entries; started_ns, ended_ns, status,
  * vk_result, command_index, executed are filled in. Returns false when the device is lost: then
  * the results up to the loss are right, the rest say DEVICE_LOST, and the backend is only good for
  * destruction. */
 bool bhi_backend_run(struct bhi_backend *backend, const struct bhi_lane_record *const *records,
-                     size_t count, struct bhi_result *results, struct bhi_fault *faults);
+                     size_t count, struct bhi_result *results, struct bhi_error *errors);
 
 /* Has the record |seq| end, should it run now or be about to: its kernels return, as far as they
  * are guarded, its result is DEADLINE, and those that share its vkQueueSubmit go on. Any thread. */

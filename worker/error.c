@@ -1,22 +1,22 @@
-#include "worker/fault.h"
+#include "worker/error.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-void bhi_fault_set(struct bhi_fault *fault, bh_status status, const char *format, ...) {
-    memset(fault, 0, sizeof *fault);
-    fault->status = status;
-    fault->command_index = BHI_NO_COMMAND;
-    fault->executed = BH_EXECUTED_NO;
+void bhi_error_set(struct bhi_error *error, bh_status status, const char *format, ...) {
+    memset(error, 0, sizeof *error);
+    error->status = status;
+    error->command_index = BHI_NO_COMMAND;
+    error->executed = BH_EXECUTED_NO;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(fault->text, sizeof fault->text, format, arguments);
+    vsnprintf(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
 }
 
-void bhi_fault_vk(struct bhi_fault *fault, VkResult result, const char *what) {
+void bhi_error_vk(struct bhi_error *error, VkResult result, const char *what) {
     bh_status status = BH_VULKAN;
     if (result == VK_ERROR_OUT_OF_HOST_MEMORY) {
         status = BH_OUT_OF_HOST_MEMORY;
@@ -25,8 +25,8 @@ void bhi_fault_vk(struct bhi_fault *fault, VkResult result, const char *what) {
     } else if (result == VK_ERROR_DEVICE_LOST) {
         status = BH_DEVICE_LOST;
     }
-    bhi_fault_set(fault, status, "%s: %s", what, bhi_vk_result_name(result));
-    fault->vk_result = result;
+    bhi_error_set(error, status, "%s: %s", what, bhi_vk_result_name(result));
+    error->vk_result = result;
 }
 
 const char *bhi_vk_result_name(VkResult result) {

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-int bhi_fail(struct bhi_failure *failure, bh_status status, int error, const char *format, ...) {
+int bhi_failure_set(struct bhi_failure *failure, bh_status status, int error, const char *format,
+                    ...) {
     failure->status = status;
     failure->error = error;
     va_list args;
@@ -23,11 +24,11 @@ int bhi_failure_refuse(struct bhi_failure *failure, enum bhi_refused refused, in
                        const char *what) {
     struct bhi_refusal why;
     if (refused != BHI_REFUSED_NAMESPACES && error != EPERM && error != EACCES && error != ENOSYS) {
-        return bhi_fail(failure, BH_UNSUPPORTED, error, "%s", what);
+        return bhi_failure_set(failure, BH_UNSUPPORTED, error, "%s", what);
     }
     bhi_refusal_find(refused, error, "", &why);
-    bhi_fail(failure, BH_UNSUPPORTED, 0, "%s (%s): %s" BHI_REMEDY "%s", what, strerror(error),
-             why.cause, why.setting);
+    bhi_failure_set(failure, BH_UNSUPPORTED, 0, "%s (%s): %s" BHI_REMEDY "%s", what,
+                    strerror(error), why.cause, why.setting);
     failure->error = error;
     return -error;
 }

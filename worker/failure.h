@@ -17,13 +17,13 @@ struct bhi_failure {
 };
 
 /* Fills |failure|; where |error| is not 0 its text is appended. Returns -error, or -EPROTO where
- * it is 0, so that a caller can `return bhi_fail(…)`. */
-int bhi_fail(struct bhi_failure *failure, bh_status status, int error, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+ * it is 0, so that a caller can `return bhi_failure_set(…)`. */
+int bhi_failure_set(struct bhi_failure *failure, bh_status status, int error, const char *format,
+                    ...) __attribute__((format(printf, 4, 5)));
 
 /* The same where the system refuses what the sandbox needs: BH_UNSUPPORTED, |what| that failed, why
  * the system refuses it, and what allows it (refusal.h). An errno that is no refusal is told as
- * bhi_fail() does. */
+ * bhi_failure_set() does. */
 int bhi_failure_refuse(struct bhi_failure *failure, enum bhi_refused refused, int error,
                        const char *what);
 

@@ -13,7 +13,7 @@ static void reset(void) {
         (void)signal(signal_number, SIG_DFL);
     }
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGHUP, SIG_IGN); /* for a group with a stopped keeper in it, when the host ends */
+    (void)signal(SIGHUP, SIG_IGN); /* for a group with a stopped holder in it, when the host ends */
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

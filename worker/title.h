@@ -3,7 +3,7 @@
  *   bh-warden, bh-opener, bh-zygote, bh-prober, bh-tracer, bh-loader, bh-compiler
  *   bh-spare    a worker that serves no stream yet
  *   bh:NAME     the worker of the stream of that name
- *   bh-keeper   beside a worker, whose command line it shares
+ *   bh-holder   beside a worker, whose command line it shares
  * A process says this of itself: one that was taken over can say anything. */
 #ifndef BHI_WORKER_TITLE_H
 #define BHI_WORKER_TITLE_H

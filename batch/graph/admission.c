@@ -38,7 +38,7 @@ static bool out_of_memory(struct bhi_complaint *complaint, enum bhi_queue_result
 /* -- lines that are there already ---------------------------------------------------------------
  */
 
-static bool needs_the_same(const struct bhi_graph *graph, const struct bhi_node *node,
+static bool needs_the_same(const struct bhi_graph *graph, const struct bhi_job_node *node,
                            const struct bhi_job_spec *spec) {
     size_t count = 0;
     for (uint32_t e = node->needs; e != BHI_NO_EDGE; e = graph->edges[e].next) {
@@ -53,7 +53,7 @@ static bool needs_the_same(const struct bhi_graph *graph, const struct bhi_node 
     return count == spec->depends_count; /* both are sets */
 }
 
-static bool refuse_line(const struct bhi_admission *admission, const struct bhi_node *node,
+static bool refuse_line(const struct bhi_admission *admission, const struct bhi_job_node *node,
                         const struct bhi_job_spec *spec, struct bhi_complaint *complaint) {
     char at[BHI_PLACE];
     const bool failed = node->state == BHI_JOB_FAILED || node->state == BHI_JOB_QUARANTINED;
@@ -77,7 +77,7 @@ static bool refuse_twice(const struct bhi_admission *admission, const struct bhi
 }
 
 /* |node| is to be as |spec| says. */
-static bool replace_one(struct bhi_admission *admission, struct bhi_node *node,
+static bool replace_one(struct bhi_admission *admission, struct bhi_job_node *node,
                         const struct bhi_job_spec *spec, enum bhi_queue_result *out_result,
                         struct bhi_complaint *complaint) {
     char at[BHI_PLACE];
@@ -110,9 +110,9 @@ static bool replace_one(struct bhi_admission *admission, struct bhi_node *node,
 }
 
 /* NULL: it is a new one. */
-static struct bhi_node *find_loaded(const struct bhi_admission *admission,
-                                    const struct bhi_job_spec *spec) {
-    struct bhi_node *node = bhi_graph_find(admission->graph, spec->id);
+static struct bhi_job_node *find_loaded(const struct bhi_admission *admission,
+                                        const struct bhi_job_spec *spec) {
+    struct bhi_job_node *node = bhi_graph_find(admission->graph, spec->id);
     return node && bhi_node_index(node) < admission->loaded ? node : NULL;
 }
 
@@ -124,7 +124,7 @@ bool bhi_admission_replace(struct bhi_admission *admission, const struct bhi_job
     size_t seen = 0;
     while (good && seen < count) {
         const struct bhi_job_spec *spec = &specs[seen++];
-        struct bhi_node *node = find_loaded(admission, spec);
+        struct bhi_job_node *node = find_loaded(admission, spec);
         if (!node)
             continue;
         if (node->given)
@@ -135,7 +135,7 @@ bool bhi_admission_replace(struct bhi_admission *admission, const struct bhi_job
             node->given = (uint32_t)seen;
     }
     for (size_t i = 0; i < seen; i++) {
-        struct bhi_node *node = find_loaded(admission, &specs[i]);
+        struct bhi_job_node *node = find_loaded(admission, &specs[i]);
         if (node)
             node->given = 0; /* a later call may give it again */
     }
@@ -178,7 +178,7 @@ static void restore(struct bhi_admission *admission) {
 static bool append_one(const struct bhi_admission *admission, const struct bhi_job_spec *spec,
                        enum bhi_queue_result *out_result, struct bhi_complaint *complaint) {
     struct bhi_graph *graph = admission->graph;
-    struct bhi_node *node = bhi_graph_find(graph, spec->id);
+    struct bhi_job_node *node = bhi_graph_find(graph, spec->id);
     if (node && bhi_node_index(node) < admission->loaded)
         return true; /* bhi_admission_replace has looked at it */
     if (node)
@@ -195,12 +195,12 @@ static bool append_one(const struct bhi_admission *admission, const struct bhi_j
 }
 
 /* |node| is of |spec|. */
-static bool link_one(const struct bhi_admission *admission, struct bhi_node *node,
+static bool link_one(const struct bhi_admission *admission, struct bhi_job_node *node,
                      const struct bhi_job_spec *spec, enum bhi_queue_result *out_result,
                      struct bhi_complaint *complaint) {
     char at[BHI_PLACE];
     for (size_t i = 0; i < spec->depends_count; i++) {
-        struct bhi_node *needed = bhi_graph_find(admission->graph, spec->depends_on[i]);
+        struct bhi_job_node *needed = bhi_graph_find(admission->graph, spec->depends_on[i]);
         if (!needed)
             return bhi_refuse(complaint,
                               "%s: \"%.200s\" depends on \"%.200s\", and there is no such job",
@@ -227,7 +227,7 @@ static bool rank(const struct bhi_admission *admission, enum bhi_queue_result *o
                  struct bhi_complaint *complaint) {
     static const char circle[] = ": jobs depend on each other in a circle: ";
     char at[BHI_PLACE], names[sizeof complaint->text - sizeof circle];
-    struct bhi_node *cycle;
+    struct bhi_job_node *cycle;
     if (bhi_graph_rank(admission->graph, &cycle))
         return true;
     if (!cycle)
@@ -270,7 +270,7 @@ bool bhi_admission_append(const struct bhi_admission *admission, const struct bh
     for (size_t i = 0; good && i < count; i++)
         good = append_one(admission, &specs[i], out_result, complaint);
     for (size_t i = 0; good && i < count; i++) {
-        struct bhi_node *node = bhi_graph_find(graph, specs[i].id);
+        struct bhi_job_node *node = bhi_graph_find(graph, specs[i].id);
         if (bhi_node_index(node) >= graph->admitted)
             good = link_one(admission, node, &specs[i], out_result, complaint);
     }

@@ -6,7 +6,7 @@
 
 /* A line that takes the place of one that failed; what was there before. */
 struct bhi_replacement {
-    struct bhi_node *node;
+    struct bhi_job_node *node;
     char *text; /* owned: the old one */
     size_t line;
     int32_t priority;

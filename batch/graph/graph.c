@@ -32,11 +32,11 @@ void bhi_graph_fini(struct bhi_graph *graph) {
     *graph = (struct bhi_graph){0};
 }
 
-struct bhi_node *bhi_graph_node(const struct bhi_graph *graph, uint32_t index) {
+struct bhi_job_node *bhi_graph_node(const struct bhi_graph *graph, uint32_t index) {
     return &graph->chunks[index / CHUNK][index % CHUNK];
 }
 
-struct bhi_node *bhi_graph_find(const struct bhi_graph *graph, const char *id) {
+struct bhi_job_node *bhi_graph_find(const struct bhi_graph *graph, const char *id) {
     const uint32_t index = bhi_names_find(&graph->ids, id);
     return index == BHI_NO_NAME ? NULL : bhi_graph_node(graph, index);
 }
@@ -52,7 +52,7 @@ static bool grow(struct bhi_graph *graph) {
     /* The tables double, so that a million jobs are not copied a thousand times. */
     if ((graph->capacity & (graph->capacity - 1)) == 0) {
         const size_t twice = graph->capacity ? 2 * (size_t)graph->capacity : CHUNK;
-        struct bhi_node **chunks = realloc(graph->chunks, twice / CHUNK * sizeof *chunks);
+        struct bhi_job_node **chunks = realloc(graph->chunks, twice / CHUNK * sizeof *chunks);
         if (chunks)
             graph->chunks = chunks;
         uint32_t *ready = realloc(graph->ready.nodes, twice * sizeof *ready);
@@ -64,14 +64,14 @@ static bool grow(struct bhi_graph *graph) {
         if (!chunks || !ready || !delayed)
             return false;
     }
-    graph->chunks[graph->capacity / CHUNK] = calloc(CHUNK, sizeof(struct bhi_node));
+    graph->chunks[graph->capacity / CHUNK] = calloc(CHUNK, sizeof(struct bhi_job_node));
     if (!graph->chunks[graph->capacity / CHUNK])
         return false;
     graph->capacity = (uint32_t)capacity;
     return true;
 }
 
-struct bhi_node *bhi_graph_append(struct bhi_graph *graph, const char *id, const char *text) {
+struct bhi_job_node *bhi_graph_append(struct bhi_graph *graph, const char *id, const char *text) {
     if (graph->count == graph->capacity && !grow(graph))
         return NULL;
     char *copy = strdup(text);
@@ -80,8 +80,8 @@ struct bhi_node *bhi_graph_append(struct bhi_graph *graph, const char *id, const
         free(copy);
         return NULL;
     }
-    struct bhi_node *node = bhi_graph_node(graph, graph->count++);
-    *node = (struct bhi_node){
+    struct bhi_job_node *node = bhi_graph_node(graph, graph->count++);
+    *node = (struct bhi_job_node){
         .job = {.number = (uint64_t)index + 1, .id = graph->ids.names[index].text, .text = copy},
         .state = BHI_JOB_SUBMITTED,
         .needs = BHI_NO_EDGE,
@@ -91,20 +91,22 @@ struct bhi_node *bhi_graph_append(struct bhi_graph *graph, const char *id, const
     return node;
 }
 
-bool bhi_graph_link(struct bhi_graph *graph, struct bhi_node *node, struct bhi_node *needed) {
+bool bhi_graph_link(struct bhi_graph *graph, struct bhi_job_node *node,
+                    struct bhi_job_node *needed) {
     if (graph->edge_capacity - graph->edge_count < 2) {
         const uint32_t capacity = graph->edge_capacity ? graph->edge_capacity * 2 : 256;
-        struct bhi_edge *grown = capacity > graph->edge_capacity
-                                     ? realloc(graph->edges, capacity * sizeof *grown)
-                                     : NULL;
+        struct bhi_job_edge *grown = capacity > graph->edge_capacity
+                                         ? realloc(graph->edges, capacity * sizeof *grown)
+                                         : NULL;
         if (!grown)
             return false;
         graph->edges = grown;
         graph->edge_capacity = capacity;
     }
-    graph->edges[graph->edge_count] = (struct bhi_edge){bhi_node_index(needed), node->needs};
+    graph->edges[graph->edge_count] = (struct bhi_job_edge){bhi_node_index(needed), node->needs};
     node->needs = graph->edge_count++;
-    graph->edges[graph->edge_count] = (struct bhi_edge){bhi_node_index(node), needed->needed_by};
+    graph->edges[graph->edge_count] =
+        (struct bhi_job_edge){bhi_node_index(node), needed->needed_by};
     needed->needed_by = graph->edge_count++;
     return true;
 }
@@ -112,7 +114,7 @@ bool bhi_graph_link(struct bhi_graph *graph, struct bhi_node *node, struct bhi_n
 void bhi_graph_truncate(struct bhi_graph *graph) {
     /* The newest edge is the first of both of its ends. */
     while (graph->edge_count > 0) {
-        const struct bhi_edge *pair = &graph->edges[graph->edge_count - 2];
+        const struct bhi_job_edge *pair = &graph->edges[graph->edge_count - 2];
         if (pair[1].node < graph->admitted)
             break;
         bhi_graph_node(graph, pair[1].node)->needs = pair[0].next;
@@ -128,10 +130,10 @@ void bhi_graph_truncate(struct bhi_graph *graph) {
  */
 
 /* One of those without a rank that |node|, which has none, needs. */
-static struct bhi_node *step(const struct bhi_graph *graph, const struct bhi_node *node) {
-    struct bhi_node *found = NULL;
+static struct bhi_job_node *step(const struct bhi_graph *graph, const struct bhi_job_node *node) {
+    struct bhi_job_node *found = NULL;
     for (uint32_t e = node->needs; e != BHI_NO_EDGE; e = graph->edges[e].next) {
-        struct bhi_node *needed = bhi_graph_node(graph, graph->edges[e].node);
+        struct bhi_job_node *needed = bhi_graph_node(graph, graph->edges[e].node);
         if (needed->rank == 0)
             found = needed; /* the last edge was written first in the line */
     }
@@ -139,23 +141,23 @@ static struct bhi_node *step(const struct bhi_graph *graph, const struct bhi_nod
 }
 
 /* The first of a circle. There is a node without a rank; each of those needs another one. */
-static struct bhi_node *find_cycle(struct bhi_graph *graph) {
+static struct bhi_job_node *find_cycle(struct bhi_graph *graph) {
     const uint32_t search = ++graph->searches;
     uint32_t i = graph->admitted;
     while (bhi_graph_node(graph, i)->rank != 0)
         i++;
-    struct bhi_node *node = bhi_graph_node(graph, i);
+    struct bhi_job_node *node = bhi_graph_node(graph, i);
     for (; node->seen != search; node = step(graph, node))
         node->seen = search;
-    struct bhi_node *first = node;
-    for (struct bhi_node *at = step(graph, node); at != node; at = step(graph, at)) {
+    struct bhi_job_node *first = node;
+    for (struct bhi_job_node *at = step(graph, node); at != node; at = step(graph, at)) {
         if (at->job.number < first->job.number)
             first = at;
     }
     return first;
 }
 
-bool bhi_graph_rank(struct bhi_graph *graph, struct bhi_node **out_cycle) {
+bool bhi_graph_rank(struct bhi_graph *graph, struct bhi_job_node **out_cycle) {
     const uint32_t first = graph->admitted, count = graph->count - first;
     const uint32_t ranks = graph->ranks;
     uint32_t *order = malloc(((size_t)count + 1) * sizeof *order), placed = 0;
@@ -166,7 +168,7 @@ bool bhi_graph_rank(struct bhi_graph *graph, struct bhi_node **out_cycle) {
     graph->order = order;
     /* |waits| counts what has no rank yet; what is admitted has one. */
     for (uint32_t i = first; i < graph->count; i++) {
-        struct bhi_node *node = bhi_graph_node(graph, i);
+        struct bhi_job_node *node = bhi_graph_node(graph, i);
         node->waits = 0;
         node->rank = 0;
         for (uint32_t e = node->needs; e != BHI_NO_EDGE; e = graph->edges[e].next)
@@ -175,7 +177,7 @@ bool bhi_graph_rank(struct bhi_graph *graph, struct bhi_node **out_cycle) {
             order[placed++] = i;
     }
     for (uint32_t at = 0; at < placed; at++) {
-        struct bhi_node *node = bhi_graph_node(graph, order[at]);
+        struct bhi_job_node *node = bhi_graph_node(graph, order[at]);
         node->rank = ranks + at + 1;
         for (uint32_t e = node->needed_by; e != BHI_NO_EDGE; e = graph->edges[e].next) {
             if (--bhi_graph_node(graph, graph->edges[e].node)->waits == 0)
@@ -190,10 +192,10 @@ bool bhi_graph_rank(struct bhi_graph *graph, struct bhi_node **out_cycle) {
     return true;
 }
 
-void bhi_graph_name_cycle(const struct bhi_graph *graph, const struct bhi_node *cycle, char *out,
-                          size_t capacity) {
+void bhi_graph_name_cycle(const struct bhi_graph *graph, const struct bhi_job_node *cycle,
+                          char *out, size_t capacity) {
     const size_t room = capacity - BHI_JOB_ID - 64; /* for how it ends */
-    const struct bhi_node *node = cycle;
+    const struct bhi_job_node *node = cycle;
     size_t used = 0, left = 0;
     do {
         if (left == 0 && used + strlen(node->job.id) + 4 < room)
@@ -207,8 +209,8 @@ void bhi_graph_name_cycle(const struct bhi_graph *graph, const struct bhi_node *
     snprintf(out + used, capacity - used, "%s", cycle->job.id);
 }
 
-bool bhi_graph_is_linked(const struct bhi_graph *graph, const struct bhi_node *node,
-                         const struct bhi_node *needed) {
+bool bhi_graph_is_linked(const struct bhi_graph *graph, const struct bhi_job_node *node,
+                         const struct bhi_job_node *needed) {
     const uint32_t wanted = bhi_node_index(needed);
     for (uint32_t e = node->needs; e != BHI_NO_EDGE; e = graph->edges[e].next) {
         if (graph->edges[e].node == wanted)
@@ -217,18 +219,18 @@ bool bhi_graph_is_linked(const struct bhi_graph *graph, const struct bhi_node *n
     return false;
 }
 
-uint32_t bhi_graph_search(struct bhi_graph *graph, struct bhi_node *from, bool forth,
+uint32_t bhi_graph_search(struct bhi_graph *graph, struct bhi_job_node *from, bool forth,
                           uint32_t rank) {
     const uint32_t search = ++graph->searches;
     uint32_t top = bhi_node_index(from); /* a stack of nodes, linked through |link| */
     from->seen = search;
     from->link = BHI_NO_NODE;
     while (top != BHI_NO_NODE) {
-        const struct bhi_node *at = bhi_graph_node(graph, top);
+        const struct bhi_job_node *at = bhi_graph_node(graph, top);
         top = at->link;
         for (uint32_t e = forth ? at->needed_by : at->needs; e != BHI_NO_EDGE;
              e = graph->edges[e].next) {
-            struct bhi_node *next = bhi_graph_node(graph, graph->edges[e].node);
+            struct bhi_job_node *next = bhi_graph_node(graph, graph->edges[e].node);
             if (next->seen == search || (forth ? next->rank > rank : next->rank < rank))
                 continue;
             next->seen = search;
@@ -239,7 +241,8 @@ uint32_t bhi_graph_search(struct bhi_graph *graph, struct bhi_node *from, bool f
     return search;
 }
 
-bool bhi_graph_reaches(struct bhi_graph *graph, struct bhi_node *node, struct bhi_node *needed) {
+bool bhi_graph_reaches(struct bhi_graph *graph, struct bhi_job_node *node,
+                       struct bhi_job_node *needed) {
     const uint32_t search = ++graph->searches;
     if (bhi_graph_is_linked(graph, node, needed))
         return true;            /* as nearly always */
@@ -248,10 +251,10 @@ bool bhi_graph_reaches(struct bhi_graph *graph, struct bhi_node *node, struct bh
     node->link = top;
     top = bhi_node_index(node);
     while (top != BHI_NO_NODE) {
-        const struct bhi_node *at = bhi_graph_node(graph, top);
+        const struct bhi_job_node *at = bhi_graph_node(graph, top);
         top = at->link;
         for (uint32_t e = at->needs; e != BHI_NO_EDGE; e = graph->edges[e].next) {
-            struct bhi_node *next = bhi_graph_node(graph, graph->edges[e].node);
+            struct bhi_job_node *next = bhi_graph_node(graph, graph->edges[e].node);
             if (next == needed)
                 return true;
             /* What has a lower rank than |needed| does not need it. */
@@ -268,39 +271,40 @@ bool bhi_graph_reaches(struct bhi_graph *graph, struct bhi_node *node, struct bh
 /* -- states -------------------------------------------------------------------------------------
  */
 
-typedef void changed_call(void *user, const struct bhi_node *node);
+typedef void changed_call(void *user, const struct bhi_job_node *node);
 
-static void set_state(struct bhi_graph *graph, struct bhi_node *node, enum bhi_job_state state) {
+static void set_state(struct bhi_graph *graph, struct bhi_job_node *node,
+                      enum bhi_job_state state) {
     graph->of[node->state]--;
     graph->of[state]++;
     node->state = state;
 }
 
 /* It may be taken, now or when it is due. */
-static void offer(struct bhi_graph *graph, struct bhi_node *node, uint64_t due_ns) {
+static void offer(struct bhi_graph *graph, struct bhi_job_node *node, uint64_t due_ns) {
     node->due_ns = due_ns;
     bhi_heap_push(graph, due_ns ? &graph->delayed : &graph->ready, bhi_node_index(node));
 }
 
-static bool failed(const struct bhi_node *node) {
+static bool failed(const struct bhi_job_node *node) {
     return node->state == BHI_JOB_FAILED || node->state == BHI_JOB_QUARANTINED;
 }
 
 /* Where the failure of |node| began. */
-static uint32_t origin_of(const struct bhi_node *node) {
+static uint32_t origin_of(const struct bhi_job_node *node) {
     return node->origin == BHI_NO_NODE ? bhi_node_index(node) : node->origin;
 }
 
 /* All that need |culprit|, directly or not, and have not failed already through another (that was
  * earlier) fail with it, the nearest first. They are SUBMITTED: what they need is not DONE. */
-static void fail_dependents(struct bhi_graph *graph, struct bhi_node *culprit,
+static void fail_dependents(struct bhi_graph *graph, struct bhi_job_node *culprit,
                             changed_call *changed, void *user) {
     const uint32_t origin = origin_of(culprit);
-    struct bhi_node *first = culprit, *last = culprit;
+    struct bhi_job_node *first = culprit, *last = culprit;
     culprit->link = BHI_NO_NODE;
     for (;;) {
         for (uint32_t e = first->needed_by; e != BHI_NO_EDGE; e = graph->edges[e].next) {
-            struct bhi_node *node = bhi_graph_node(graph, graph->edges[e].node);
+            struct bhi_job_node *node = bhi_graph_node(graph, graph->edges[e].node);
             if (graph->edges[e].node >= graph->admitted || node->state != BHI_JOB_SUBMITTED)
                 continue;
             set_state(graph, node, BHI_JOB_FAILED);
@@ -316,10 +320,10 @@ static void fail_dependents(struct bhi_graph *graph, struct bhi_node *culprit,
     }
 }
 
-static void release_dependents(struct bhi_graph *graph, const struct bhi_node *done,
+static void release_dependents(struct bhi_graph *graph, const struct bhi_job_node *done,
                                changed_call *changed, void *user) {
     for (uint32_t e = done->needed_by; e != BHI_NO_EDGE; e = graph->edges[e].next) {
-        struct bhi_node *node = bhi_graph_node(graph, graph->edges[e].node);
+        struct bhi_job_node *node = bhi_graph_node(graph, graph->edges[e].node);
         if (graph->edges[e].node >= graph->admitted || --node->waits > 0 ||
             node->state != BHI_JOB_SUBMITTED)
             continue;
@@ -330,12 +334,12 @@ static void release_dependents(struct bhi_graph *graph, const struct bhi_node *d
 }
 
 /* What follows for a node that is let in from what it needs; those have been looked at before. */
-static void settle(struct bhi_graph *graph, struct bhi_node *node, changed_call *changed,
+static void settle(struct bhi_graph *graph, struct bhi_job_node *node, changed_call *changed,
                    void *user) {
-    struct bhi_node *culprit = NULL;
+    struct bhi_job_node *culprit = NULL;
     node->waits = 0;
     for (uint32_t e = node->needs; e != BHI_NO_EDGE; e = graph->edges[e].next) {
-        struct bhi_node *needed = bhi_graph_node(graph, graph->edges[e].node);
+        struct bhi_job_node *needed = bhi_graph_node(graph, graph->edges[e].node);
         node->waits += needed->state != BHI_JOB_DONE;
         if (failed(needed))
             culprit = needed;
@@ -358,7 +362,7 @@ static void settle(struct bhi_graph *graph, struct bhi_node *node, changed_call 
 void bhi_graph_admit(struct bhi_graph *graph, changed_call *changed, void *user) {
     const uint32_t count = graph->count - graph->admitted;
     for (uint32_t i = 0; i < count; i++) {
-        struct bhi_node *node = bhi_graph_node(graph, graph->order[i]);
+        struct bhi_job_node *node = bhi_graph_node(graph, graph->order[i]);
         graph->of[node->state]++;
         settle(graph, node, changed, user);
     }
@@ -370,9 +374,9 @@ void bhi_graph_admit(struct bhi_graph *graph, changed_call *changed, void *user)
 /* -- running ------------------------------------------------------------------------------------
  */
 
-struct bhi_node *bhi_graph_take(struct bhi_graph *graph, uint64_t now_ns) {
+struct bhi_job_node *bhi_graph_take(struct bhi_graph *graph, uint64_t now_ns) {
     while (graph->delayed.count > 0) {
-        struct bhi_node *due = bhi_graph_node(graph, graph->delayed.nodes[0]);
+        struct bhi_job_node *due = bhi_graph_node(graph, graph->delayed.nodes[0]);
         if (due->due_ns > now_ns)
             break;
         bhi_heap_pop(graph, &graph->delayed);
@@ -380,12 +384,12 @@ struct bhi_node *bhi_graph_take(struct bhi_graph *graph, uint64_t now_ns) {
     }
     if (graph->ready.count == 0)
         return NULL;
-    struct bhi_node *node = bhi_graph_node(graph, bhi_heap_pop(graph, &graph->ready));
+    struct bhi_job_node *node = bhi_graph_node(graph, bhi_heap_pop(graph, &graph->ready));
     set_state(graph, node, BHI_JOB_RUNNING);
     return node;
 }
 
-void bhi_graph_end(struct bhi_graph *graph, struct bhi_node *node, enum bhi_job_state next,
+void bhi_graph_end(struct bhi_graph *graph, struct bhi_job_node *node, enum bhi_job_state next,
                    uint64_t due_ns, changed_call *changed, void *user) {
     set_state(graph, node, next);
     if (next == BHI_JOB_WAITING)

@@ -3,7 +3,7 @@
 /* Whether |a| comes before |b|. */
 static bool is_before(const struct bhi_graph *graph, const struct bhi_heap *heap, uint32_t a,
                       uint32_t b) {
-    const struct bhi_node *x = bhi_graph_node(graph, a), *y = bhi_graph_node(graph, b);
+    const struct bhi_job_node *x = bhi_graph_node(graph, a), *y = bhi_graph_node(graph, b);
     if (heap == &graph->delayed)
         return x->due_ns != y->due_ns ? x->due_ns < y->due_ns : a < b;
     if (x->job.sealed != y->job.sealed)

@@ -51,7 +51,7 @@ static bool grow(struct bhi_names *names) {
     if (names->capacity > UINT32_MAX / 4)
         return false;
     const uint32_t capacity = names->capacity ? names->capacity * 2 : 64;
-    struct bhi_name *grown = realloc(names->names, capacity * sizeof *grown);
+    struct bhi_job_name *grown = realloc(names->names, capacity * sizeof *grown);
     if (!grown)
         return false;
     names->names = grown;
@@ -73,14 +73,14 @@ uint32_t bhi_names_add(struct bhi_names *names, const char *text) {
     char *copy = strdup(text);
     if (!copy)
         return BHI_NO_NAME;
-    names->names[names->count] = (struct bhi_name){.text = copy, .hash = hash_of(names, text)};
+    names->names[names->count] = (struct bhi_job_name){.text = copy, .hash = hash_of(names, text)};
     enter(names, names->count);
     return names->count++;
 }
 
 void bhi_names_truncate(struct bhi_names *names, uint32_t count) {
     while (names->count > count) {
-        struct bhi_name *last = &names->names[--names->count];
+        struct bhi_job_name *last = &names->names[--names->count];
         names->buckets[last->hash & (names->bucket_count - 1)] = last->next;
         free(last->text);
     }

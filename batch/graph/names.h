@@ -8,14 +8,14 @@
 
 #define BHI_NO_NAME UINT32_MAX
 
-struct bhi_name {
+struct bhi_job_name {
     char *text; /* owned */
     uint64_t hash;
     uint32_t next; /* with the same bucket, added before */
 };
 
 struct bhi_names {
-    struct bhi_name *names; /* owned */
+    struct bhi_job_name *names; /* owned */
     uint32_t count, capacity;
     uint32_t *buckets; /* the last one added; owned */
     uint32_t bucket_count;

@@ -175,7 +175,7 @@ static bool has_room(struct bhi_paths *paths) {
     return true;
 }
 
-bool bhi_paths_add(struct bhi_paths *paths, const struct bhi_node *node, const char *path,
+bool bhi_paths_add(struct bhi_paths *paths, const struct bhi_job_node *node, const char *path,
                    bool writes, bool *out_twice) {
     const uint32_t index = bhi_node_index(node);
     char *name = has_room(paths) ? bhi_paths_normalize(paths, path) : NULL;
@@ -220,13 +220,13 @@ void bhi_paths_truncate(struct bhi_paths *paths, uint32_t count) {
 
 /* An access, to be sorted. */
 struct visit {
-    struct bhi_node *node;
+    struct bhi_job_node *node;
     bool writes;
 };
 
 static int by_rank(const void *a, const void *b) {
-    const struct bhi_node *x = ((const struct visit *)a)->node;
-    const struct bhi_node *y = ((const struct visit *)b)->node;
+    const struct bhi_job_node *x = ((const struct visit *)a)->node;
+    const struct bhi_job_node *y = ((const struct visit *)b)->node;
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
@@ -235,14 +235,14 @@ static int by_rank(const void *a, const void *b) {
 enum { FEW = 8 };
 
 struct look {
-    struct bhi_node *from; /* the writer */
-    bool forth;            /* for those that need it; else for those that it needs */
-    uint32_t rank;         /* of the farthest of them */
+    struct bhi_job_node *from; /* the writer */
+    bool forth;                /* for those that need it; else for those that it needs */
+    uint32_t rank;             /* of the farthest of them */
     uint32_t count, search;
 };
 
-static bool needs(struct bhi_graph *graph, struct look *look, struct bhi_node *node,
-                  struct bhi_node *needed) {
+static bool needs(struct bhi_graph *graph, struct look *look, struct bhi_job_node *node,
+                  struct bhi_job_node *needed) {
     if (bhi_graph_is_linked(graph, node, needed))
         return true;
     if (look->count++ < FEW)

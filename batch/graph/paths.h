@@ -29,13 +29,13 @@ void bhi_paths_fini(struct bhi_paths *paths);
 char *bhi_paths_normalize(struct bhi_paths *paths, const char *path);
 /* Notes what the newest node does. *out_twice (may be NULL): it writes there already, by another
  * spelling perhaps. False: out of memory. */
-bool bhi_paths_add(struct bhi_paths *paths, const struct bhi_node *node, const char *path,
+bool bhi_paths_add(struct bhi_paths *paths, const struct bhi_job_node *node, const char *path,
                    bool writes, bool *out_twice);
 /* Forgets the accesses of nodes from |count| on. */
 void bhi_paths_truncate(struct bhi_paths *paths, uint32_t count);
 /* Two that meet: |node| (which was added later) and |other| at |path|. */
 struct bhi_conflict {
-    struct bhi_node *node, *other;
+    struct bhi_job_node *node, *other;
     const char *path;
     bool node_writes, other_writes;
 };

@@ -8,7 +8,7 @@
 #include "batch/journal/journal.h"
 #include "batch/journal/state_folder.h"
 
-enum bhi_statement {
+enum bhi_sql_statement {
     BHI_SQL_BEGIN,
     BHI_SQL_COMMIT,
     BHI_SQL_JOB,
@@ -85,7 +85,7 @@ bool bhi_journal_prepare(struct bhi_journal *journal, struct bhi_complaint *comp
 int bhi_journal_write(struct bhi_journal *journal, const struct bhi_note *note);
 /* Binds |arguments| (i: int64_t, t: const char *, b: 32 bytes, n: none) and runs it. An SQLite
  * code: SQLITE_OK; SQLITE_CORRUPT where the row that it changes is not there. */
-int bhi_journal_run(struct bhi_journal *journal, enum bhi_statement statement,
+int bhi_journal_run(struct bhi_journal *journal, enum bhi_sql_statement statement,
                     const char *arguments, ...);
 
 #endif

@@ -15,7 +15,7 @@ static const char *text_of(sqlite3_stmt *row, int column) {
 /* -- loading ------------------------------------------------------------------------------------
  */
 
-static void begin_anew(struct bhi_node *node) {
+static void begin_anew(struct bhi_job_node *node) {
     node->state = BHI_JOB_SUBMITTED;
     node->origin = BHI_NO_NODE;
     node->job.guilty = node->job.victim = 0;
@@ -24,7 +24,7 @@ static void begin_anew(struct bhi_node *node) {
 
 /* What the last process left behind: what it ran is to be run again, unless it was sealed. That is
  * recorded when all else about this run has been accepted (bhi_journal_add). */
-static void take_up(struct bhi_node *node, const struct bhi_queue_options *options) {
+static void take_up(struct bhi_job_node *node, const struct bhi_queue_options *options) {
     struct bhi_job *job = &node->job;
     if (node->state == BHI_JOB_CANCELLED || node->state == BHI_JOB_RUNNING)
         node->state = BHI_JOB_WAITING;
@@ -38,7 +38,7 @@ static void take_up(struct bhi_node *node, const struct bhi_queue_options *optio
 static enum bhi_queue_result redo(struct bhi_graph *graph, const struct bhi_queue_options *options,
                                   struct bhi_complaint *complaint) {
     for (size_t i = 0; i < options->redo_count; i++) {
-        struct bhi_node *first = bhi_graph_find(graph, options->redo[i]);
+        struct bhi_job_node *first = bhi_graph_find(graph, options->redo[i]);
         if (!first) {
             bhi_refuse(complaint, "%.400s has no job \"%.255s\" that could be done anew",
                        options->folder, options->redo[i]);
@@ -46,7 +46,7 @@ static enum bhi_queue_result redo(struct bhi_graph *graph, const struct bhi_queu
         }
         const uint32_t search = bhi_graph_search(graph, first, true, UINT32_MAX);
         for (uint32_t k = 0; k < graph->count; k++) {
-            struct bhi_node *node = bhi_graph_node(graph, k);
+            struct bhi_job_node *node = bhi_graph_node(graph, k);
             struct bhi_job *job = &node->job;
             if (node->seen != search)
                 continue;
@@ -105,7 +105,7 @@ static int load_job(struct bhi_graph *graph, sqlite3_stmt *row, int64_t jobs) {
         (void)number_of(row, i, 0, INT64_MAX, &good); /* reports read these */
     if (!good)
         return SQLITE_CORRUPT;
-    struct bhi_node *node = bhi_graph_append(graph, id, text);
+    struct bhi_job_node *node = bhi_graph_append(graph, id, text);
     if (!node)
         return SQLITE_NOMEM;
     struct bhi_job *job = &node->job;
@@ -147,7 +147,7 @@ enum bhi_queue_result bhi_journal_load(struct bhi_journal *journal,
                                        const struct bhi_queue_options *options,
                                        struct bhi_graph *graph, struct bhi_complaint *complaint) {
     int64_t jobs, rows;
-    struct bhi_node *cycle = NULL;
+    struct bhi_job_node *cycle = NULL;
     if (!bhi_journal_number(journal, "SELECT count(*) FROM job", &jobs, complaint) ||
         !bhi_journal_number(journal, "SELECT count(*) FROM progress", &rows, complaint))
         return BHI_QUEUE_ENVIRON;

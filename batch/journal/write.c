@@ -68,12 +68,12 @@ bool bhi_journal_prepare(struct bhi_journal *journal, struct bhi_complaint *comp
 }
 
 /* All that do not are of a transaction, or of whatever is in that state. */
-static bool changes_one(enum bhi_statement id) {
+static bool changes_one(enum bhi_sql_statement id) {
     return id != BHI_SQL_BEGIN && id != BHI_SQL_COMMIT && id != BHI_SQL_RESUME &&
            id != BHI_SQL_RETRY;
 }
 
-int bhi_journal_run(struct bhi_journal *journal, enum bhi_statement id, const char *arguments,
+int bhi_journal_run(struct bhi_journal *journal, enum bhi_sql_statement id, const char *arguments,
                     ...) {
     sqlite3_stmt *statement = journal->statements[id];
     va_list list;
@@ -165,7 +165,7 @@ int bhi_journal_write(struct bhi_journal *journal, const struct bhi_note *note) 
  */
 
 static int add_job(struct bhi_journal *journal, const struct bhi_graph *graph,
-                   const struct bhi_node *node, uint64_t now_ns) {
+                   const struct bhi_job_node *node, uint64_t now_ns) {
     const struct bhi_job *job = &node->job;
     const int64_t number = (int64_t)job->number;
     int rc;
@@ -191,7 +191,7 @@ static int resume_jobs(struct bhi_journal *journal, const struct bhi_graph *grap
     if (rc == SQLITE_OK && resumed->retry_failed)
         rc = bhi_journal_run(journal, BHI_SQL_RETRY, "");
     for (uint32_t i = 0; rc == SQLITE_OK && i < graph->admitted; i++) {
-        const struct bhi_node *node = bhi_graph_node(graph, i);
+        const struct bhi_job_node *node = bhi_graph_node(graph, i);
         const struct bhi_job *job = &node->job;
         const struct bhi_note note = {
             .kind = BHI_NOTE_STATE,

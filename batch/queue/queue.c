@@ -29,12 +29,12 @@ struct bhi_queue {
 
 /* Loaded jobs are in the database as they are here, but for what follows from others; that is
  * recorded with the first _add. */
-static void note_restated(void *user, const struct bhi_node *node) {
+static void note_restated(void *user, const struct bhi_job_node *node) {
     const struct bhi_queue *queue = user;
     bhi_graph_node(&queue->graph, bhi_node_index(node))->restated = true;
 }
 
-static void note_state(void *user, const struct bhi_node *node) {
+static void note_state(void *user, const struct bhi_job_node *node) {
     struct bhi_queue *queue = user;
     if (!queue->journal)
         return;
@@ -137,7 +137,7 @@ const char *bhi_queue_batch_id(const struct bhi_queue *queue) {
  */
 
 /* Notes the paths of one that was loaded, whose line may be a new one. */
-static bool learn_node(struct bhi_queue *queue, const struct bhi_node *node,
+static bool learn_node(struct bhi_queue *queue, const struct bhi_job_node *node,
                        enum bhi_queue_result *out_result, struct bhi_complaint *complaint) {
     struct bhi_complaint inner;
     struct bhi_job_spec spec;
@@ -186,7 +186,7 @@ static void begin(struct bhi_queue *queue, struct bhi_admission *admission) {
     bhi_graph_admit(&queue->graph, note_state, queue);
     bhi_admission_keep(admission);
     for (uint32_t i = 0; i < queue->loaded && !queue->begun; i++) {
-        struct bhi_node *node = bhi_graph_node(&queue->graph, i);
+        struct bhi_job_node *node = bhi_graph_node(&queue->graph, i);
         node->restated = node->again = node->redone = false;
     }
     queue->begun = true;
@@ -255,7 +255,7 @@ enum bhi_queue_result bhi_queue_add(struct bhi_queue *queue, const struct bhi_jo
  */
 
 struct bhi_job *bhi_queue_take(struct bhi_queue *queue) {
-    struct bhi_node *node = NULL;
+    struct bhi_job_node *node = NULL;
     pthread_mutex_lock(&queue->mutex);
     if (queue->begun && (!queue->journal || !bhi_journal_broken(queue->journal, NULL)))
         node = bhi_graph_take(&queue->graph, bhi_clock_ns());
@@ -264,12 +264,12 @@ struct bhi_job *bhi_queue_take(struct bhi_queue *queue) {
 }
 
 /* A job that was taken is the first member of its node. */
-static struct bhi_node *node_of(struct bhi_job *job) {
-    return (struct bhi_node *)job;
+static struct bhi_job_node *node_of(struct bhi_job *job) {
+    return (struct bhi_job_node *)job;
 }
 
 void bhi_queue_started(struct bhi_queue *queue, struct bhi_job *job, uint32_t stream) {
-    struct bhi_node *node = node_of(job);
+    struct bhi_job_node *node = node_of(job);
     pthread_mutex_lock(&queue->mutex);
     /* One that found too little memory begins again, in the same row. */
     node->tried += !node->told;
@@ -309,7 +309,7 @@ void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job,
 
 /* An earlier process sealed it, and this one could not put it in its place: it stays sealed, in the
  * record as here, and waits. |mutex| is held. */
-static bool give_back(struct bhi_queue *queue, struct bhi_node *node,
+static bool give_back(struct bhi_queue *queue, struct bhi_job_node *node,
                       const struct bhi_attempt *attempt, uint64_t due_ns) {
     if (!node->job.sealed ||
         (attempt->next != BHI_JOB_WAITING && attempt->next != BHI_JOB_CANCELLED))
@@ -319,7 +319,7 @@ static bool give_back(struct bhi_queue *queue, struct bhi_node *node,
 }
 
 /* Counts the attempt in the job; whether it is one to be recorded. */
-static bool count_attempt(struct bhi_node *node, const struct bhi_attempt *attempt) {
+static bool count_attempt(struct bhi_job_node *node, const struct bhi_attempt *attempt) {
     struct bhi_job *job = &node->job;
     const bool finished = job->sealed && !node->told; /* an earlier process began it */
     if (!node->told && !finished && attempt->verdict.status == BH_PENDING)
@@ -335,7 +335,7 @@ static bool count_attempt(struct bhi_node *node, const struct bhi_attempt *attem
 
 void bhi_queue_ended(struct bhi_queue *queue, struct bhi_job *job,
                      const struct bhi_attempt *attempt, uint64_t delay_ns) {
-    struct bhi_node *node = node_of(job);
+    struct bhi_job_node *node = node_of(job);
     const uint64_t due_ns = delay_ns ? bhi_clock_ns() + delay_ns : 0;
     pthread_mutex_lock(&queue->mutex);
     if (give_back(queue, node, attempt, due_ns)) {
@@ -382,7 +382,7 @@ void bhi_queue_counts(struct bhi_queue *queue, struct bhi_queue_counts *out_coun
 
 bool bhi_queue_runs_anew(struct bhi_queue *queue, const char *id) {
     pthread_mutex_lock(&queue->mutex);
-    const struct bhi_node *node = bhi_graph_find(&queue->graph, id);
+    const struct bhi_job_node *node = bhi_graph_find(&queue->graph, id);
     const bool anew = node && node->again;
     pthread_mutex_unlock(&queue->mutex);
     return anew;

@@ -11,11 +11,11 @@ enum { MOST_FAILURES = 50, LINE = 200 };
 
 static const uint64_t plain_every_ns = 10000000000u;
 
-void bhi_progress_begin(struct bhi_progress *progress) {
-    *progress = (struct bhi_progress){.terminal = isatty(STDERR_FILENO) == 1,
-                                      .coloured = bhi_text_coloured(stderr),
-                                      .began_ns = bhi_clock_ns(),
-                                      .told_ns = bhi_clock_ns()};
+void bhi_progress_begin(struct bhi_batch_progress *progress) {
+    *progress = (struct bhi_batch_progress){.terminal = isatty(STDERR_FILENO) == 1,
+                                            .coloured = bhi_text_coloured(stderr),
+                                            .began_ns = bhi_clock_ns(),
+                                            .told_ns = bhi_clock_ns()};
 }
 
 static uint64_t count_ended(const struct bhi_queue_counts *counts) {
@@ -38,8 +38,8 @@ static void print_time(char *out, size_t capacity, double seconds) {
         snprintf(out, capacity, "%lu s", whole);
 }
 
-static void print_line(const struct bhi_progress *progress, const struct bhi_queue_counts *counts,
-                       char line[LINE]) {
+static void print_line(const struct bhi_batch_progress *progress,
+                       const struct bhi_queue_counts *counts, char line[LINE]) {
     const uint64_t *of = counts->of;
     const uint64_t ended = count_ended(counts), failed = of[BHI_JOB_FAILED];
     const double seconds = (double)(bhi_clock_ns() - progress->began_ns) / 1e9;
@@ -81,13 +81,13 @@ static int width(void) {
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
 }
 
-static void erase(struct bhi_progress *progress) {
+static void erase(struct bhi_batch_progress *progress) {
     if (progress->shown)
         fputs("\r\033[K", stderr);
     progress->shown = false;
 }
 
-static void draw(struct bhi_progress *progress, const struct bhi_queue_counts *counts) {
+static void draw(struct bhi_batch_progress *progress, const struct bhi_queue_counts *counts) {
     char line[LINE];
     print_line(progress, counts, line);
     if (!progress->terminal) {
@@ -99,7 +99,8 @@ static void draw(struct bhi_progress *progress, const struct bhi_queue_counts *c
     progress->shown = true;
 }
 
-void bhi_progress_update(struct bhi_progress *progress, const struct bhi_queue_counts *counts) {
+void bhi_progress_update(struct bhi_batch_progress *progress,
+                         const struct bhi_queue_counts *counts) {
     const uint64_t now = bhi_clock_ns();
     if (!progress->begun) {
         progress->begun = true;
@@ -111,7 +112,7 @@ void bhi_progress_update(struct bhi_progress *progress, const struct bhi_queue_c
     draw(progress, counts);
 }
 
-void bhi_progress_tell(struct bhi_progress *progress, const struct bhi_job *job,
+void bhi_progress_tell(struct bhi_batch_progress *progress, const struct bhi_job *job,
                        const struct bhi_attempt *attempt, bool verbose) {
     const bool lost = attempt->next == BHI_JOB_FAILED || attempt->next == BHI_JOB_QUARANTINED;
     const bool again = attempt->next == BHI_JOB_WAITING && verbose;
@@ -133,7 +134,8 @@ void bhi_progress_tell(struct bhi_progress *progress, const struct bhi_job *job,
             bhi_text_clean(message, sizeof message, attempt->verdict.message));
 }
 
-void bhi_progress_stuck(struct bhi_progress *progress, const struct bhi_job *job, const char *why) {
+void bhi_progress_stuck(struct bhi_batch_progress *progress, const struct bhi_job *job,
+                        const char *why) {
     char id[300], message[600];
     if (++progress->stuck > MOST_FAILURES)
         return;
@@ -143,13 +145,13 @@ void bhi_progress_stuck(struct bhi_progress *progress, const struct bhi_job *job
             progress->coloured ? "\033[0m" : "", bhi_text_clean(message, sizeof message, why));
 }
 
-void bhi_progress_waits(struct bhi_progress *progress, const char *why) {
+void bhi_progress_waits(struct bhi_batch_progress *progress, const char *why) {
     char text[1024];
     erase(progress);
     fprintf(stderr, "waiting, to try again: %s\n", bhi_text_clean(text, sizeof text, why));
 }
 
-void bhi_progress_end(struct bhi_progress *progress, const struct bhi_queue_counts *counts) {
+void bhi_progress_end(struct bhi_batch_progress *progress, const struct bhi_queue_counts *counts) {
     erase(progress);
     progress->over = true;
     if (!progress->terminal)

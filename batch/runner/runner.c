@@ -505,7 +505,7 @@ static void init(struct bhi_runner *runner, struct bhi_queue *queue,
     memset(runner, 0, sizeof *runner);
     runner->queue = queue;
     runner->options = options;
-    runner->bytes_limit = bhi_memory_available() / 4;
+    runner->bytes_limit = bhi_memory_unused() / 4;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         bhi_work_list_init(lists[i]);
     pthread_mutex_init(&runner->lock, NULL);

@@ -73,7 +73,7 @@ bool bhi_run_open_outputs(struct bhi_run_request *request, struct bhi_complaint 
 /* Buffers are reserved when they are made: a shape with a few zeros too many must not take the
  * machine down. */
 static int check_memory(const struct bhi_run_request *request) {
-    uint64_t total = 0, available = bhi_memory_available();
+    uint64_t total = 0, available = bhi_memory_unused();
     for (uint32_t i = 0; i < request->binding_count; i++) {
         if (!request->bindings[i].buffer && /* those that are there are paid for */
             __builtin_add_overflow(total, request->bindings[i].array.bytes, &total))

@@ -61,7 +61,7 @@ static int complain(const struct bhi_run_request *request, const struct bhi_run_
 
 /* bh_buffer_from_file waits for the file's header. On a thread of its own, so that a signal need
  * not wait with it. */
-struct bhi_opening {
+struct bhi_load_opening {
     pthread_t thread;
     bh_context *context;
     bh_file_source source;
@@ -71,15 +71,15 @@ struct bhi_opening {
 };
 
 static void *open_file(void *argument) {
-    struct bhi_opening *opening = argument;
+    struct bhi_load_opening *opening = argument;
     opening->status =
         bh_buffer_from_file(opening->context, &opening->source, &opening->buffer, &opening->detail);
     return NULL;
 }
 
-static struct bhi_opening *start_opening(const struct bhi_run_binding *binding,
-                                         bh_context *context) {
-    struct bhi_opening *opening = calloc(1, sizeof *opening);
+static struct bhi_load_opening *start_opening(const struct bhi_run_binding *binding,
+                                              bh_context *context) {
+    struct bhi_load_opening *opening = calloc(1, sizeof *opening);
     if (!opening)
         return NULL;
     opening->context = context;
@@ -95,7 +95,7 @@ static struct bhi_opening *start_opening(const struct bhi_run_binding *binding,
 }
 
 void bhi_run_end_loads(struct bhi_run_request *request) {
-    struct bhi_opening *opening = request->opening;
+    struct bhi_load_opening *opening = request->opening;
     if (!opening)
         return;
     (void)pthread_join(opening->thread, NULL);
@@ -107,7 +107,7 @@ void bhi_run_end_loads(struct bhi_run_request *request) {
 static int load(struct bhi_run_request *request, struct bhi_run_binding *binding,
                 bh_context *context) {
     struct bhi_complaint complaint;
-    struct bhi_opening *opening = start_opening(binding, context);
+    struct bhi_load_opening *opening = start_opening(binding, context);
     if (!opening)
         return complain(request, binding, BH_NO_MEMORY, bh_status_text(BH_NO_MEMORY));
     if (!bhi_task_await(opening->thread)) {

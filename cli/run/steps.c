@@ -194,7 +194,7 @@ static int compare_times(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void measure(struct bhi_outcome *outcome, uint64_t *times, uint64_t n) {
+static void measure(struct bhi_run_outcome *outcome, uint64_t *times, uint64_t n) {
     if (n == 0)
         return;
     qsort(times, n, sizeof *times, compare_times);
@@ -226,7 +226,7 @@ static int submit_one(struct bhi_run *run, const bh_submit_info *info, uint64_t 
 }
 
 int bhi_run_submit_apart(struct bhi_run *run, const bh_submit_info *info) {
-    const struct bhi_outcome before = run->outcome;
+    const struct bhi_run_outcome before = run->outcome;
     uint64_t unused = 0;
     const int exit_status = submit_one(run, info, &unused);
     if (exit_status == BHI_EXIT_READY)
@@ -319,7 +319,7 @@ int bhi_run_write_all(struct bhi_run *run) {
 }
 
 static void print_success(const struct bhi_run *run) {
-    const struct bhi_outcome *outcome = &run->outcome;
+    const struct bhi_run_outcome *outcome = &run->outcome;
     FILE *stream = stdout;
     if (run->request.json || run->request.repeat == 1)
         return; /* no news is good news */

@@ -23,7 +23,7 @@ struct bhi_run {
     } limits;
     const bh_command *commands; /* each a submission; borrowed. NULL: one, as the request has it */
     uint32_t command_count;
-    struct bhi_outcome outcome;
+    struct bhi_run_outcome outcome;
     struct bhi_ending ending; /* is being watched */
 };
 

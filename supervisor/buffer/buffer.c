@@ -6,8 +6,8 @@
 #include "supervisor/buffer/memory.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/buffer/retention.h"
+#include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/context/slab.h"
 #include "supervisor/event/event.h"
 #include "supervisor/load/load.h"
 #include "supervisor/worker/worker_proc.h"
@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_buffer);
+static struct bhi_freelist freelist = BHI_SLAB_INIT(struct bh_buffer);
 
 static void free_buffer(struct bhi_doomed *doomed) {
     struct bh_buffer *buffer = BHI_CONTAINER(doomed, struct bh_buffer, doomed);
@@ -33,7 +33,7 @@ static void free_buffer(struct bhi_doomed *doomed) {
     }
     free(buffer->description);
     bhi_load_free(buffer->load);
-    bhi_slab_give(&slab, buffer);
+    bhi_freelist_give(&freelist, buffer);
     bhi_context_unref(context);
 }
 
@@ -47,7 +47,7 @@ static void begin(struct bh_buffer *buffer, bh_context *context) {
 }
 
 struct bh_buffer *bhi_buffer_adopt(bh_context *context, int fd, uint64_t size, void *pointer) {
-    struct bh_buffer *buffer = bhi_slab_take(&slab);
+    struct bh_buffer *buffer = bhi_freelist_take(&freelist);
     if (buffer) {
         *buffer = (struct bh_buffer){
             .size = size, .mapped = bhi_page_round(size), .fd = fd, .pointer = pointer};
@@ -173,7 +173,7 @@ static bh_status create(bh_context *context, const struct order *order, bh_buffe
     if (order->size > BHI_MAX_BUFFER)
         return bhi_fail(detail, BH_TOO_LARGE, 0, "%s: size %llu is over the limit of 1 TiB",
                         order->call, (unsigned long long)order->size);
-    struct bh_buffer *buffer = bhi_slab_take(&slab);
+    struct bh_buffer *buffer = bhi_freelist_take(&freelist);
     if (!buffer)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", order->call);
     *buffer = (struct bh_buffer){.context = context, .size = order->size};
@@ -189,7 +189,7 @@ static bh_status create(bh_context *context, const struct order *order, bh_buffe
     if (!buffer->block)
         status = get_fresh(buffer, order, size_class, detail);
     if (status != BH_OK) {
-        bhi_slab_give(&slab, buffer);
+        bhi_freelist_give(&freelist, buffer);
         return status;
     }
     if (buffer->block) {

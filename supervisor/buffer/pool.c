@@ -169,7 +169,8 @@ static void make_room(bh_context *context, uint32_t size_class) {
 
 /* One that is to die is not trusted with more. */
 static bool serves(const struct bhi_worker *worker) {
-    return worker->state == BHI_RUNNING && worker->crew.kill == BHI_KILL_NONE && !worker->crew.lied;
+    return worker->state == BHI_RUNNING && worker->core.kill == BHI_KILL_NONE &&
+           !worker->core.violated;
 }
 
 struct bhi_block *bhi_pool_take(bh_context *context, uint32_t size_class, struct bhi_worker *worker,

@@ -6,38 +6,40 @@
 #define MEMORY (1ull << 30)
 
 /* The event's verdict says how it came to grief. */
-static bh_status say_end(const struct bh_event *event, const struct bhi_errand *errand,
-                         const char *subject, bh_detail *detail) {
+static bh_status say_end(const struct bh_event *event,
+                         const struct bhi_internal_submission *internal, const char *subject,
+                         bh_detail *detail) {
     const bh_verdict *verdict = &event->verdict;
     switch (verdict->status) {
     case BH_DEADLINE:
         return bhi_fail(detail, BH_COMPILE_FAILED, 0,
-                        "%s: %.200s: the compiler did not end within %llu.%03llu s", errand->call,
-                        subject, (unsigned long long)(errand->deadline_ns / 1000000000),
-                        (unsigned long long)(errand->deadline_ns / 1000000 % 1000));
+                        "%s: %.200s: the compiler did not end within %llu.%03llu s", internal->call,
+                        subject, (unsigned long long)(internal->deadline_ns / 1000000000),
+                        (unsigned long long)(internal->deadline_ns / 1000000 % 1000));
     case BH_OUT_OF_HOST_MEMORY:
         return bhi_fail(detail, BH_COMPILE_FAILED, 0,
-                        "%s: %.200s: the compiler ran out of its memory of %llu MiB", errand->call,
-                        subject, MEMORY >> 20);
+                        "%s: %.200s: the compiler ran out of its memory of %llu MiB",
+                        internal->call, subject, MEMORY >> 20);
     case BH_WORKER_SIGNAL:
         return bhi_fail(detail, BH_COMPILE_FAILED, 0, "%s: %.200s: the compiler crashed (%s)",
-                        errand->call, subject, bhi_signal_name(verdict->signal));
+                        internal->call, subject, bhi_signal_name(verdict->signal));
     case BH_COMPILE_FAILED:
     case BH_WORKER_EXIT:
     case BH_SECCOMP:
-        return bhi_fail(detail, BH_COMPILE_FAILED, 0, "%s: %.200s: %.250s", errand->call, subject,
+        return bhi_fail(detail, BH_COMPILE_FAILED, 0, "%s: %.200s: %.250s", internal->call, subject,
                         verdict->message);
     default:
-        return bhi_fail(detail, verdict->status, 0, "%s: %.200s: %.250s", errand->call, subject,
+        return bhi_fail(detail, verdict->status, 0, "%s: %.200s: %.250s", internal->call, subject,
                         verdict->message);
     }
 }
 
 /* A compiler that answered has not ended: the worker says COMPILE_FAILED for it. */
-static bh_status report_end(const struct bh_event *event, const struct bhi_errand *errand,
-                            const char *subject, bh_detail *detail) {
+static bh_status report_end(const struct bh_event *event,
+                            const struct bhi_internal_submission *internal, const char *subject,
+                            bh_detail *detail) {
     const bh_verdict *verdict = &event->verdict;
-    const bh_status status = say_end(event, errand, subject, detail);
+    const bh_status status = say_end(event, internal, subject, detail);
     if (detail && status == BH_COMPILE_FAILED && verdict->status != BH_COMPILE_FAILED) {
         detail->cause = verdict->status;
         detail->signal = verdict->signal;
@@ -45,7 +47,7 @@ static bh_status report_end(const struct bh_event *event, const struct bhi_erran
     return status;
 }
 
-bh_status bhi_compiler_run(bh_context *context, const struct bhi_errand *errand,
+bh_status bhi_compiler_ask(bh_context *context, const struct bhi_internal_submission *internal,
                            const char *subject, bh_detail *detail) {
     bh_stream_options options;
     bh_stream_options_init(&options);
@@ -53,16 +55,16 @@ bh_status bhi_compiler_run(bh_context *context, const struct bhi_errand *errand,
     options.memory_limit = MEMORY;
     struct bh_stream *stream;
     bh_status status =
-        bhi_stream_make(context, &options, BHI_WORKER_COMPILER, &stream, errand->call, detail);
+        bhi_stream_make(context, &options, BHI_WORKER_COMPILER, &stream, internal->call, detail);
     if (status != BH_OK)
         return status;
     struct bh_event *event;
-    status = bhi_errand_submit(stream, errand, &event, detail);
+    status = bhi_internal_submit(stream, internal, &event, detail);
     if (status == BH_OK) {
-        /* It ends: the worker's start and the errand have deadlines. */
+        /* It ends: the worker's start and the internal have deadlines. */
         status = bhi_event_await(event, BH_FOREVER);
         if (status == BH_OK && event->verdict.status != BH_OK)
-            status = report_end(event, errand, subject, detail);
+            status = report_end(event, internal, subject, detail);
         bhi_event_unref(event);
     }
     bhi_stream_unref(stream); /* and its worker goes */

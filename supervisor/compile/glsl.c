@@ -187,7 +187,7 @@ static bh_status run(bh_context *context, const bh_glsl_source *source, struct b
         .source = request->id,
         .answer = answer->id,
     };
-    const struct bhi_errand errand = {
+    const struct bhi_internal_submission internal = {
         .call = CALL,
         .command = &command,
         .size = sizeof command,
@@ -196,7 +196,7 @@ static bh_status run(bh_context *context, const bh_glsl_source *source, struct b
         .deadline_ns = source->deadline_ns,
         .quiet = true,
     };
-    return bhi_compiler_run(context, &errand, name_of(source), detail);
+    return bhi_compiler_ask(context, &internal, name_of(source), detail);
 }
 
 /* -- the answer ------------------------------------------------------------------------------- */

@@ -156,7 +156,7 @@ static bh_status inspect(struct bh_kernel *kernel, const bh_inspect_options *opt
         .source = request->id,
         .answer = answer->id,
     };
-    const struct bhi_errand errand = {
+    const struct bhi_internal_submission internal = {
         .call = CALL,
         .command = &command,
         .size = sizeof command,
@@ -165,7 +165,7 @@ static bh_status inspect(struct bh_kernel *kernel, const bh_inspect_options *opt
         .deadline_ns = options->deadline_ns,
         .quiet = true,
     };
-    status = bhi_compiler_run(kernel->context, &errand, kernel->name, detail);
+    status = bhi_compiler_ask(kernel->context, &internal, kernel->name, detail);
     if (status == BH_OK)
         status = take_answer(kernel, answer, options, out_room, out, detail);
     bh_buffer_release(answer);

@@ -3,8 +3,8 @@
 #include "base/detail.h"
 #include "base/text.h"
 #include "supervisor/context/context.h"
+#include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/context/slab.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define VARIANTS    64u
 #define MAX_TEXT    (1u << 20) /* of GLSL */
 
-static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_template);
+static struct bhi_freelist freelist = BHI_SLAB_INIT(struct bh_template);
 
 BH_API void bh_template_options_init_sized(bh_template_options *options, size_t size) {
     static const bh_template_options defaults = {
@@ -129,7 +129,7 @@ BH_API bh_status bh_template_create(bh_context *context, const bh_template_optio
                                      detail);
     if (status != BH_OK || (status = check_options(options, detail)) != BH_OK)
         return status;
-    struct bh_template *t = bhi_slab_take(&slab);
+    struct bh_template *t = bhi_freelist_take(&freelist);
     if (!t)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CREATE);
     *t = (struct bh_template){.context = context,
@@ -141,7 +141,7 @@ BH_API bh_status bh_template_create(bh_context *context, const bh_template_optio
     status = take_form(&t->form, options, t->name, detail);
     if (status != BH_OK) {
         bhi_form_fini(&t->form);
-        bhi_slab_give(&slab, t);
+        bhi_freelist_give(&freelist, t);
         return status;
     }
     bhi_context_retain(context);
@@ -167,7 +167,7 @@ BH_API bh_status bh_template_release(bh_template *template_) {
         pthread_mutex_destroy(&template_->lock);
         pthread_cond_destroy(&template_->changed);
         bhi_form_fini(&template_->form);
-        bhi_slab_give(&slab, template_);
+        bhi_freelist_give(&freelist, template_);
         bhi_context_unref(context);
     }
     return status;

@@ -5,14 +5,14 @@
 #include "base/text.h"
 #include "ipc/refusal.h"
 #include "supervisor/buffer/pool.h"
+#include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/context/room.h"
-#include "supervisor/context/slab.h"
-#include "supervisor/event/drain.h"
+#include "supervisor/core_ops.h"
+#include "supervisor/event/pending.h"
 #include "supervisor/kernel/body.h"
 #include "supervisor/load/loaders.h"
 #include "supervisor/load/opener.h"
-#include "supervisor/ports.h"
 #include "supervisor/reactor.h"
 #include "supervisor/stream.h"
 #include "supervisor/worker/launch.h"
@@ -48,7 +48,7 @@ BH_API void bh_context_options_init_sized(bh_context_options *options, size_t si
     bhi_layout_init(options, size, &defaults, sizeof defaults);
 }
 
-static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_context);
+static struct bhi_freelist freelist = BHI_SLAB_INIT(struct bh_context);
 
 bool bhi_context_forked(const bh_context *context) {
     return atomic_load_explicit(context->fork_guard, memory_order_relaxed) != GUARD;
@@ -101,12 +101,12 @@ void bhi_context_unref(bh_context *context) {
     pthread_mutex_destroy(&context->opener_lock);
     munmap((void *)context->fork_guard, (size_t)sysconf(_SC_PAGESIZE));
     bhi_kernel_table_fini(&context->kernels);
-    bhi_suspects_fini(&context->suspects);
+    bhi_death_records_fini(&context->death_records);
     bhi_pipeline_cache_fini(context);
     drop_lines(&context->lines);
     free(context->settings.worker_path);
     free(context->settings.runtime_parent);
-    bhi_slab_give(&slab, context);
+    bhi_freelist_give(&freelist, context);
 }
 
 void bhi_context_lock(bh_context *context) {
@@ -261,7 +261,7 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
     if (sodium_init() < 0)
         return bhi_fail(detail, BH_SYSTEM, 0, "bh_context_create: libsodium has no random source");
 
-    struct bh_context *context = bhi_slab_take(&slab);
+    struct bh_context *context = bhi_freelist_take(&freelist);
     if (!context)
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");
     *context = (struct bh_context){0};
@@ -271,11 +271,12 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
     bhi_list_init(&context->zygotes);
     bhi_list_init(&context->doomed);
     bhi_list_init(&context->lines);
-    bhi_core_init(&context->core, &bhi_supervisor_ports);
+    bhi_core_init(&context->core, &bhi_supervisor_core_ops);
     bhi_list_init(&context->pending);
     bhi_callbacks_init(&context->callbacks);
     bhi_pool_init(&context->pool, options->pool_limit);
-    bhi_suspects_init(&context->suspects, options->quarantine_deaths, options->quarantine_ns);
+    bhi_death_records_init(&context->death_records, options->quarantine_deaths,
+                           options->quarantine_ns);
     context->settings = (struct bhi_context_settings){
         .spares = options->spares,
         .restart_budget = options->restart_budget,
@@ -293,7 +294,7 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
     if (!context->fork_guard || !bhi_kernel_table_init(&context->kernels)) {
         if (context->fork_guard)
             munmap((void *)context->fork_guard, (size_t)sysconf(_SC_PAGESIZE));
-        bhi_slab_give(&slab, context);
+        bhi_freelist_give(&freelist, context);
         return bhi_fail(detail, BH_NO_MEMORY, errno, "bh_context_create");
     }
     pthread_mutex_init(&context->lock, NULL);
@@ -341,7 +342,7 @@ BH_API bh_status bh_context_destroy(bh_context *context) {
     bhi_callbacks_stop(context);
     bhi_loaders_stop(context);
     bhi_opener_stop(context);
-    bhi_drain_forget(context);
+    bhi_pending_forget(context);
     bhi_context_lock(context);
     bhi_pool_close(context);
     bhi_context_unlock(context);

@@ -12,8 +12,8 @@
 #include "core/handle.h"
 #include "supervisor/buffer/pool_types.h"
 #include "supervisor/event/callback.h"
+#include "supervisor/kernel/death_records.h"
 #include "supervisor/kernel/pipeline_cache.h"
-#include "supervisor/kernel/suspects.h"
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -76,7 +76,7 @@ struct bh_context {
     struct bhi_callbacks callbacks;
     struct bhi_pool pool; /* memory of buffers that are gone */
     struct bhi_kernel_table kernels;
-    struct bhi_suspects suspects;
+    struct bhi_death_records death_records;
     char refusal[512]; /* the message of the submission that is being refused */
     struct bhi_pipeline_cache pipeline_cache;
     struct bhi_list lines; /* bhi_line.link: for the log */

@@ -1,4 +1,4 @@
-#include "supervisor/context/slab.h"
+#include "supervisor/context/freelist.h"
 
 #include <pthread.h>
 #include <stdalign.h>
@@ -7,62 +7,65 @@
 
 #define REST 32 /* freed objects that wait before the first of them is used again */
 
-struct bhi_slab_slot {
-    struct bhi_slab_slot *next;
+struct bhi_freelist_slot {
+    struct bhi_freelist_slot *next;
     alignas(max_align_t) char object[];
 };
 
 /* In pages of its own, which a forked child sees as zeroes: an unlocked mutex (as
  * PTHREAD_MUTEX_INITIALIZER makes it) and nothing to give. */
-struct bhi_slab_state {
+struct bhi_freelist_state {
     pthread_mutex_t lock;
-    struct bhi_slab_slot *oldest, *newest; /* free ones */
+    struct bhi_freelist_slot *oldest, *newest; /* free ones */
     size_t free;
 };
 
 /* NULL: out of memory. */
-static struct bhi_slab_state *state_of(struct bhi_slab *slab) {
-    struct bhi_slab_state *state = atomic_load_explicit(&slab->state, memory_order_acquire);
+static struct bhi_freelist_state *state_of(struct bhi_freelist *freelist) {
+    struct bhi_freelist_state *state = atomic_load_explicit(&freelist->state, memory_order_acquire);
     if (state)
         return state;
-    struct bhi_slab_state *made =
+    struct bhi_freelist_state *made =
         mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (made == MAP_FAILED)
         return NULL;
     if (madvise(made, sizeof *made, MADV_WIPEONFORK) == 0 &&
-        atomic_compare_exchange_strong(&slab->state, &state, made))
+        atomic_compare_exchange_strong(&freelist->state, &state, made))
         return made;
     munmap(made, sizeof *made);
     return state; /* another thread was faster, or NULL */
 }
 
-static struct bhi_slab_slot *take_oldest(struct bhi_slab *slab, struct bhi_slab_state *state) {
-    struct bhi_slab_slot *slot = state->oldest;
+static struct bhi_freelist_slot *take_oldest(struct bhi_freelist *freelist,
+                                             struct bhi_freelist_state *state) {
+    struct bhi_freelist_slot *slot = state->oldest;
     if (!slot)
         return NULL;
     state->oldest = slot->next;
     state->free--;
-    slab->resting = state->oldest;
+    freelist->resting = state->oldest;
     return slot;
 }
 
-void *bhi_slab_take(struct bhi_slab *slab) {
-    struct bhi_slab_state *state = state_of(slab);
+void *bhi_freelist_take(struct bhi_freelist *freelist) {
+    struct bhi_freelist_state *state = state_of(freelist);
     if (!state)
         return NULL;
     pthread_mutex_lock(&state->lock);
-    struct bhi_slab_slot *slot = state->free > REST ? take_oldest(slab, state) : NULL;
+    struct bhi_freelist_slot *slot = state->free > REST ? take_oldest(freelist, state) : NULL;
     pthread_mutex_unlock(&state->lock);
     if (!slot)
         /* Each by itself: a leak checker sees which of them nobody points at. */
-        slot = malloc(sizeof *slot + slab->size);
+        slot = malloc(sizeof *slot + freelist->size);
     return slot ? slot->object : NULL;
 }
 
-void bhi_slab_give(struct bhi_slab *slab, void *object) {
-    struct bhi_slab_state *state = state_of(slab); /* it is there: the object was taken from it */
-    struct bhi_slab_slot *slot =
-        (struct bhi_slab_slot *)(void *)((char *)object - offsetof(struct bhi_slab_slot, object));
+void bhi_freelist_give(struct bhi_freelist *freelist, void *object) {
+    struct bhi_freelist_state *state =
+        state_of(freelist); /* it is there: the object was taken from it */
+    struct bhi_freelist_slot *slot =
+        (struct bhi_freelist_slot *)(void *)((char *)object -
+                                             offsetof(struct bhi_freelist_slot, object));
     slot->next = NULL;
     pthread_mutex_lock(&state->lock);
     if (state->free)
@@ -71,6 +74,6 @@ void bhi_slab_give(struct bhi_slab *slab, void *object) {
         state->oldest = slot;
     state->newest = slot;
     state->free++;
-    slab->resting = state->oldest;
+    freelist->resting = state->oldest;
     pthread_mutex_unlock(&state->lock);
 }

@@ -13,19 +13,19 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-struct bhi_slab_state;
+struct bhi_freelist_state;
 
-struct bhi_slab {
-    size_t size;                            /* of one object */
-    _Atomic(struct bhi_slab_state *) state; /* NULL: never used */
+struct bhi_freelist {
+    size_t size;                                /* of one object */
+    _Atomic(struct bhi_freelist_state *) state; /* NULL: never used */
     void *resting; /* the oldest free one again, where a leak checker finds it */
 };
 #define BHI_SLAB_INIT(type)                                                                        \
     { .size = sizeof(type) }
 
 /* Not cleared: what was there last is there still. NULL: out of memory. */
-void *bhi_slab_take(struct bhi_slab *slab);
+void *bhi_freelist_take(struct bhi_freelist *freelist);
 /* Its handle must be dead, and stay so. */
-void bhi_slab_give(struct bhi_slab *slab, void *object);
+void bhi_freelist_give(struct bhi_freelist *freelist, void *object);
 
 #endif

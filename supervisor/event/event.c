@@ -3,8 +3,8 @@
 #include "base/futex.h"
 #include "core/submission.h"
 #include "supervisor/context/context.h"
+#include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/context/slab.h"
 #include "supervisor/event/callback.h"
 #include "supervisor/event/observer.h"
 #include "supervisor/worker/worker_proc.h"
@@ -13,10 +13,10 @@
 #include <limits.h>
 #include <string.h>
 
-static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_event);
+static struct bhi_freelist freelist = BHI_SLAB_INIT(struct bh_event);
 
 struct bh_event *bhi_event_create(bh_context *context) {
-    struct bh_event *event = bhi_slab_take(&slab);
+    struct bh_event *event = bhi_freelist_take(&freelist);
     if (!event)
         return NULL;
     bhi_event_init(event, &context->core);
@@ -30,7 +30,7 @@ struct bh_event *bhi_event_create(bh_context *context) {
 
 void bhi_event_free(struct bh_event *event) {
     bh_context *context = event->context;
-    bhi_slab_give(&slab, event);
+    bhi_freelist_give(&freelist, event);
     bhi_context_unref(context);
 }
 
@@ -103,13 +103,13 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
         uint32_t word = atomic_load_explicit(&event->word, memory_order_relaxed);
         struct bhi_submission *submission = event->submission;
         if (submission && submission->state == BHI_RELEASED) {
-            worker = bhi_worker_of(submission->crew);
+            worker = bhi_worker_of(submission->worker);
             bhi_worker_retain(worker);
             seen = atomic_load_explicit(&worker->progress.header->completed_word,
                                         memory_order_acquire);
             bhi_worker_harvest(worker);
             submission = event->submission;
-            next = submission && submission->seq == worker->crew.harvested + 1;
+            next = submission && submission->seq == worker->core.harvested + 1;
         }
         bhi_context_unlock(context);
         bool in_time = true;

@@ -12,13 +12,13 @@
 
 /* Tells the worker when to ring. Before a publication it cannot be missed; after one it can. */
 static void set_notify(struct bhi_worker *worker) {
-    bool needed = worker->crew.backlog;
-    BHI_LIST_EACH(node, &worker->crew.inflight) {
+    bool needed = worker->core.backlog;
+    BHI_LIST_EACH(node, &worker->core.inflight) {
         if (needed)
             break;
         needed = BHI_CONTAINER(node, struct bhi_submission, link)->notify;
     }
-    atomic_store_explicit(&worker->lane.header->notify_at, needed ? worker->crew.harvested + 1 : 0,
+    atomic_store_explicit(&worker->lane.header->notify_at, needed ? worker->core.harvested + 1 : 0,
                           memory_order_seq_cst);
 }
 
@@ -46,8 +46,8 @@ static void spoil_buffers(struct bhi_worker *worker, const struct bhi_submission
 static bool proven(const struct bhi_worker *worker, const struct bhi_submission *submission) {
     const struct bhi_request *request = bhi_request_of(submission);
     for (uint32_t i = 0; i < request->kernel_count; i++)
-        if (!bhi_known_proven(&worker->kernels, request->kernels[i]->body->id,
-                              BHI_WORKER_PIPELINES))
+        if (!bhi_worker_kernels_proven(&worker->kernels, request->kernels[i]->body->id,
+                                       BHI_WORKER_PIPELINES))
             return false;
     return request->kernel_count > 0;
 }
@@ -55,30 +55,30 @@ static bool proven(const struct bhi_worker *worker, const struct bhi_submission 
 static void prove(struct bhi_worker *worker, const struct bhi_submission *submission) {
     const struct bhi_request *request = bhi_request_of(submission);
     for (uint32_t i = 0; submission->runs_kernel && i < request->kernel_count; i++)
-        bhi_known_prove(&worker->kernels, request->kernels[i]->body->id);
+        bhi_worker_kernels_prove(&worker->kernels, request->kernels[i]->body->id);
 }
 
 /* Hands the core the next result, as the worker wrote it. False: it lied. */
 static bool take_result(struct bhi_worker *worker) {
     struct bhi_result result;
     char text[BHI_FAULT_TEXT];
-    if (bhi_progress_read(&worker->progress, worker->crew.harvested + 1, &result, text) != 0) {
-        bhi_crew_liar(&worker->crew, "it wrote a malformed result");
+    if (bhi_progress_read(&worker->progress, worker->core.harvested + 1, &result, text) != 0) {
+        bhi_core_worker_violation(&worker->core, "it wrote a malformed result");
         return false;
     }
     if (result.status != BH_OK && !bhi_status_from_kind(result.status, worker->kind)) {
         char what[128];
         snprintf(what, sizeof what, "its result is %s, which no such worker can have",
                  bh_status_name((bh_status)result.status));
-        bhi_crew_liar(&worker->crew, what);
+        bhi_core_worker_violation(&worker->core, what);
         return false;
     }
     BHI_STEP_POINT("result_read", worker);
     const struct bhi_submission *submission =
-        BHI_CONTAINER(worker->crew.inflight.next, struct bhi_submission, link);
+        BHI_CONTAINER(worker->core.inflight.next, struct bhi_submission, link);
     const bool refused = result.status == BH_INVALID_KERNEL || result.status == BH_COMPILE_FAILED;
     if (refused && proven(worker, submission)) {
-        bhi_crew_liar(&worker->crew, "it cannot compile what it has run");
+        bhi_core_worker_violation(&worker->core, "it cannot compile what it has run");
         return false;
     }
     if (result.status == BH_OK)
@@ -91,45 +91,45 @@ static bool take_result(struct bhi_worker *worker) {
     else if (result.vk_result > 0 && result.vk_result < 4096)
         outcome.sys_errno = result.vk_result;
     outcome.command_index = result.status == BH_OK ? BH_NO_COMMAND : result.command_index;
-    outcome.worker_pid = worker->crew.pid;
+    outcome.worker_pid = worker->core.pid;
     outcome.started_ns = result.started_ns;
     outcome.ended_ns = result.ended_ns;
     outcome.message = text;
     if (result.status != BH_OK && result.status != BH_CANCELLED)
         spoil_buffers(worker, submission, outcome.status);
-    return bhi_crew_result(&worker->crew, &outcome);
+    return bhi_core_worker_result(&worker->core, &outcome);
 }
 
 void bhi_worker_harvest(struct bhi_worker *worker) {
-    struct bhi_crew *crew = &worker->crew;
-    if (crew->lied || worker->state == BHI_DEAD || crew->harvested == crew->published)
+    struct bhi_core_worker *core = &worker->core;
+    if (core->violated || worker->state == BHI_DEAD || core->harvested == core->published)
         return;
     uint64_t completed, tail;
-    if (bhi_progress_poll(&worker->progress, crew->published, worker->lane.head, &completed,
+    if (bhi_progress_poll(&worker->progress, core->published, worker->lane.head, &completed,
                           &tail) != 0) {
-        bhi_crew_liar(crew, "it wrote an impossible progress");
+        bhi_core_worker_violation(core, "it wrote an impossible progress");
         return;
     }
-    if (completed == crew->published && tail != worker->lane.head) {
+    if (completed == core->published && tail != worker->lane.head) {
         /* With nothing in flight and no room in its lane nobody would ever look at it again. */
-        bhi_crew_liar(crew, "it completed what it has not taken from its lane");
+        bhi_core_worker_violation(core, "it completed what it has not taken from its lane");
         return;
     }
-    if (completed == crew->harvested)
+    if (completed == core->harvested)
         return;
     /* The stream may end with its last submission. */
-    struct bhi_core_stream *stream = crew->stream;
+    struct bhi_core_stream *stream = core->stream;
     if (stream)
         bhi_stream_ref(bhi_stream_of(stream));
-    while (crew->harvested < completed && (bhi_crew_skip(crew) || take_result(worker)))
+    while (core->harvested < completed && (bhi_core_worker_skip(core) || take_result(worker)))
         ;
-    atomic_store_explicit(&worker->lane.header->harvested, crew->harvested, memory_order_release);
+    atomic_store_explicit(&worker->lane.header->harvested, core->harvested, memory_order_release);
     worker->refused_seen = atomic_load(&worker->progress.header->refused_allocations);
-    bhi_crew_settle(crew);
+    bhi_core_worker_settle(core);
     if (atomic_load_explicit(&worker->lane.header->notify_at, memory_order_relaxed)) {
         set_notify(worker);
         if (atomic_load(&worker->lane.header->notify_at) &&
-            atomic_load(&worker->progress.header->completed_seq) > crew->harvested) {
+            atomic_load(&worker->progress.header->completed_seq) > core->harvested) {
             worker->recheck = true;
             worker->context->wake_reactor = true;
         }
@@ -138,23 +138,24 @@ void bhi_worker_harvest(struct bhi_worker *worker) {
         bhi_stream_unref_locked(bhi_stream_of(stream));
 }
 
-bool bhi_worker_pretends(const struct bhi_worker *worker, const struct bhi_sight *sight) {
-    BHI_LIST_EACH(node, &worker->crew.inflight) {
+bool bhi_worker_pretends(const struct bhi_worker *worker,
+                         const struct bhi_progress_snapshot *snapshot) {
+    BHI_LIST_EACH(node, &worker->core.inflight) {
         const struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (submission->seq == sight->compiles)
-            return !sight->compiled && proven(worker, submission);
+        if (submission->seq == snapshot->compiles)
+            return !snapshot->compiled && proven(worker, submission);
     }
     return false;
 }
 
-struct bhi_sight bhi_worker_sight(const struct bhi_worker *worker) {
+struct bhi_progress_snapshot bhi_worker_progress_snapshot(const struct bhi_worker *worker) {
     const struct bhi_progress_header *header = worker->progress.header;
-    const struct bhi_crew *crew = &worker->crew;
+    const struct bhi_core_worker *core = &worker->core;
     /* In this order: what was compiled after that is another one. */
     uint64_t compiles = atomic_load_explicit(&header->compile_seq, memory_order_acquire);
     uint64_t runs = atomic_load_explicit(&header->run_seq, memory_order_acquire);
-    return (struct bhi_sight){
-        .started = bhi_progress_started(&worker->progress, crew->harvested, crew->published),
+    return (struct bhi_progress_snapshot){
+        .started = bhi_progress_started(&worker->progress, core->harvested, core->published),
         .marker = atomic_load(&worker->progress.markers->completed),
         .compiles = compiles,
         .compiled = runs >= compiles,
@@ -165,10 +166,10 @@ uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
     bhi_worker_harvest(worker);
     if (worker->reap_deadline_ns)
         return BH_FOREVER; /* it is dead: what it was killed for has been decided */
-    const struct bhi_sight sight = bhi_worker_sight(worker);
-    if (bhi_worker_pretends(worker, &sight)) {
-        bhi_crew_liar(&worker->crew, BHI_PRETENDED);
+    const struct bhi_progress_snapshot snapshot = bhi_worker_progress_snapshot(worker);
+    if (bhi_worker_pretends(worker, &snapshot)) {
+        bhi_core_worker_violation(&worker->core, BHI_PRETENDED);
         return BH_FOREVER;
     }
-    return bhi_crew_deadline(&worker->crew, now_ns, &sight);
+    return bhi_core_worker_deadline(&worker->core, now_ns, &snapshot);
 }

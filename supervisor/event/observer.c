@@ -14,7 +14,7 @@
 void bhi_event_look(struct bh_event *event) {
     struct bhi_submission *submission = event->submission;
     if (submission && submission->state == BHI_RELEASED)
-        bhi_worker_harvest(bhi_worker_of(submission->crew));
+        bhi_worker_harvest(bhi_worker_of(submission->worker));
 }
 
 bool bhi_event_observe(struct bh_event *event, struct bhi_observer *observer) {

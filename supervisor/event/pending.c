@@ -1,4 +1,4 @@
-#include "supervisor/event/drain.h"
+#include "supervisor/event/pending.h"
 #include "base/detail.h"
 #include "base/futex.h"
 #include "supervisor/context/context.h"
@@ -6,11 +6,11 @@
 #include "supervisor/load/loaders.h"
 #include "supervisor/stream.h"
 
-void bhi_drain_add(struct bh_event *event) {
+void bhi_pending_add(struct bh_event *event) {
     bhi_list_append(&event->context->pending, &event->pending_link);
 }
 
-void bhi_drain_inherit(bh_context *context, struct bh_event *failure) {
+void bhi_pending_inherit(bh_context *context, struct bh_event *failure) {
     if (!failure)
         return;
     struct bh_event *dropped = failure;
@@ -23,7 +23,7 @@ void bhi_drain_inherit(bh_context *context, struct bh_event *failure) {
     bhi_event_unref(dropped);
 }
 
-void bhi_drain_forget(bh_context *context) {
+void bhi_pending_forget(bh_context *context) {
     bhi_context_lock(context);
     struct bh_event *failure = context->inherited_failure;
     context->inherited_failure = NULL;
@@ -94,7 +94,7 @@ BH_API bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns
 BH_API bh_status bh_context_reset(bh_context *context, bh_detail *detail) {
     bh_status status = bhi_context_check(context, "bh_context_reset", detail);
     if (status == BH_OK) {
-        bhi_drain_forget(context);
+        bhi_pending_forget(context);
         bhi_loaders_forget(context);
     }
     return status;

@@ -8,11 +8,11 @@
 
 /* |event| has its id, and is the newest of the context: from now on a drain waits for it, until it
  * is published. Lock held. */
-void bhi_drain_add(struct bh_event *event);
+void bhi_pending_add(struct bh_event *event);
 /* |failure| was a stream's, which is gone: the drain goes on to report it. NULL is fine; takes the
  * reference over. Lock held. */
-void bhi_drain_inherit(bh_context *context, struct bh_event *failure);
+void bhi_pending_inherit(bh_context *context, struct bh_event *failure);
 /* Drops what was inherited: the context closes. */
-void bhi_drain_forget(bh_context *context);
+void bhi_pending_forget(bh_context *context);
 
 #endif

@@ -1,200 +1,209 @@
-#include "supervisor/kernel/suspects.h"
+#include "supervisor/kernel/death_records.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void bhi_suspects_init(struct bhi_suspects *suspects, uint32_t most_deaths, uint64_t keep_ns) {
-    suspects->most_deaths = most_deaths;
-    suspects->keep_ns = keep_ns;
-    suspects->count = 0;
-    bhi_list_init(&suspects->ages);
+void bhi_death_records_init(struct bhi_death_records *death_records, uint32_t most_deaths,
+                            uint64_t keep_ns) {
+    death_records->most_deaths = most_deaths;
+    death_records->keep_ns = keep_ns;
+    death_records->count = 0;
+    bhi_list_init(&death_records->ages);
     for (size_t i = 0; i < BHI_SUSPECT_CHAINS; i++)
-        bhi_list_init(&suspects->chains[i]);
+        bhi_list_init(&death_records->chains[i]);
 }
 
-static void drop(struct bhi_suspects *suspects, struct bhi_suspect *suspect) {
-    bhi_list_remove(&suspect->age);
-    bhi_list_remove(&suspect->chain);
-    suspects->count--;
-    free(suspect);
+static void drop(struct bhi_death_records *death_records, struct bhi_death_record *record) {
+    bhi_list_remove(&record->age);
+    bhi_list_remove(&record->chain);
+    death_records->count--;
+    free(record);
 }
 
-void bhi_suspects_fini(struct bhi_suspects *suspects) {
-    BHI_LIST_EACH_SAFE(node, &suspects->ages)
-    drop(suspects, BHI_CONTAINER(node, struct bhi_suspect, age));
+void bhi_death_records_fini(struct bhi_death_records *death_records) {
+    BHI_LIST_EACH_SAFE(node, &death_records->ages)
+    drop(death_records, BHI_CONTAINER(node, struct bhi_death_record, age));
 }
 
-uint64_t bhi_suspects_expiry(const struct bhi_suspects *suspects,
-                             const struct bhi_suspect *suspect) {
-    uint64_t expires_ns = suspect->last_ns + suspects->keep_ns;
-    return expires_ns < suspect->last_ns ? BH_FOREVER : expires_ns;
+uint64_t bhi_death_records_expiry(const struct bhi_death_records *death_records,
+                                  const struct bhi_death_record *record) {
+    uint64_t expires_ns = record->last_ns + death_records->keep_ns;
+    return expires_ns < record->last_ns ? BH_FOREVER : expires_ns;
 }
 
 /* They expire in the order of their ages. */
-static void expire(struct bhi_suspects *suspects, uint64_t now_ns) {
-    while (!bhi_list_empty(&suspects->ages)) {
-        struct bhi_suspect *oldest = BHI_CONTAINER(suspects->ages.next, struct bhi_suspect, age);
-        if (bhi_suspects_expiry(suspects, oldest) > now_ns)
+static void expire(struct bhi_death_records *death_records, uint64_t now_ns) {
+    while (!bhi_list_empty(&death_records->ages)) {
+        struct bhi_death_record *oldest =
+            BHI_CONTAINER(death_records->ages.next, struct bhi_death_record, age);
+        if (bhi_death_records_expiry(death_records, oldest) > now_ns)
             break;
-        drop(suspects, oldest);
+        drop(death_records, oldest);
     }
 }
 
-static struct bhi_suspect *find(struct bhi_suspects *suspects, const char *tenant,
-                                const uint8_t hash[32]) {
-    BHI_LIST_EACH(node, &suspects->chains[hash[0]]) {
-        struct bhi_suspect *suspect = BHI_CONTAINER(node, struct bhi_suspect, chain);
-        if (memcmp(suspect->hash, hash, sizeof suspect->hash) == 0 &&
-            strcmp(suspect->tenant, tenant) == 0)
-            return suspect;
+static struct bhi_death_record *find(struct bhi_death_records *death_records, const char *tenant,
+                                     const uint8_t hash[32]) {
+    BHI_LIST_EACH(node, &death_records->chains[hash[0]]) {
+        struct bhi_death_record *record = BHI_CONTAINER(node, struct bhi_death_record, chain);
+        if (memcmp(record->hash, hash, sizeof record->hash) == 0 &&
+            strcmp(record->tenant, tenant) == 0)
+            return record;
     }
     return NULL;
 }
 
-static bool is_held(const struct bhi_suspects *suspects, const struct bhi_suspect *suspect) {
-    return suspect->uncompilable ||
-           (suspects->most_deaths && suspect->deaths >= suspects->most_deaths);
+static bool is_held(const struct bhi_death_records *death_records,
+                    const struct bhi_death_record *record) {
+    return record->uncompilable ||
+           (death_records->most_deaths && record->deaths >= death_records->most_deaths);
 }
 
 /* Who gives way first: what has ended nobody yet, what is not held, what is. */
-static int weight(const struct bhi_suspects *suspects, const struct bhi_suspect *suspect) {
-    return is_held(suspects, suspect) ? 2 : suspect->deaths > 0;
+static int weight(const struct bhi_death_records *death_records,
+                  const struct bhi_death_record *record) {
+    return is_held(death_records, record) ? 2 : record->deaths > 0;
 }
 
 /* Room for one more: of the lightest the one that has been quiet for longest goes. */
-static void make_room(struct bhi_suspects *suspects) {
-    if (suspects->count < BHI_SUSPECTS)
+static void make_room(struct bhi_death_records *death_records) {
+    if (death_records->count < BHI_SUSPECTS)
         return;
-    struct bhi_suspect *victim = BHI_CONTAINER(suspects->ages.next, struct bhi_suspect, age);
-    BHI_LIST_EACH(node, &suspects->ages) {
-        struct bhi_suspect *suspect = BHI_CONTAINER(node, struct bhi_suspect, age);
-        if (weight(suspects, suspect) < weight(suspects, victim))
-            victim = suspect;
+    struct bhi_death_record *victim =
+        BHI_CONTAINER(death_records->ages.next, struct bhi_death_record, age);
+    BHI_LIST_EACH(node, &death_records->ages) {
+        struct bhi_death_record *record = BHI_CONTAINER(node, struct bhi_death_record, age);
+        if (weight(death_records, record) < weight(death_records, victim))
+            victim = record;
     }
-    drop(suspects, victim);
+    drop(death_records, victim);
 }
 
-static struct bhi_suspect *add(struct bhi_suspects *suspects, const char *tenant,
-                               const uint8_t hash[32], uint64_t now_ns) {
-    struct bhi_suspect *suspect = calloc(1, sizeof *suspect);
-    if (!suspect)
+static struct bhi_death_record *add(struct bhi_death_records *death_records, const char *tenant,
+                                    const uint8_t hash[32], uint64_t now_ns) {
+    struct bhi_death_record *record = calloc(1, sizeof *record);
+    if (!record)
         return NULL;
-    make_room(suspects);
-    snprintf(suspect->tenant, sizeof suspect->tenant, "%s", tenant);
-    memcpy(suspect->hash, hash, sizeof suspect->hash);
-    suspect->first_ns = now_ns;
-    bhi_list_init(&suspect->age);
-    bhi_list_append(&suspects->chains[hash[0]], &suspect->chain);
-    suspects->count++;
-    return suspect;
+    make_room(death_records);
+    snprintf(record->tenant, sizeof record->tenant, "%s", tenant);
+    memcpy(record->hash, hash, sizeof record->hash);
+    record->first_ns = now_ns;
+    bhi_list_init(&record->age);
+    bhi_list_append(&death_records->chains[hash[0]], &record->chain);
+    death_records->count++;
+    return record;
 }
 
 /* The one to be noted; NULL: nothing is remembered. */
-static struct bhi_suspect *obtain(struct bhi_suspects *suspects, const char *tenant,
-                                  const uint8_t hash[32], uint64_t now_ns) {
-    expire(suspects, now_ns);
-    struct bhi_suspect *suspect = find(suspects, tenant, hash);
-    return suspect ? suspect : add(suspects, tenant, hash, now_ns);
+static struct bhi_death_record *obtain(struct bhi_death_records *death_records, const char *tenant,
+                                       const uint8_t hash[32], uint64_t now_ns) {
+    expire(death_records, now_ns);
+    struct bhi_death_record *record = find(death_records, tenant, hash);
+    return record ? record : add(death_records, tenant, hash, now_ns);
 }
 
-static void touch(struct bhi_suspects *suspects, struct bhi_suspect *suspect, uint64_t now_ns) {
-    suspect->trial = true;
-    suspect->last_ns = now_ns;
-    bhi_list_remove(&suspect->age);
-    bhi_list_append(&suspects->ages, &suspect->age);
+static void touch(struct bhi_death_records *death_records, struct bhi_death_record *record,
+                  uint64_t now_ns) {
+    record->trial = true;
+    record->last_ns = now_ns;
+    bhi_list_remove(&record->age);
+    bhi_list_append(&death_records->ages, &record->age);
 }
 
-void bhi_suspects_try(struct bhi_suspects *suspects, const char *tenant, const bh_verdict *verdict,
-                      uint64_t now_ns) {
-    struct bhi_suspect *suspect =
-        suspects->keep_ns ? obtain(suspects, tenant, verdict->kernel_hash, now_ns) : NULL;
+void bhi_death_records_try(struct bhi_death_records *death_records, const char *tenant,
+                           const bh_verdict *verdict, uint64_t now_ns) {
+    struct bhi_death_record *record =
+        death_records->keep_ns ? obtain(death_records, tenant, verdict->kernel_hash, now_ns) : NULL;
     /* What is held is not to be held for longer by what a liar says. */
-    if (suspect && !suspect->deaths)
-        touch(suspects, suspect, now_ns);
-    else if (suspect)
-        suspect->trial = true;
+    if (record && !record->deaths)
+        touch(death_records, record, now_ns);
+    else if (record)
+        record->trial = true;
 }
 
-bool bhi_suspects_on_trial(struct bhi_suspects *suspects, const char *tenant,
-                           const uint8_t hash[32], uint64_t now_ns) {
-    if (!suspects->count)
+bool bhi_death_records_on_trial(struct bhi_death_records *death_records, const char *tenant,
+                                const uint8_t hash[32], uint64_t now_ns) {
+    if (!death_records->count)
         return false;
-    expire(suspects, now_ns);
-    const struct bhi_suspect *suspect = find(suspects, tenant, hash);
-    return suspect && suspect->trial;
+    expire(death_records, now_ns);
+    const struct bhi_death_record *record = find(death_records, tenant, hash);
+    return record && record->trial;
 }
 
-void bhi_suspects_tried(struct bhi_suspects *suspects, const char *tenant, const uint8_t hash[32]) {
-    struct bhi_suspect *suspect = suspects->count ? find(suspects, tenant, hash) : NULL;
-    if (suspect && !suspect->deaths)
-        drop(suspects, suspect);
-    else if (suspect)
-        suspect->trial = false;
+void bhi_death_records_tried(struct bhi_death_records *death_records, const char *tenant,
+                             const uint8_t hash[32]) {
+    struct bhi_death_record *record =
+        death_records->count ? find(death_records, tenant, hash) : NULL;
+    if (record && !record->deaths)
+        drop(death_records, record);
+    else if (record)
+        record->trial = false;
 }
 
-bool bhi_suspects_note(struct bhi_suspects *suspects, const char *tenant, const bh_verdict *verdict,
-                       bool compiling, uint64_t now_ns) {
-    if (!suspects->keep_ns || (!compiling && !suspects->most_deaths))
+bool bhi_death_records_note(struct bhi_death_records *death_records, const char *tenant,
+                            const bh_verdict *verdict, bool compiling, uint64_t now_ns) {
+    if (!death_records->keep_ns || (!compiling && !death_records->most_deaths))
         return false;
-    struct bhi_suspect *suspect = obtain(suspects, tenant, verdict->kernel_hash, now_ns);
-    if (!suspect)
+    struct bhi_death_record *record = obtain(death_records, tenant, verdict->kernel_hash, now_ns);
+    if (!record)
         return false;
-    bool held = is_held(suspects, suspect);
-    if (!suspect->deaths)
-        suspect->first_ns = now_ns;
-    suspect->deaths += suspect->deaths != UINT32_MAX;
-    suspect->uncompilable |= compiling;
-    suspect->cause = verdict->status;
-    suspect->signal = verdict->signal;
-    suspect->origin = verdict->event;
-    memcpy(suspect->name, verdict->kernel_name, sizeof suspect->name);
-    snprintf(suspect->message, sizeof suspect->message, "%.300s", verdict->message);
-    touch(suspects, suspect, now_ns);
-    return !held && is_held(suspects, suspect);
+    bool held = is_held(death_records, record);
+    if (!record->deaths)
+        record->first_ns = now_ns;
+    record->deaths += record->deaths != UINT32_MAX;
+    record->uncompilable |= compiling;
+    record->cause = verdict->status;
+    record->signal = verdict->signal;
+    record->origin = verdict->event;
+    memcpy(record->name, verdict->kernel_name, sizeof record->name);
+    snprintf(record->message, sizeof record->message, "%.300s", verdict->message);
+    touch(death_records, record, now_ns);
+    return !held && is_held(death_records, record);
 }
 
-const struct bhi_suspect *bhi_suspects_held(struct bhi_suspects *suspects, const char *tenant,
-                                            const uint8_t hash[32], uint64_t now_ns) {
-    if (!suspects->count)
+const struct bhi_death_record *bhi_death_records_held(struct bhi_death_records *death_records,
+                                                      const char *tenant, const uint8_t hash[32],
+                                                      uint64_t now_ns) {
+    if (!death_records->count)
         return NULL;
-    expire(suspects, now_ns);
-    const struct bhi_suspect *suspect = find(suspects, tenant, hash);
-    return suspect && is_held(suspects, suspect) ? suspect : NULL;
+    expire(death_records, now_ns);
+    const struct bhi_death_record *record = find(death_records, tenant, hash);
+    return record && is_held(death_records, record) ? record : NULL;
 }
 
-void bhi_suspects_forget(struct bhi_suspects *suspects, const char *tenant,
-                         const uint8_t hash[32]) {
-    BHI_LIST_EACH_SAFE(node, &suspects->ages) {
-        struct bhi_suspect *suspect = BHI_CONTAINER(node, struct bhi_suspect, age);
-        if (strcmp(suspect->tenant, tenant) == 0 &&
-            (!hash || memcmp(suspect->hash, hash, sizeof suspect->hash) == 0))
-            drop(suspects, suspect);
+void bhi_death_records_forget(struct bhi_death_records *death_records, const char *tenant,
+                              const uint8_t hash[32]) {
+    BHI_LIST_EACH_SAFE(node, &death_records->ages) {
+        struct bhi_death_record *record = BHI_CONTAINER(node, struct bhi_death_record, age);
+        if (strcmp(record->tenant, tenant) == 0 &&
+            (!hash || memcmp(record->hash, hash, sizeof record->hash) == 0))
+            drop(death_records, record);
     }
 }
 
-size_t bhi_suspects_list(struct bhi_suspects *suspects, bh_quarantined *out, size_t capacity,
-                         uint64_t now_ns) {
+size_t bhi_death_records_list(struct bhi_death_records *death_records, bh_quarantined *out,
+                              size_t capacity, uint64_t now_ns) {
     size_t count = 0;
-    expire(suspects, now_ns);
-    BHI_LIST_EACH(node, &suspects->ages) {
-        const struct bhi_suspect *suspect = BHI_CONTAINER(node, struct bhi_suspect, age);
-        if (!is_held(suspects, suspect) || count++ >= capacity)
+    expire(death_records, now_ns);
+    BHI_LIST_EACH(node, &death_records->ages) {
+        const struct bhi_death_record *record = BHI_CONTAINER(node, struct bhi_death_record, age);
+        if (!is_held(death_records, record) || count++ >= capacity)
             continue;
         bh_quarantined *entry = &out[count - 1];
         *entry = (bh_quarantined){
-            .status = suspect->uncompilable ? BH_COMPILE_FAILED : BH_QUARANTINED,
-            .cause = suspect->cause,
-            .signal = suspect->signal,
-            .deaths = suspect->deaths,
-            .origin = suspect->origin,
-            .since_ns = suspect->first_ns,
-            .expires_ns = bhi_suspects_expiry(suspects, suspect),
+            .status = record->uncompilable ? BH_COMPILE_FAILED : BH_QUARANTINED,
+            .cause = record->cause,
+            .signal = record->signal,
+            .deaths = record->deaths,
+            .origin = record->origin,
+            .since_ns = record->first_ns,
+            .expires_ns = bhi_death_records_expiry(death_records, record),
         };
-        memcpy(entry->tenant, suspect->tenant, sizeof entry->tenant);
-        memcpy(entry->kernel_name, suspect->name, sizeof entry->kernel_name);
-        memcpy(entry->kernel_hash, suspect->hash, sizeof entry->kernel_hash);
-        snprintf(entry->message, sizeof entry->message, "%s", suspect->message);
+        memcpy(entry->tenant, record->tenant, sizeof entry->tenant);
+        memcpy(entry->kernel_name, record->name, sizeof entry->kernel_name);
+        memcpy(entry->kernel_hash, record->hash, sizeof entry->kernel_hash);
+        snprintf(entry->message, sizeof entry->message, "%s", record->message);
     }
     return count;
 }

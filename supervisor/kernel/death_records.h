@@ -13,7 +13,7 @@
 #define BHI_SUSPECTS       1024u /* records, at most */
 #define BHI_SUSPECT_CHAINS 256u
 
-struct bhi_suspect {
+struct bhi_death_record {
     struct bhi_list age;   /* the longest without another death first */
     struct bhi_list chain; /* of those whose hash begins with the same byte */
     char tenant[BHI_TENANT];
@@ -29,7 +29,7 @@ struct bhi_suspect {
     char message[320];
 };
 
-struct bhi_suspects {
+struct bhi_death_records {
     uint32_t most_deaths; /* it is held with so many; 0: never for those */
     uint64_t keep_ns;     /* after its last death; 0: nothing is remembered */
     struct bhi_list ages;
@@ -37,30 +37,34 @@ struct bhi_suspects {
     uint32_t count;
 };
 
-void bhi_suspects_init(struct bhi_suspects *suspects, uint32_t most_deaths, uint64_t keep_ns);
-void bhi_suspects_fini(struct bhi_suspects *suspects);
+void bhi_death_records_init(struct bhi_death_records *death_records, uint32_t most_deaths,
+                            uint64_t keep_ns);
+void bhi_death_records_fini(struct bhi_death_records *death_records);
 /* A worker of |tenant| has died of the kernel, as |verdict| says; |compiling|: in the driver's
  * compiler. True: it is held from now on, and was not before. Where there is no memory it is not
  * remembered. */
-bool bhi_suspects_note(struct bhi_suspects *suspects, const char *tenant, const bh_verdict *verdict,
-                       bool compiling, uint64_t now_ns);
+bool bhi_death_records_note(struct bhi_death_records *death_records, const char *tenant,
+                            const bh_verdict *verdict, bool compiling, uint64_t now_ns);
 /* What the kernel ended with may have been another's doing: it is tried. */
-void bhi_suspects_try(struct bhi_suspects *suspects, const char *tenant, const bh_verdict *verdict,
-                      uint64_t now_ns);
-bool bhi_suspects_on_trial(struct bhi_suspects *suspects, const char *tenant,
-                           const uint8_t hash[32], uint64_t now_ns);
+void bhi_death_records_try(struct bhi_death_records *death_records, const char *tenant,
+                           const bh_verdict *verdict, uint64_t now_ns);
+bool bhi_death_records_on_trial(struct bhi_death_records *death_records, const char *tenant,
+                                const uint8_t hash[32], uint64_t now_ns);
 /* A worker that was given no other has done with it, and lives: its trial is over. */
-void bhi_suspects_tried(struct bhi_suspects *suspects, const char *tenant, const uint8_t hash[32]);
+void bhi_death_records_tried(struct bhi_death_records *death_records, const char *tenant,
+                             const uint8_t hash[32]);
 /* NULL: it may run. */
-const struct bhi_suspect *bhi_suspects_held(struct bhi_suspects *suspects, const char *tenant,
-                                            const uint8_t hash[32], uint64_t now_ns);
+const struct bhi_death_record *bhi_death_records_held(struct bhi_death_records *death_records,
+                                                      const char *tenant, const uint8_t hash[32],
+                                                      uint64_t now_ns);
 /* When it is forgotten: BH_FOREVER, never. */
-uint64_t bhi_suspects_expiry(const struct bhi_suspects *suspects,
-                             const struct bhi_suspect *suspect);
+uint64_t bhi_death_records_expiry(const struct bhi_death_records *death_records,
+                                  const struct bhi_death_record *record);
 /* Forgets one, or all of |tenant| (NULL). */
-void bhi_suspects_forget(struct bhi_suspects *suspects, const char *tenant, const uint8_t hash[32]);
+void bhi_death_records_forget(struct bhi_death_records *death_records, const char *tenant,
+                              const uint8_t hash[32]);
 /* Those that are held, the newest last; up to |capacity|. Returns how many there are. */
-size_t bhi_suspects_list(struct bhi_suspects *suspects, bh_quarantined *out, size_t capacity,
-                         uint64_t now_ns);
+size_t bhi_death_records_list(struct bhi_death_records *death_records, bh_quarantined *out,
+                              size_t capacity, uint64_t now_ns);
 
 #endif

@@ -2,8 +2,8 @@
 #include "base/detail.h"
 #include "base/text.h"
 #include "supervisor/buffer/retention.h"
+#include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/context/slab.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,13 +19,13 @@ BH_API void bh_kernel_options_init_sized(bh_kernel_options *options, size_t size
     bhi_layout_init(options, size, &defaults, sizeof defaults);
 }
 
-static struct bhi_slab slab = BHI_SLAB_INIT(struct bh_kernel);
+static struct bhi_freelist freelist = BHI_SLAB_INIT(struct bh_kernel);
 
 static void free_kernel(struct bhi_doomed *doomed) {
     struct bh_kernel *kernel = BHI_CONTAINER(doomed, struct bh_kernel, doomed);
     bh_context *context = kernel->context;
     free(kernel->declared);
-    bhi_slab_give(&slab, kernel);
+    bhi_freelist_give(&freelist, kernel);
     bhi_context_unref(context);
 }
 
@@ -107,7 +107,7 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
     status = bhi_kernel_body_intern(context, code, code_size, &options, &body, detail);
     if (status != BH_OK)
         return status;
-    struct bh_kernel *kernel = bhi_slab_take(&slab);
+    struct bh_kernel *kernel = bhi_freelist_take(&freelist);
     if (!kernel) {
         bhi_context_lock(context);
         bhi_kernel_body_unref_locked(body);

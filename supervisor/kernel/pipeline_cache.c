@@ -143,8 +143,8 @@ static void serve_load(bh_context *context, struct cache_job *job, bool trusted,
         worker->cache.loaded = bytes;
         job->area = -1;
     }
-    if (worker->crew.stream)
-        bhi_stream_wants_pump(worker->crew.stream);
+    if (worker->core.stream)
+        bhi_stream_wants_pump(worker->core.stream);
     bhi_context_unlock(context);
 }
 
@@ -203,11 +203,11 @@ void bhi_pipeline_cache_want(struct bhi_worker *worker) {
     bh_context *context = worker->context;
     const struct bhi_msg_device *device = device_of(worker);
     if (!context->pipeline_cache.started || worker->kind != BHI_WORKER_DEVICE || !device ||
-        !worker->crew.stream || worker->cache.state != BHI_CACHE_NONE || worker->cache.asked ||
-        context->closed)
+        !worker->core.stream || worker->cache.state != BHI_CACHE_NONE ||
+        worker->cache.end_requested || context->closed)
         return;
-    worker->cache.asked = true;
-    identify(worker->cache.identity, bhi_stream_of(worker->crew.stream)->tenant, device);
+    worker->cache.end_requested = true;
+    identify(worker->cache.identity, bhi_stream_of(worker->core.stream)->tenant, device);
     struct cache_job job = {.worker = worker, .area = -1};
     memcpy(job.identity, worker->cache.identity, sizeof job.identity);
     bhi_worker_retain(worker);
@@ -225,7 +225,7 @@ void bhi_pipeline_cache_buried(struct bhi_worker *worker, bool orderly) {
     worker->cache.state = BHI_CACHE_NONE;
     if (area < 0)
         return;
-    if (!orderly && worker->cache.loaded && !worker->crew.harvested) {
+    if (!orderly && worker->cache.loaded && !worker->core.harvested) {
         memcpy(cache->distrusted[cache->distrusted_count % BHI_DISTRUSTED], worker->cache.identity,
                32);
         cache->distrusted_count++;

@@ -41,7 +41,7 @@ struct bhi_pipeline_cache {
 /* What a worker has of it. */
 struct bhi_worker_cache {
     enum bhi_cache_state state; /* context's lock, all of it */
-    bool asked;
+    bool end_requested;
     int area; /* -1: none */
     uint8_t identity[32];
     uint64_t loaded; /* bytes that the file had */

@@ -2,7 +2,7 @@
 #include "base/detail.h"
 #include "base/futex.h"
 #include "base/text.h"
-#include "core/crew.h"
+#include "core/worker.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/kernel/kernel.h"
 #include "supervisor/stream.h"
@@ -25,42 +25,42 @@ static void say_left(char out[32], uint64_t expires_ns, uint64_t now_ns) {
 }
 
 static void say_refusal(struct bh_context *context, const struct bh_kernel *kernel,
-                        const struct bhi_suspect *suspect, uint64_t now_ns) {
+                        const struct bhi_death_record *record, uint64_t now_ns) {
     char left[32];
-    say_left(left, bhi_suspects_expiry(&context->suspects, suspect), now_ns);
-    if (suspect->uncompilable)
+    say_left(left, bhi_death_records_expiry(&context->death_records, record), now_ns);
+    if (record->uncompilable)
         snprintf(context->refusal, sizeof context->refusal,
                  "kernel \"%s\" is not compiled again: it ended the driver's compiler at event "
                  "%llu (%.250s); this expires %s, and bh_quarantine_release ends it",
-                 kernel->name, (unsigned long long)suspect->origin, suspect->message, left);
+                 kernel->name, (unsigned long long)record->origin, record->message, left);
     else
         snprintf(context->refusal, sizeof context->refusal,
                  "kernel \"%s\" is quarantined: it has ended %u worker%s, the last one at event "
                  "%llu (%.250s); this expires %s, and bh_quarantine_release ends it",
-                 kernel->name, suspect->deaths, suspect->deaths == 1 ? "" : "s",
-                 (unsigned long long)suspect->origin, suspect->message, left);
+                 kernel->name, record->deaths, record->deaths == 1 ? "" : "s",
+                 (unsigned long long)record->origin, record->message, left);
 }
 
 bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_outcome *out) {
     const struct bhi_request *request = bhi_request_of(submission);
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
     struct bh_context *context = stream->context;
-    if (!context->suspects.count || !request->kernel_count)
+    if (!context->death_records.count || !request->kernel_count)
         return false;
     uint64_t now_ns = bhi_now_ns();
     for (uint32_t i = 0; i < request->kernel_count; i++) {
         const struct bh_kernel *kernel = request->kernels[i];
-        const struct bhi_suspect *suspect =
-            bhi_suspects_held(&context->suspects, stream->tenant, kernel->body->hash, now_ns);
-        if (!suspect)
+        const struct bhi_death_record *record = bhi_death_records_held(
+            &context->death_records, stream->tenant, kernel->body->hash, now_ns);
+        if (!record)
             continue;
-        say_refusal(context, kernel, suspect, now_ns);
+        say_refusal(context, kernel, record, now_ns);
         *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
-        out->status = suspect->uncompilable ? BH_COMPILE_FAILED : BH_QUARANTINED;
+        out->status = record->uncompilable ? BH_COMPILE_FAILED : BH_QUARANTINED;
         out->executed = BH_EXECUTED_NO;
         out->blame = BH_BLAME_CERTAIN; /* nothing else is held */
         out->command_index = bhi_request_command(request, kernel->body->id);
-        out->origin = suspect->origin;
+        out->origin = record->origin;
         out->ended_ns = now_ns;
         out->message = context->refusal;
         return true;
@@ -72,17 +72,17 @@ bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_o
  * WORKER_LOST. A liar is not: what it had in
  * hand when it was found out need not be what made it one. */
 static bool ended_its_worker(const struct bhi_submission *submission, const bh_verdict *verdict) {
-    struct bhi_crew *crew = submission->crew;
-    if (!crew)
+    struct bhi_core_worker *core = submission->worker;
+    if (!core)
         return false;
-    if (verdict->status == BH_DEVICE_LOST && !crew->dead) {
+    if (verdict->status == BH_DEVICE_LOST && !core->dead) {
         /* It says so, and ends. Of those that were with the device the first one is it. */
-        struct bhi_worker *worker = bhi_worker_of(crew);
+        struct bhi_worker *worker = bhi_worker_of(core);
         bool first = !worker->device_lost;
         worker->device_lost = true;
         return first;
     }
-    return crew->dead &&
+    return core->dead &&
            (verdict->status == BH_WORKER_SIGNAL || verdict->status == BH_WORKER_EXIT ||
             verdict->status == BH_SECCOMP || verdict->status == BH_DEADLINE ||
             verdict->status == BH_OUT_OF_HOST_MEMORY || verdict->status == BH_COMPILE_FAILED);
@@ -92,26 +92,26 @@ bool bhi_quarantine_tries(const struct bhi_submission *submission) {
     const struct bhi_request *request = bhi_request_of(submission);
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
     struct bh_context *context = stream->context;
-    if (!context->suspects.count)
+    if (!context->death_records.count)
         return false;
     uint64_t now_ns = bhi_now_ns();
     for (uint32_t i = 0; i < request->kernel_count; i++)
-        if (bhi_suspects_on_trial(&context->suspects, stream->tenant,
-                                  request->kernels[i]->body->hash, now_ns))
+        if (bhi_death_records_on_trial(&context->death_records, stream->tenant,
+                                       request->kernels[i]->body->hash, now_ns))
             return true;
     return false;
 }
 
 /* What does not prove anything is tried, what a fresh worker has got done with is not. */
 static void note_trial(const struct bhi_submission *submission, const bh_verdict *verdict) {
-    const struct bhi_crew *crew = submission->crew;
+    const struct bhi_core_worker *core = submission->worker;
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
-    struct bhi_suspects *suspects = &stream->context->suspects;
+    struct bhi_death_records *death_records = &stream->context->death_records;
     if (verdict->blame == BH_BLAME_SUSPECTED)
-        bhi_suspects_try(suspects, stream->tenant, verdict, bhi_now_ns());
-    else if (suspects->count && crew && !crew->dead && submission->runs_kernel &&
-             verdict->status != BH_CANCELLED && bhi_past_clean(&crew->past, submission))
-        bhi_suspects_tried(suspects, stream->tenant, verdict->kernel_hash);
+        bhi_death_records_try(death_records, stream->tenant, verdict, bhi_now_ns());
+    else if (death_records->count && core && !core->dead && submission->runs_kernel &&
+             verdict->status != BH_CANCELLED && bhi_past_clean(&core->past, submission))
+        bhi_death_records_tried(death_records, stream->tenant, verdict->kernel_hash);
 }
 
 void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdict *verdict) {
@@ -125,14 +125,15 @@ void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdi
     struct bh_context *context = stream->context;
     bool compiling = verdict->status == BH_COMPILE_FAILED;
     uint64_t now_ns = bhi_now_ns();
-    if (!bhi_suspects_note(&context->suspects, stream->tenant, verdict, compiling, now_ns))
+    if (!bhi_death_records_note(&context->death_records, stream->tenant, verdict, compiling,
+                                now_ns))
         return;
     char left[32], tenant[BHI_TENANT];
-    const struct bhi_suspect *suspect =
-        bhi_suspects_held(&context->suspects, stream->tenant, verdict->kernel_hash, now_ns);
-    if (!suspect)
+    const struct bhi_death_record *record = bhi_death_records_held(
+        &context->death_records, stream->tenant, verdict->kernel_hash, now_ns);
+    if (!record)
         return;
-    say_left(left, bhi_suspects_expiry(&context->suspects, suspect), now_ns);
+    say_left(left, bhi_death_records_expiry(&context->death_records, record), now_ns);
     bhi_text_line(tenant, sizeof tenant, stream->tenant, strlen(stream->tenant));
     bhi_context_say(context, 1,
                     "kernel \"%s\" of tenant \"%s\" is %s with event %llu; this expires %s",
@@ -161,7 +162,7 @@ BH_API bh_status bh_quarantine_list_sized(bh_context *context, bh_quarantined *o
     if (entry_size != sizeof *ours && capacity && !(ours = calloc(capacity, sizeof *ours)))
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_quarantine_list");
     bhi_context_lock(context);
-    *out_count = bhi_suspects_list(&context->suspects, ours, capacity, bhi_now_ns());
+    *out_count = bhi_death_records_list(&context->death_records, ours, capacity, bhi_now_ns());
     bhi_context_unlock(context);
     if (ours != out_entries) {
         for (size_t i = 0; i < capacity && i < *out_count; i++)
@@ -178,7 +179,7 @@ BH_API bh_status bh_quarantine_release(bh_context *context, const char *tenant,
     if (status != BH_OK)
         return status;
     bhi_context_lock(context);
-    bhi_suspects_forget(&context->suspects, tenant ? tenant : "", kernel_hash);
+    bhi_death_records_forget(&context->death_records, tenant ? tenant : "", kernel_hash);
     bhi_context_unlock(context);
     return BH_OK;
 }

@@ -1,5 +1,5 @@
 /* The quarantine: kernels that have ended workers are refused before they reach another (K5). What
- * is remembered is in suspects.h. */
+ * is remembered is in death_records.h. */
 #ifndef BHI_SUPERVISOR_KERNEL_QUARANTINE_H
 #define BHI_SUPERVISOR_KERNEL_QUARANTINE_H
 

@@ -36,7 +36,7 @@ static bool knows(bh_stream *stream, const bh_kernel *kernel, bool *out_lost) {
         worker && worker->reflection_lost && !bhi_worker_reflection(worker, kernel->body->id);
     if (*out_lost)
         bhi_worker_forget_kernel(worker, kernel->body->id);
-    bool known = worker && bhi_known_has(&worker->kernels, kernel->body->id);
+    bool known = worker && bhi_worker_kernels_has(&worker->kernels, kernel->body->id);
     bhi_context_unlock(stream->context);
     return known;
 }

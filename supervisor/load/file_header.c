@@ -5,9 +5,9 @@
 #include "ipc/file_answer.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/errand.h"
 #include "supervisor/event/callback.h"
 #include "supervisor/event/event.h"
+#include "supervisor/internal_submit.h"
 #include "supervisor/load/loaders.h"
 #include "supervisor/stream.h"
 
@@ -20,7 +20,7 @@ bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const
     bh_status status = bhi_loaders_pick(file->context, quiet, call, &stream, detail);
     if (status != BH_OK)
         return status;
-    const struct bhi_errand errand = {
+    const struct bhi_internal_submission internal = {
         .call = call,
         .command = command,
         .size = size,
@@ -29,7 +29,7 @@ bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const
         .deadline_ns = deadline_ns,
         .quiet = quiet,
     };
-    status = bhi_errand_submit(stream, &errand, out_event, detail);
+    status = bhi_internal_submit(stream, &internal, out_event, detail);
     bhi_stream_unref(stream);
     return status;
 }

@@ -201,7 +201,8 @@ BH_API bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done,
     if (bhi_event_state(event) == BH_EVENT_READY) {
         done = buffer->size;
     } else if (submission && submission->state == BHI_RELEASED) {
-        const struct bhi_progress_header *header = bhi_worker_of(submission->crew)->progress.header;
+        const struct bhi_progress_header *header =
+            bhi_worker_of(submission->worker)->progress.header;
         if (atomic_load_explicit(&header->load_seq, memory_order_acquire) == submission->seq)
             done = atomic_load_explicit(&header->load_bytes, memory_order_relaxed);
         if (done > buffer->size)

@@ -1,5 +1,5 @@
 #include "supervisor/load/loaders.h"
-#include "core/crew.h"
+#include "core/worker.h"
 #include "supervisor/stream.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 static bool idle(const struct bh_stream *stream) {
     return bhi_list_empty(&stream->core.queue) &&
-           (!stream->core.crew || bhi_list_empty(&stream->core.crew->inflight));
+           (!stream->core.worker || bhi_list_empty(&stream->core.worker->inflight));
 }
 
 /* Lock held. An idle one, or, where there are as many as there may be, each in its turn. A header

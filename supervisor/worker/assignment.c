@@ -1,4 +1,4 @@
-#include "supervisor/worker/staffing.h"
+#include "supervisor/worker/assignment.h"
 #include "base/detail.h"
 #include "base/futex.h"
 #include "supervisor/context/room.h"
@@ -40,7 +40,7 @@ static struct bhi_zygote *find_any_zygote(bh_context *context) {
 }
 
 static bool wants(const struct bh_stream *stream) {
-    return stream->core.state == BHI_STREAM_WANTING && !stream->core.crew;
+    return stream->core.state == BHI_STREAM_WANTING && !stream->core.worker;
 }
 
 /* No zygote for |driver|: charged to each stream that wants one, so that it is not tried for ever,
@@ -75,7 +75,7 @@ static void start_zygote(bh_context *context, const char *driver) {
         no_zygote(context, driver, &why);
         bhi_context_unlock(context);
     } else if (zygote->state == BHI_ZYGOTE_LOST) {
-        bhi_staffing_zygote_failed(zygote);
+        bhi_assignment_zygote_failed(zygote);
     }
 }
 
@@ -84,7 +84,7 @@ static struct bhi_worker *find_unbound(bh_context *context, const struct bh_stre
     struct bhi_worker *starting = NULL;
     BHI_LIST_EACH(node, &context->workers) {
         struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-        if (worker->crew.stream || worker->crew.kill != BHI_KILL_NONE || worker->exit_known ||
+        if (worker->core.stream || worker->core.kill != BHI_KILL_NONE || worker->exit_known ||
             worker->reap_deadline_ns || worker->memory_limit != stream->memory_limit ||
             worker->kind != stream->kind || strcmp(worker->device, stream->device) != 0 ||
             worker->zygote->state == BHI_ZYGOTE_LOST)
@@ -97,7 +97,7 @@ static struct bhi_worker *find_unbound(bh_context *context, const struct bh_stre
 }
 
 static void bind_worker(struct bh_stream *stream, struct bhi_worker *worker) {
-    bhi_stream_bind(&stream->core, &worker->crew);
+    bhi_stream_bind(&stream->core, &worker->core);
     bhi_worker_retain(worker);
     bhi_worker_serve(worker, stream->core.name);
     bhi_pipeline_cache_want(worker);
@@ -163,13 +163,13 @@ static struct bh_stream *newest_with_device(bh_context *context) {
 }
 
 static bool is_free(const struct bhi_worker *worker) {
-    return !worker->crew.stream && worker->crew.kill == BHI_KILL_NONE;
+    return !worker->core.stream && worker->core.kill == BHI_KILL_NONE;
 }
 
 /* Its worker runs one submission, and has it: the next one is wanted soon (T3). */
 static bool wants_successor(const struct bh_stream *stream) {
     return stream->core.apart == BHI_APART_ALL && stream->core.state == BHI_STREAM_SERVED &&
-           stream->core.crew->past.used;
+           stream->core.worker->past.used;
 }
 
 static bool alike(const struct bh_stream *a, const struct bh_stream *b) {
@@ -243,7 +243,7 @@ static void start_worker(bh_context *context, const struct job *job) {
     bhi_context_unlock(context);
 }
 
-uint64_t bhi_staffing_turn(bh_context *context) {
+uint64_t bhi_assignment_turn(bh_context *context) {
     uint64_t now_ns = bhi_now_ns(), look_again = BH_FOREVER;
     for (;;) {
         struct job job;
@@ -270,7 +270,7 @@ uint64_t bhi_staffing_turn(bh_context *context) {
     return look_again;
 }
 
-void bhi_staffing_zygote_failed(struct bhi_zygote *zygote) {
+void bhi_assignment_zygote_failed(struct bhi_zygote *zygote) {
     bh_context *context = zygote->context;
     bhi_context_lock(context);
     bh_detail why = zygote->failure;

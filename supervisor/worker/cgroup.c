@@ -1,5 +1,5 @@
 #include "supervisor/worker/cgroup.h"
-#include "supervisor/worker/claim.h"
+#include "supervisor/worker/directory_lock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -303,7 +303,7 @@ static int make_parent(struct bhi_cgroup *cgroup, const char *in, uint64_t seria
         if (length < 0 || (size_t)length >= sizeof cgroup->dir) {
             return -ENAMETOOLONG;
         }
-        int claim = bhi_claim_make(cgroup->dir, 0755);
+        int claim = bhi_directory_lock_make(cgroup->dir, 0755);
         if (claim >= 0) {
             cgroup->claim = claim;
             return 0;

@@ -28,7 +28,7 @@ static uint32_t state_bit(const struct bhi_worker *worker) {
 
 static void violation(struct bhi_worker *worker, const char *what) {
     bhi_context_lock(worker->context);
-    bhi_crew_liar(&worker->crew, what);
+    bhi_core_worker_violation(&worker->core, what);
     bhi_context_unlock(worker->context);
 }
 
@@ -61,8 +61,8 @@ static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *de
         if (worker->device_count == device->count)
             bhi_pipeline_cache_want(worker);
     } else {
-        bhi_crew_kill(&worker->crew, BHI_KILL_START, 0,
-                      "no memory for the devices that it tells of");
+        bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0,
+                             "no memory for the devices that it tells of");
     }
     bhi_context_unlock(worker->context);
 }
@@ -81,48 +81,48 @@ static bool owns_its_memory(const struct bhi_worker *worker) {
 static int bound_memory(struct bhi_worker *worker) {
     if (!(worker->layers & (1ull << BHI_LAYER_MEMORY_RLIMIT)) || !owns_its_memory(worker))
         return 0;
-    return bhi_address_space_bound(&worker->space, worker->crew.pid, worker->memory_limit);
+    return bhi_address_space_bound(&worker->space, worker->core.pid, worker->memory_limit);
 }
 
 /* It says that it is ready; /proc says whether it is behind its walls. */
 void bhi_control_ready(struct bhi_worker *worker) {
     char why[192] = "";
     bhi_room_give(&worker->room);
-    int error = bhi_proc_status_check(worker->crew.pid, worker->pidfd, why, sizeof why);
+    int error = bhi_proc_status_check(worker->core.pid, worker->pidfd, why, sizeof why);
     if (error == -ESRCH)
         return; /* dead or dying: the pidfd tells */
     bhi_context_lock(worker->context);
     const int unbounded = error ? 0 : bound_memory(worker);
     if (unbounded) {
-        bhi_crew_kill(&worker->crew, BHI_KILL_START, 0, "its memory could not be limited: %s",
-                      strerrorname_np(-unbounded));
+        bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0,
+                             "its memory could not be limited: %s", strerrorname_np(-unbounded));
     } else if (error && !why[0]) {
-        bhi_crew_kill(&worker->crew, BHI_KILL_START, 0, "its isolation could not be checked: %s",
-                      strerrorname_np(-error));
+        bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0,
+                             "its isolation could not be checked: %s", strerrorname_np(-error));
     } else if (error) {
-        bhi_crew_kill(&worker->crew, BHI_KILL_START, 0, "it is not isolated: %s", why);
-    } else if (worker->crew.kill == BHI_KILL_NONE) {
+        bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "it is not isolated: %s", why);
+    } else if (worker->core.kill == BHI_KILL_NONE) {
         worker->state = BHI_RUNNING;
         bhi_pipeline_cache_want(worker);
-        if (worker->crew.stream)
-            bhi_stream_served(worker->crew.stream);
+        if (worker->core.stream)
+            bhi_stream_served(worker->core.stream);
         else
             worker->context->wake_reactor = true;
     }
-    char name[sizeof worker->crew.stream->name] = "";
-    if (worker->crew.stream)
-        memcpy(name, worker->crew.stream->name, sizeof name);
+    char name[sizeof worker->core.stream->name] = "";
+    if (worker->core.stream)
+        memcpy(name, worker->core.stream->name, sizeof name);
     bool runs = worker->state == BHI_RUNNING;
     bhi_context_unlock(worker->context);
     if (runs)
-        bhi_context_log(worker->context, 2, "worker %d is ready%s%s", worker->crew.pid,
+        bhi_context_log(worker->context, 2, "worker %d is ready%s%s", worker->core.pid,
                         name[0] ? " and serves stream " : "", name);
 }
 
 static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *ready) {
     BHI_STEP_POINT("ready", worker);
     bhi_context_lock(worker->context);
-    worker->crew.aborts = ready->aborts;
+    worker->core.aborts = ready->aborts;
     worker->layers = ready->layers;
     bhi_context_unlock(worker->context);
     /* Its word can overtake the zygote's that it exists: then that one is waited for. */
@@ -169,8 +169,8 @@ static void on_binding(struct bhi_worker *worker, const struct bhi_msg_kernel_bi
 /* Who waits in bh_kernel_reflect looks again. */
 static void tell_reflection(struct bhi_worker *worker) {
     bhi_context_lock(worker->context);
-    if (worker->crew.stream)
-        bhi_stream_changed(bhi_stream_of(worker->crew.stream));
+    if (worker->core.stream)
+        bhi_stream_changed(bhi_stream_of(worker->core.stream));
     bhi_context_unlock(worker->context);
 }
 
@@ -211,7 +211,7 @@ static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kerne
     reflection->info.local_size[2] = info->local_z;
     bhi_context_lock(worker->context);
     /* Of a kernel that it was not given, or told before: nothing to keep. */
-    if (bhi_known_has(&worker->kernels, info->kernel) &&
+    if (bhi_worker_kernels_has(&worker->kernels, info->kernel) &&
         !bhi_worker_reflection(worker, info->kernel)) {
         bhi_list_append(&worker->reflections, &reflection->link);
         reflection = NULL;
@@ -225,19 +225,19 @@ static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kerne
 static void flood(struct bhi_worker *worker, const char *what) {
     bhi_context_lock(worker->context);
     bhi_worker_harvest(worker);
-    bhi_crew_liar(&worker->crew, what);
+    bhi_core_worker_violation(&worker->core, what);
     bhi_context_unlock(worker->context);
 }
 
 static void on_log(struct bhi_worker *worker, const struct bhi_msg_log *log) {
     switch (bhi_conduct_line(&worker->conduct, bhi_now_ns())) {
     case BHI_CONDUCT_FINE:
-        bhi_context_log(worker->context, (int)log->level, "worker %d: %s", worker->crew.pid,
+        bhi_context_log(worker->context, (int)log->level, "worker %d: %s", worker->core.pid,
                         log->text);
         break;
     case BHI_CONDUCT_FIRST:
         bhi_context_log(worker->context, 1, "worker %d writes too many log lines: some are dropped",
-                        worker->crew.pid);
+                        worker->core.pid);
         break;
     case BHI_CONDUCT_OVER:
         break;
@@ -282,7 +282,7 @@ static bool floods(struct bhi_worker *worker) {
 
 static bool is_lost(struct bhi_worker *worker) {
     bhi_context_lock(worker->context);
-    bool lost = worker->crew.lied || worker->state == BHI_DEAD;
+    bool lost = worker->core.violated || worker->state == BHI_DEAD;
     bhi_context_unlock(worker->context);
     return lost;
 }
@@ -367,7 +367,7 @@ bool bhi_control_send(struct bhi_worker *worker) {
     struct bhi_list outbox;
     bhi_list_init(&outbox);
     bhi_list_splice(&outbox, &worker->outbox);
-    bool alive = worker->crew.kill == BHI_KILL_NONE && worker->state == BHI_RUNNING;
+    bool alive = worker->core.kill == BHI_KILL_NONE && worker->state == BHI_RUNNING;
     uint32_t control_sent = worker->control_sent;
     bhi_context_unlock(context);
     while (alive && !bhi_list_empty(&outbox)) {

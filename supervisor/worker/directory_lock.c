@@ -1,4 +1,4 @@
-#include "supervisor/worker/claim.h"
+#include "supervisor/worker/directory_lock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ static bool same(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-int bhi_claim_make(const char *path, mode_t mode) {
+int bhi_directory_lock_make(const char *path, mode_t mode) {
     if (mkdir(path, mode | S_ISVTX) != 0)
         return -errno;
     int error;
@@ -166,12 +166,12 @@ static void sweep(const char *path, const struct kind *kind) {
     closedir(dir);
 }
 
-void bhi_claim_sweep_folders(const char *parent) {
+void bhi_directory_lock_sweep_folders(const char *parent) {
     static const struct kind folders = {is_folder, unlink_entry};
     sweep(parent, &folders);
 }
 
-void bhi_claim_sweep_cgroups(const char *parent) {
+void bhi_directory_lock_sweep_cgroups(const char *parent) {
     static const struct kind cgroups = {is_dead_cgroup, remove_child_group};
     sweep(parent, &cgroups);
 }

@@ -10,11 +10,11 @@
 
 /* Makes |path|, claimed. Returns the descriptor to keep open (closing it gives the claim up), or
  * -errno; -EEXIST: the name is taken, try another. */
-int bhi_claim_make(const char *path, mode_t mode);
+int bhi_directory_lock_make(const char *path, mode_t mode);
 /* Remove from |parent| what dead owners have left: our user's, a minute old, not locked. No links
  * are followed, a bounded number is removed, and what fails is left to the next call. */
-void bhi_claim_sweep_folders(const char *parent);
+void bhi_directory_lock_sweep_folders(const char *parent);
 /* Only empty groups, and only of a pid that is not in use. */
-void bhi_claim_sweep_cgroups(const char *parent);
+void bhi_directory_lock_sweep_cgroups(const char *parent);
 
 #endif

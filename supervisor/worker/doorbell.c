@@ -22,9 +22,9 @@ void bhi_doorbell_rung(struct bhi_worker *worker) {
     bhi_context_lock(context);
     bhi_worker_harvest(worker);
     const enum bhi_conduct_verdict verdict =
-        bhi_conduct_ring(&worker->conduct, bhi_now_ns(), worker->crew.harvested);
+        bhi_conduct_ring(&worker->conduct, bhi_now_ns(), worker->core.harvested);
     if (verdict == BHI_CONDUCT_KILL)
-        bhi_crew_liar(&worker->crew, "it rings its doorbell without end");
+        bhi_core_worker_violation(&worker->core, "it rings its doorbell without end");
     bhi_context_unlock(context);
     if (verdict == BHI_CONDUCT_FINE)
         return;
@@ -32,11 +32,11 @@ void bhi_doorbell_rung(struct bhi_worker *worker) {
     if (verdict == BHI_CONDUCT_FIRST)
         bhi_context_log(context, 1,
                         "worker %d rings its doorbell without cause: it is ignored for a while",
-                        worker->crew.pid);
+                        worker->core.pid);
 }
 
 uint64_t bhi_doorbell_look(struct bhi_worker *worker, uint64_t now_ns) {
-    if (!worker->conduct.muted_until_ns || worker->crew.kill != BHI_KILL_NONE)
+    if (!worker->conduct.muted_until_ns || worker->core.kill != BHI_KILL_NONE)
         return BH_FOREVER;
     if (worker->conduct.muted_until_ns > now_ns)
         return worker->conduct.muted_until_ns;

@@ -1,15 +1,15 @@
-#include "supervisor/kernel/known.h"
+#include "supervisor/worker/kernels.h"
 
 #include <stdlib.h>
 
-void bhi_known_init(struct bhi_known *known) {
-    *known = (struct bhi_known){0};
+void bhi_worker_kernels_init(struct bhi_worker_kernels *known) {
+    *known = (struct bhi_worker_kernels){0};
     bhi_list_init(&known->order);
 }
 
-void bhi_known_fini(struct bhi_known *known) {
+void bhi_worker_kernels_fini(struct bhi_worker_kernels *known) {
     BHI_LIST_EACH_SAFE(node, &known->order)
-    free(BHI_CONTAINER(node, struct bhi_known_kernel, link));
+    free(BHI_CONTAINER(node, struct bhi_worker_kernel, link));
 }
 
 /* Ids are given one after the other. */
@@ -17,19 +17,19 @@ static size_t bucket_of(uint64_t id) {
     return (size_t)(id % BHI_KNOWN_BUCKETS);
 }
 
-static struct bhi_known_kernel *find(const struct bhi_known *known, uint64_t id) {
-    struct bhi_known_kernel *kernel = known->buckets[bucket_of(id)];
+static struct bhi_worker_kernel *find(const struct bhi_worker_kernels *known, uint64_t id) {
+    struct bhi_worker_kernel *kernel = known->buckets[bucket_of(id)];
     while (kernel && kernel->id != id)
         kernel = kernel->next;
     return kernel;
 }
 
-bool bhi_known_has(const struct bhi_known *known, uint64_t id) {
+bool bhi_worker_kernels_has(const struct bhi_worker_kernels *known, uint64_t id) {
     return find(known, id) != NULL;
 }
 
-bool bhi_known_use(struct bhi_known *known, uint64_t id, uint64_t seq) {
-    struct bhi_known_kernel *kernel = find(known, id);
+bool bhi_worker_kernels_use(struct bhi_worker_kernels *known, uint64_t id, uint64_t seq) {
+    struct bhi_worker_kernel *kernel = find(known, id);
     if (!kernel)
         return false;
     kernel->last_seq = seq;
@@ -38,12 +38,14 @@ bool bhi_known_use(struct bhi_known *known, uint64_t id, uint64_t seq) {
     return true;
 }
 
-bool bhi_known_add(struct bhi_known *known, uint64_t id, uint64_t bytes, uint64_t seq) {
-    struct bhi_known_kernel *kernel = malloc(sizeof *kernel);
+bool bhi_worker_kernels_add(struct bhi_worker_kernels *known, uint64_t id, uint64_t bytes,
+                            uint64_t seq) {
+    struct bhi_worker_kernel *kernel = malloc(sizeof *kernel);
     if (!kernel)
         return false;
-    struct bhi_known_kernel **bucket = &known->buckets[bucket_of(id)];
-    *kernel = (struct bhi_known_kernel){.next = *bucket, .id = id, .bytes = bytes, .last_seq = seq};
+    struct bhi_worker_kernel **bucket = &known->buckets[bucket_of(id)];
+    *kernel =
+        (struct bhi_worker_kernel){.next = *bucket, .id = id, .bytes = bytes, .last_seq = seq};
     *bucket = kernel;
     bhi_list_append(&known->order, &kernel->link);
     known->count++;
@@ -53,22 +55,22 @@ bool bhi_known_add(struct bhi_known *known, uint64_t id, uint64_t bytes, uint64_
     return true;
 }
 
-void bhi_known_prove(struct bhi_known *known, uint64_t id) {
-    struct bhi_known_kernel *kernel = find(known, id);
+void bhi_worker_kernels_prove(struct bhi_worker_kernels *known, uint64_t id) {
+    struct bhi_worker_kernel *kernel = find(known, id);
     if (kernel)
         kernel->proven = true;
 }
 
-bool bhi_known_proven(const struct bhi_known *known, uint64_t id, uint32_t most) {
-    const struct bhi_known_kernel *kernel = known->most <= most ? find(known, id) : NULL;
+bool bhi_worker_kernels_proven(const struct bhi_worker_kernels *known, uint64_t id, uint32_t most) {
+    const struct bhi_worker_kernel *kernel = known->most <= most ? find(known, id) : NULL;
     return kernel && kernel->proven;
 }
 
-bool bhi_known_remove(struct bhi_known *known, uint64_t id) {
-    struct bhi_known_kernel **at = &known->buckets[bucket_of(id)];
+bool bhi_worker_kernels_remove(struct bhi_worker_kernels *known, uint64_t id) {
+    struct bhi_worker_kernel **at = &known->buckets[bucket_of(id)];
     while (*at && (*at)->id != id)
         at = &(*at)->next;
-    struct bhi_known_kernel *kernel = *at;
+    struct bhi_worker_kernel *kernel = *at;
     if (!kernel)
         return false;
     *at = kernel->next;
@@ -79,11 +81,11 @@ bool bhi_known_remove(struct bhi_known *known, uint64_t id) {
     return true;
 }
 
-uint64_t bhi_known_victim(const struct bhi_known *known, uint32_t most, uint64_t most_bytes,
-                          uint64_t done) {
+uint64_t bhi_known_victim(const struct bhi_worker_kernels *known, uint32_t most,
+                          uint64_t most_bytes, uint64_t done) {
     if ((known->count <= most && known->bytes <= most_bytes) || bhi_list_empty(&known->order))
         return 0;
-    const struct bhi_known_kernel *oldest =
-        BHI_CONTAINER(known->order.next, struct bhi_known_kernel, link);
+    const struct bhi_worker_kernel *oldest =
+        BHI_CONTAINER(known->order.next, struct bhi_worker_kernel, link);
     return oldest->last_seq <= done ? oldest->id : 0;
 }

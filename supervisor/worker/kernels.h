@@ -7,9 +7,9 @@
 #include "base/list.h"
 #include <stdint.h>
 
-struct bhi_known_kernel {
+struct bhi_worker_kernel {
     struct bhi_list link; /* the longest unused first */
-    struct bhi_known_kernel *next;
+    struct bhi_worker_kernel *next;
     uint64_t id, bytes;
     uint64_t last_seq; /* of the newest submission in its lane that uses it */
     bool proven;       /* it has run there: that it cannot be compiled is a lie (T6) */
@@ -17,29 +17,31 @@ struct bhi_known_kernel {
 
 #define BHI_KNOWN_BUCKETS 256u
 
-struct bhi_known {
+struct bhi_worker_kernels {
     struct bhi_list order;
-    struct bhi_known_kernel *buckets[BHI_KNOWN_BUCKETS];
+    struct bhi_worker_kernel *buckets[BHI_KNOWN_BUCKETS];
     uint32_t count;
     uint64_t bytes;
     uint32_t most; /* that were known at a time */
 };
 
-void bhi_known_init(struct bhi_known *known);
-void bhi_known_fini(struct bhi_known *known);
-bool bhi_known_has(const struct bhi_known *known, uint64_t id);
+void bhi_worker_kernels_init(struct bhi_worker_kernels *known);
+void bhi_worker_kernels_fini(struct bhi_worker_kernels *known);
+bool bhi_worker_kernels_has(const struct bhi_worker_kernels *known, uint64_t id);
 /* It is used by number |seq|. False: it is not known. */
-bool bhi_known_use(struct bhi_known *known, uint64_t id, uint64_t seq);
+bool bhi_worker_kernels_use(struct bhi_worker_kernels *known, uint64_t id, uint64_t seq);
 /* It is known from now on. False: out of memory. */
-bool bhi_known_add(struct bhi_known *known, uint64_t id, uint64_t bytes, uint64_t seq);
-bool bhi_known_remove(struct bhi_known *known, uint64_t id); /* true: it was known */
-void bhi_known_prove(struct bhi_known *known, uint64_t id);
+bool bhi_worker_kernels_add(struct bhi_worker_kernels *known, uint64_t id, uint64_t bytes,
+                            uint64_t seq);
+bool bhi_worker_kernels_remove(struct bhi_worker_kernels *known,
+                               uint64_t id); /* true: it was known */
+void bhi_worker_kernels_prove(struct bhi_worker_kernels *known, uint64_t id);
 /* It has run there, and what it was compiled to is still there: a worker that was never told of
  * more than |most| has given up none. */
-bool bhi_known_proven(const struct bhi_known *known, uint64_t id, uint32_t most);
+bool bhi_worker_kernels_proven(const struct bhi_worker_kernels *known, uint64_t id, uint32_t most);
 /* The one to be forgotten next, where there are more than |most| of them, or of |most_bytes|, and
  * all up to |done| have left the lane; 0: none. */
-uint64_t bhi_known_victim(const struct bhi_known *known, uint32_t most, uint64_t most_bytes,
-                          uint64_t done);
+uint64_t bhi_known_victim(const struct bhi_worker_kernels *known, uint32_t most,
+                          uint64_t most_bytes, uint64_t done);
 
 #endif

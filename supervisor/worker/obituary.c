@@ -1,5 +1,5 @@
 /* The obituary of a worker: what killed it. What that means for each submission that it had is the
- * core's to say (core/crew_death.c). */
+ * core's to say (core/worker_death.c). */
 #include "base/detail.h"
 #include "base/futex.h"
 #include "supervisor/buffer/pool.h"
@@ -21,7 +21,7 @@ static bool ran_out_of_memory(const struct bhi_worker *worker) {
 
 static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *outcome, char *message,
                         size_t size) {
-    int pid = worker->crew.pid;
+    int pid = worker->core.pid;
     outcome->worker_pid = pid;
     outcome->message = message;
     if (worker->exit_known && worker->exit_code_kind != CLD_EXITED)
@@ -30,18 +30,18 @@ static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *out
         outcome->exit_code = worker->exit_status;
     bool killed = outcome->signal == SIGKILL || !worker->exit_known;
     const struct bhi_zygote_trace *trace = &worker->zygote->trace;
-    if (worker->crew.kill == BHI_KILL_PROTOCOL) {
+    if (worker->core.kill == BHI_KILL_PROTOCOL) {
         outcome->status = BH_PROTOCOL;
-        snprintf(message, size, "worker %d broke the protocol: %s", pid, worker->crew.kill_text);
-    } else if (worker->crew.kill == BHI_KILL_DEADLINE && killed) {
+        snprintf(message, size, "worker %d broke the protocol: %s", pid, worker->core.kill_text);
+    } else if (worker->core.kill == BHI_KILL_DEADLINE && killed) {
         outcome->status = BH_DEADLINE;
-        snprintf(message, size, "%s; worker %d was killed", worker->crew.kill_text, pid);
-    } else if (worker->crew.kill == BHI_KILL_COMPILE && killed) {
+        snprintf(message, size, "%s; worker %d was killed", worker->core.kill_text, pid);
+    } else if (worker->core.kill == BHI_KILL_COMPILE && killed) {
         outcome->status = BH_COMPILE_FAILED;
-        snprintf(message, size, "%s; worker %d was killed", worker->crew.kill_text, pid);
-    } else if (worker->crew.kill == BHI_KILL_CANCEL && killed) {
+        snprintf(message, size, "%s; worker %d was killed", worker->core.kill_text, pid);
+    } else if (worker->core.kill == BHI_KILL_CANCEL && killed) {
         outcome->status = BH_CANCELLED;
-        snprintf(message, size, "%s; worker %d was killed", worker->crew.kill_text, pid);
+        snprintf(message, size, "%s; worker %d was killed", worker->core.kill_text, pid);
     } else if (worker->context->closed) {
         outcome->status = BH_CONTEXT_CLOSED;
         snprintf(message, size, "the context was destroyed while it ran");
@@ -108,11 +108,11 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
         bhi_fail(why, BH_UNSUPPORTED, 0,
                  "worker %d was killed by SIGSYS while starting (step %s): %s; report this line "
                  "with the output of 'bulkhead doctor --trace-driver'",
-                 worker->crew.pid, bhi_step_name(step), worker->zygote->trace.line);
+                 worker->core.pid, bhi_step_name(step), worker->zygote->trace.line);
         return;
     }
-    if (worker->crew.kill == BHI_KILL_START) {
-        bhi_fail(why, BH_UNAVAILABLE, 0, "%s", worker->crew.kill_text);
+    if (worker->core.kill == BHI_KILL_START) {
+        bhi_fail(why, BH_UNAVAILABLE, 0, "%s", worker->core.kill_text);
         return;
     }
     cause_of_death(worker, &outcome, message, sizeof message);
@@ -125,7 +125,7 @@ static void write_obituary(const struct bhi_worker *worker, const struct bh_stre
                            const struct bhi_death *death, bool blamed,
                            struct bhi_obituary *obituary) {
     obituary->line[0] = 0;
-    if (worker->crew.kill == BHI_KILL_RETIRED || death->closing)
+    if (worker->core.kill == BHI_KILL_RETIRED || death->closing)
         return; /* as it was told */
     bool unavailable = stream && stream->core.state == BHI_STREAM_UNAVAILABLE;
     obituary->level = unavailable ? 0 : 1;
@@ -138,22 +138,22 @@ static void write_obituary(const struct bhi_worker *worker, const struct bh_stre
 
 void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     bhi_worker_harvest(worker); /* what it completed stays good (E11) */
-    struct bhi_crew *crew = &worker->crew;
-    struct bhi_sight sight = bhi_worker_sight(worker);
-    if (bhi_worker_pretends(worker, &sight)) {
-        sight.compiles = 0;
-        if (crew->kill == BHI_KILL_NONE)
-            bhi_crew_liar(crew, BHI_PRETENDED);
+    struct bhi_core_worker *core = &worker->core;
+    struct bhi_progress_snapshot snapshot = bhi_worker_progress_snapshot(worker);
+    if (bhi_worker_pretends(worker, &snapshot)) {
+        snapshot.compiles = 0;
+        if (core->kill == BHI_KILL_NONE)
+            bhi_core_worker_violation(core, BHI_PRETENDED);
     }
-    bool was_running = worker->state == BHI_RUNNING, bound = crew->stream != NULL;
+    bool was_running = worker->state == BHI_RUNNING, bound = core->stream != NULL;
     char message[512];
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT};
     cause_of_death(worker, &death.outcome, message, sizeof message);
-    death.sight = sight;
+    death.snapshot = snapshot;
     death.closing = worker->context->closed;
     if (was_running)
-        bhi_fail(&death.why, BH_UNAVAILABLE, 0, "worker %d died while it was idle%s%s", crew->pid,
-                 crew->kill_text[0] ? ": " : "", crew->kill_text);
+        bhi_fail(&death.why, BH_UNAVAILABLE, 0, "worker %d died while it was idle%s%s", core->pid,
+                 core->kill_text[0] ? ": " : "", core->kill_text);
     else
         failed_start(worker, &death.why);
     death.final =
@@ -164,10 +164,10 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     worker->state = BHI_DEAD;
     bhi_list_remove(&worker->link);
     bhi_pool_worker_died(worker);
-    struct bh_stream *stream = bound ? bhi_stream_of(crew->stream) : NULL;
+    struct bh_stream *stream = bound ? bhi_stream_of(core->stream) : NULL;
     if (stream)
         bhi_stream_ref(stream);
-    bool blamed = bhi_crew_died(crew, &death);
+    bool blamed = bhi_core_worker_died(core, &death);
     write_obituary(worker, stream, &death, blamed, obituary);
     if (bound)
         bhi_worker_release(worker); /* the stream's reference */

@@ -65,9 +65,9 @@ void bhi_worker_release(struct bhi_worker *worker) {
     bhi_idset_fini(&worker->buffers);
     bhi_idset_fini(&worker->written);
     bhi_idset_fini(&worker->constants);
-    bhi_known_fini(&worker->kernels);
+    bhi_worker_kernels_fini(&worker->kernels);
     bhi_idset_fini(&worker->files);
-    bhi_crew_fini(&worker->crew);
+    bhi_core_worker_fini(&worker->core);
     bhi_lane_destroy(&worker->lane);
     bhi_progress_destroy(&worker->progress);
     close_fd(&worker->fdpass);
@@ -150,15 +150,15 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     worker->fdpass = worker->doorbell = worker->pidfd = worker->channel.fd = -1;
     worker->lane.fd = worker->progress.fd = worker->cache.area = -1;
     worker->state = BHI_SPAWNING;
-    bhi_crew_init(&worker->crew, &context->core);
+    bhi_core_worker_init(&worker->core, &context->core);
     bhi_list_init(&worker->link);
     bhi_list_init(&worker->outbox);
     bhi_list_init(&worker->reflections);
     bhi_pool_user_init(&worker->pool);
-    bhi_known_init(&worker->kernels);
-    worker->pidfd_source = (struct bhi_source){BHI_SOURCE_WORKER_PIDFD, worker};
-    worker->doorbell_source = (struct bhi_source){BHI_SOURCE_WORKER_DOORBELL, worker};
-    worker->channel_source = (struct bhi_source){BHI_SOURCE_WORKER_CHANNEL, worker};
+    bhi_worker_kernels_init(&worker->kernels);
+    worker->pidfd_source = (struct bhi_control_source){BHI_SOURCE_WORKER_PIDFD, worker};
+    worker->doorbell_source = (struct bhi_control_source){BHI_SOURCE_WORKER_DOORBELL, worker};
+    worker->channel_source = (struct bhi_control_source){BHI_SOURCE_WORKER_CHANNEL, worker};
     randombytes_buf(worker->token, sizeof worker->token);
     bhi_context_lock(context);
     worker->id = bhi_context_new_id(context);
@@ -257,7 +257,7 @@ static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer,
         (buffer->block && !bhi_pool_expose(buffer->block, worker)))
         return drop_outgoing(outgoing);
     if (!bhi_idset_has(&worker->buffers, buffer->id)) /* attached anew it is unmapped first */
-        bhi_address_space_add(&worker->space, worker->crew.pid,
+        bhi_address_space_add(&worker->space, worker->core.pid,
                               outgoing->message.buffer_attach.size);
     bhi_idset_add(&worker->buffers, buffer->id);
     if (writes)
@@ -274,7 +274,7 @@ static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer,
 static int introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *kernel,
                             uint64_t seq) {
     const struct bhi_kernel_body *body = kernel->body;
-    if (bhi_known_use(&worker->kernels, body->id, seq))
+    if (bhi_worker_kernels_use(&worker->kernels, body->id, seq))
         return 0;
     if (bhi_retention_off() && !bhi_handle_live(&kernel->handle))
         return 0;
@@ -301,7 +301,7 @@ static int introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *k
         bhi_list_append(&messages, &create->link);
     }
     if (!create || create->fd < 0 ||
-        !bhi_known_add(&worker->kernels, body->id, body->code_size, seq)) {
+        !bhi_worker_kernels_add(&worker->kernels, body->id, body->code_size, seq)) {
         const int error = create && create->fd < 0 ? -create->fd : ENOMEM;
         if (create)
             close_fd(&create->fd);
@@ -330,7 +330,7 @@ static void forget_unused_kernels(struct bhi_worker *worker) {
     bh_context *context = worker->context;
     for (uint64_t id;
          (id = bhi_known_victim(&worker->kernels, context->settings.kernel_limit,
-                                context->settings.kernel_limit_bytes, worker->crew.harvested)) &&
+                                context->settings.kernel_limit_bytes, worker->core.harvested)) &&
          bhi_worker_forget_kernel(worker, id);)
         context->kernels.evicted++;
 }
@@ -346,7 +346,7 @@ bool bhi_worker_attach_cache(struct bhi_worker *worker, int area, uint64_t room)
     }
     outgoing->message.cache_attach.cache = ++worker->context->pipeline_cache.next;
     outgoing->message.cache_attach.room = room;
-    bhi_address_space_add(&worker->space, worker->crew.pid, BHI_CACHE_AREA_HEADER + room);
+    bhi_address_space_add(&worker->space, worker->core.pid, BHI_CACHE_AREA_HEADER + room);
     queue_outgoing(worker, outgoing);
     return true;
 }
@@ -400,9 +400,10 @@ void bhi_worker_forget_file(struct bhi_worker *worker, uint64_t id) {
 
 bool bhi_worker_forget_kernel(struct bhi_worker *worker, uint64_t id) {
     struct bhi_outgoing *outgoing;
-    if (!bhi_known_has(&worker->kernels, id) || !(outgoing = new_outgoing(BHI_MSG_KERNEL_DESTROY)))
+    if (!bhi_worker_kernels_has(&worker->kernels, id) ||
+        !(outgoing = new_outgoing(BHI_MSG_KERNEL_DESTROY)))
         return false;
-    bhi_known_remove(&worker->kernels, id);
+    bhi_worker_kernels_remove(&worker->kernels, id);
     outgoing->message.kernel_destroy.kernel = id;
     queue_outgoing(worker, outgoing);
     struct bhi_reflection *reflection = bhi_worker_reflection(worker, id);
@@ -425,11 +426,11 @@ struct bhi_reflection *bhi_worker_reflection(struct bhi_worker *worker, uint64_t
 /* -- the lane -------------------------------------------------------------------------------- */
 
 void bhi_worker_notify(struct bhi_worker *worker) {
-    atomic_store_explicit(&worker->lane.header->notify_at, worker->crew.harvested + 1,
+    atomic_store_explicit(&worker->lane.header->notify_at, worker->core.harvested + 1,
                           memory_order_seq_cst);
     atomic_thread_fence(memory_order_seq_cst);
     /* It may have completed before it could see the order to ring. */
-    if (atomic_load(&worker->progress.header->completed_seq) > worker->crew.harvested) {
+    if (atomic_load(&worker->progress.header->completed_seq) > worker->core.harvested) {
         worker->recheck = true;
         worker->context->wake_reactor = true;
     }
@@ -454,7 +455,7 @@ static int introduce(struct bhi_worker *worker, const struct bhi_request *reques
 
 enum bhi_publish bhi_worker_publish(struct bhi_worker *worker, struct bhi_request *request,
                                     uint64_t seq) {
-    if (worker->crew.published - worker->crew.harvested >= BHI_PROGRESS_RESULTS)
+    if (worker->core.published - worker->core.harvested >= BHI_PROGRESS_RESULTS)
         return BHI_LANE_FULL;
     if (worker->cache.state == BHI_CACHE_WAITING && request->kernel_count)
         return BHI_LANE_FULL; /* the stream is pumped again when the cache is there */
@@ -469,7 +470,7 @@ enum bhi_publish bhi_worker_publish(struct bhi_worker *worker, struct bhi_reques
     request->record->seq = seq;
     request->record->control_seq = worker->control_sent;
     if (submission->notify)
-        atomic_store_explicit(&worker->lane.header->notify_at, worker->crew.harvested + 1,
+        atomic_store_explicit(&worker->lane.header->notify_at, worker->core.harvested + 1,
                               memory_order_seq_cst);
     bhi_lane_publish(&worker->lane, request->record);
     BHI_STEP_POINT("submission_published", worker);

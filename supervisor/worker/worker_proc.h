@@ -14,7 +14,7 @@
 #include "base/futex.h"
 #include "base/idset.h"
 #include "base/list.h"
-#include "core/crew.h"
+#include "core/worker.h"
 #include "ipc/channel.h"
 #include "ipc/lane.h"
 #include "ipc/progress.h"
@@ -22,10 +22,10 @@
 #include "supervisor/context/context.h"
 #include "supervisor/context/request.h"
 #include "supervisor/context/room.h"
-#include "supervisor/kernel/known.h"
 #include "supervisor/stream.h"
 #include "supervisor/worker/address_space.h"
 #include "supervisor/worker/conduct.h"
+#include "supervisor/worker/kernels.h"
 
 struct bhi_zygote;
 
@@ -42,7 +42,7 @@ enum bhi_source_kind {
 };
 
 /* What epoll gives back. */
-struct bhi_source {
+struct bhi_control_source {
     enum bhi_source_kind kind;
     void *object;
 };
@@ -63,7 +63,7 @@ struct bhi_reflection {
 };
 
 struct bhi_worker {
-    struct bhi_crew crew; /* lock: its lane, its stream, why it was killed */
+    struct bhi_core_worker core; /* lock: its lane, its stream, why it was killed */
     _Atomic uint32_t refs;
     bh_context *context;
     struct bhi_zygote *zygote; /* referenced */
@@ -83,7 +83,7 @@ struct bhi_worker {
     int doorbell;
     struct bhi_room_held room; /* while it starts: for its pidfd, and for looks at /proc */
     uint8_t token[BHI_TOKEN_BYTES];
-    struct bhi_source pidfd_source, doorbell_source, channel_source;
+    struct bhi_control_source pidfd_source, doorbell_source, channel_source;
     struct bhi_conduct conduct;
     struct bhi_reflection *reflecting; /* bindings are coming */
     uint64_t passing_over;             /* kernel whose bindings there is no memory for; 0: none */
@@ -102,10 +102,10 @@ struct bhi_worker {
     struct bhi_idset written;   /* of them, those that it may write */
     struct bhi_idset constants; /* of them, those whose content it may rely on */
     struct bhi_pool_user pool;
-    struct bhi_known kernels; /* created */
-    struct bhi_idset files;   /* attached */
-    struct bhi_list outbox;   /* bhi_outgoing.link */
-    uint32_t control_sent;    /* queued so far, modulo 2^32 */
+    struct bhi_worker_kernels kernels; /* created */
+    struct bhi_idset files;            /* attached */
+    struct bhi_list outbox;            /* bhi_outgoing.link */
+    uint32_t control_sent;             /* queued so far, modulo 2^32 */
     int pidfd;
     bool exit_known;
     int exit_code_kind, exit_status; /* si_code, si_status */
@@ -159,16 +159,17 @@ struct bhi_obituary {
  * context. The caller drops the context's reference. */
 void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary);
 /* What it says of where it is. */
-struct bhi_sight bhi_worker_sight(const struct bhi_worker *worker);
+struct bhi_progress_snapshot bhi_worker_progress_snapshot(const struct bhi_worker *worker);
 /* It says that it compiles what it has run: that is a lie (T6). */
-bool bhi_worker_pretends(const struct bhi_worker *worker, const struct bhi_sight *sight);
+bool bhi_worker_pretends(const struct bhi_worker *worker,
+                         const struct bhi_progress_snapshot *snapshot);
 #define BHI_PRETENDED "it says that it compiles what it has run"
 /* When its oldest submission is over its deadline, at the earliest; BHI_FOREVER. Has that ended,
  * or kills it, when that is now. */
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns);
 
-static inline struct bhi_worker *bhi_worker_of(const struct bhi_crew *crew) {
-    return BHI_CONTAINER(crew, struct bhi_worker, crew);
+static inline struct bhi_worker *bhi_worker_of(const struct bhi_core_worker *core) {
+    return BHI_CONTAINER(core, struct bhi_worker, core);
 }
 
 #endif

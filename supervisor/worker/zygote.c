@@ -5,8 +5,8 @@
 #include "ipc/fdpass.h"
 #include "supervisor/context/room.h"
 #include "supervisor/reactor.h"
-#include "supervisor/worker/claim.h"
 #include "supervisor/worker/control.h"
+#include "supervisor/worker/directory_lock.h"
 #include "supervisor/worker/launch.h"
 
 #include <dirent.h>
@@ -55,7 +55,7 @@ static int make_runtime_dir(struct bhi_zygote *zygote) {
     for (int attempt = 0; attempt < 16 && claim == -EEXIST; attempt++) {
         snprintf(zygote->runtime_dir, sizeof zygote->runtime_dir, "%s/bulkhead-%d-%08x",
                  zygote->context->settings.runtime_parent, (int)getpid(), randombytes_random());
-        claim = bhi_claim_make(zygote->runtime_dir, 0700);
+        claim = bhi_directory_lock_make(zygote->runtime_dir, 0700);
     }
     if (claim < 0) {
         zygote->runtime_dir[0] = 0;
@@ -90,13 +90,13 @@ static void sweep(struct bhi_zygote *zygote) {
     if (context->swept)
         return;
     context->swept = true;
-    bhi_claim_sweep_folders(context->settings.runtime_parent);
+    bhi_directory_lock_sweep_folders(context->settings.runtime_parent);
     char groups[sizeof zygote->cgroup.dir];
     snprintf(groups, sizeof groups, "%s", zygote->cgroup.dir);
     char *slash = strrchr(groups, '/');
     if (zygote->cgroup.version && slash && slash != groups) {
         *slash = 0;
-        bhi_claim_sweep_cgroups(groups);
+        bhi_directory_lock_sweep_cgroups(groups);
     }
 }
 
@@ -169,9 +169,9 @@ struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver) {
     zygote->socket = zygote->pidfd = zygote->warden_pidfd = zygote->runtime_claim = -1;
     snprintf(zygote->requested, sizeof zygote->requested, "%s", driver);
     bhi_list_init(&zygote->link);
-    zygote->socket_source = (struct bhi_source){BHI_SOURCE_ZYGOTE_SOCKET, zygote};
-    zygote->pidfd_source = (struct bhi_source){BHI_SOURCE_ZYGOTE_PIDFD, zygote};
-    zygote->warden_source = (struct bhi_source){BHI_SOURCE_WARDEN_PIDFD, zygote};
+    zygote->socket_source = (struct bhi_control_source){BHI_SOURCE_ZYGOTE_SOCKET, zygote};
+    zygote->pidfd_source = (struct bhi_control_source){BHI_SOURCE_ZYGOTE_PIDFD, zygote};
+    zygote->warden_source = (struct bhi_control_source){BHI_SOURCE_WARDEN_PIDFD, zygote};
     zygote->start_deadline_ns = bhi_deadline_ns(START_TIMEOUT_NS);
     int error = 0;
     if (bhi_room_check("starting a zygote", "it", BHI_ROOM_ZYGOTE + BHI_ROOM_WORKER,
@@ -207,21 +207,21 @@ static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pi
         error = bhi_cgroup_enter(&zygote->cgroup, worker->id, pid);
     bhi_context_lock(context);
     worker->pidfd = pidfd;
-    worker->crew.pid = pid > 0 ? pid : 0;
+    worker->core.pid = pid > 0 ? pid : 0;
     BHI_STEP_POINT("spawn_answered", worker);
     if (error && error != -ESRCH)
-        bhi_crew_kill(&worker->crew, BHI_KILL_START, 0, "%s: %s",
-                      pid < 0 ? "its pid could not be read"
-                              : "it could not be put into its memory cgroup",
-                      strerrorname_np(-error));
-    else if (worker->crew.kill != BHI_KILL_NONE)
-        bhi_crew_kill(&worker->crew, worker->crew.kill, 0, "late");
+        bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "%s: %s",
+                             pid < 0 ? "its pid could not be read"
+                                     : "it could not be put into its memory cgroup",
+                             strerrorname_np(-error));
+    else if (worker->core.kill != BHI_KILL_NONE)
+        bhi_core_worker_kill(&worker->core, worker->core.kill, 0, "late");
     bhi_context_unlock(context);
     if ((error = bhi_reactor_watch(context, pidfd, &worker->pidfd_source)) != 0) {
         /* Nobody would notice its end: it ends now, and is buried whether it is reaped or not. */
         bhi_context_lock(context);
-        bhi_crew_kill(&worker->crew, BHI_KILL_START, 0, "its pidfd could not be watched: %s",
-                      strerrorname_np(-error));
+        bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "its pidfd could not be watched: %s",
+                             strerrorname_np(-error));
         worker->reap_deadline_ns = bhi_deadline_ns(UNWATCHED_NS);
         bhi_context_unlock(context);
     }
@@ -273,7 +273,7 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
         if (probed->layer >= BHI_LAYER_COUNT)
             return false;
         bhi_context_lock(context);
-        struct bhi_probe_result *result = &zygote->probes[probed->layer];
+        struct bhi_probe_answer *result = &zygote->probes[probed->layer];
         result->answered = true;
         result->result = probed->result;
         memcpy(result->text, probed->text, sizeof result->text);
@@ -319,12 +319,12 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
     } else {
         worker->exit_code_kind = CLD_EXITED;
         worker->exit_status = 0;
-        snprintf(worker->crew.kill_text, sizeof worker->crew.kill_text,
+        snprintf(worker->core.kill_text, sizeof worker->core.kill_text,
                  "the zygote could not fork: %s",
                  strerrorname_np(message->spawn_failed.error)
                      ? strerrorname_np(message->spawn_failed.error)
                      : "?");
-        worker->crew.kill = BHI_KILL_START;
+        worker->core.kill = BHI_KILL_START;
     }
     bhi_context_unlock(context);
     return true;

@@ -18,7 +18,7 @@
 
 enum bhi_zygote_state { BHI_ZYGOTE_STARTING, BHI_ZYGOTE_READY, BHI_ZYGOTE_LOST };
 
-struct bhi_probe_result {
+struct bhi_probe_answer {
     bool answered;
     uint32_t result;
     char text[256];
@@ -36,7 +36,7 @@ struct bhi_zygote {
     /* Reactor thread only. */
     int socket;
     int warden_pidfd;
-    struct bhi_source socket_source, pidfd_source, warden_source;
+    struct bhi_control_source socket_source, pidfd_source, warden_source;
     uint64_t start_deadline_ns;
     bool held; /* a loader of it was given up, and keeps it */
     bool gone; /* it, or the warden before it was born, is dead */
@@ -56,7 +56,7 @@ struct bhi_zygote {
     int pidfd;
     char driver[32];
     bh_detail failure; /* LOST before it was READY: why */
-    struct bhi_probe_result probes[BHI_LAYER_COUNT];
+    struct bhi_probe_answer probes[BHI_LAYER_COUNT];
     struct bhi_zygote_trace trace;
     _Atomic uint32_t probe_word; /* futex word: changes with each answer */
 };

@@ -525,7 +525,7 @@ static void loops_and_defaults(void **state) {
         assert_true(rig_run(&rig));
         assert_int_equal(rig.results[0].status, cut ? BH_LOOP_LIMIT : BH_OK);
         if (cut) {
-            const char *said = strstr(rig.faults[0].text, "the result may be wrong");
+            const char *said = strstr(rig.errors[0].text, "the result may be wrong");
             assert_non_null(said);
             assert_string_equal(said + strlen("the result may be wrong"), text);
         } else if (cases[i].left == NULL) {

@@ -30,11 +30,11 @@ static void examine(const struct rig *rig, const uint32_t *code, size_t words) {
     uint32_t *copy = malloc(words > 0 ? words * 4 : 1);
     assert_non_null(copy);
     memcpy(copy, code, words * 4);
-    static struct bhi_reflection reflection;
-    struct bhi_fault fault = {.status = BH_OK};
+    static struct bhi_module_bindings reflection;
+    struct bhi_error error = {.status = BH_OK};
     const struct bhi_spec_constant constants[] = {{0, 4, 7}, {2, 4, 1}};
-    bool good = bhi_validate(&rig->backend->device.target, copy, words, "main", &fault) &&
-                bhi_reflect(copy, words, "main", constants, 2, &reflection, &fault);
+    bool good = bhi_validate(&rig->backend->device.target, copy, words, "main", &error) &&
+                bhi_reflect(copy, words, "main", constants, 2, &reflection, &error);
     if (good) {
         accepted++;
         assert_true(reflection.binding_count <= BHI_MAX_BINDINGS);
@@ -44,10 +44,10 @@ static void examine(const struct rig *rig, const uint32_t *code, size_t words) {
         }
     } else {
         refused++;
-        assert_int_not_equal(fault.status, BH_OK);
-        assert_true(fault.text[0] != '\0');
-        assert_true(strlen(fault.text) < sizeof fault.text);
-        assert_null(strchr(fault.text, '\n'));
+        assert_int_not_equal(error.status, BH_OK);
+        assert_true(error.text[0] != '\0');
+        assert_true(strlen(error.text) < sizeof error.text);
+        assert_null(strchr(error.text, '\n'));
     }
     free(copy);
 }

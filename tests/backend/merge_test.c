@@ -207,7 +207,7 @@ static void markers_tell_the_guilty(void **state) {
                                                            : BH_EXECUTED_NO);
         assert_int_equal(rig.results[i].vk_result, i < 2 ? 0 : VK_ERROR_DEVICE_LOST);
         if (i >= 2) {
-            assert_string_equal(rig.faults[i].text, "waiting for the device: VK_ERROR_DEVICE_LOST");
+            assert_string_equal(rig.errors[i].text, "waiting for the device: VK_ERROR_DEVICE_LOST");
         }
     }
     dispatch_increment(&rig); /* whatever comes next is refused */
@@ -265,7 +265,7 @@ static void a_submit_that_is_refused(void **state) {
             assert_int_equal(rig.results[i].status, BH_OUT_OF_DEVICE_MEMORY);
             assert_int_equal(rig.results[i].vk_result, VK_ERROR_OUT_OF_DEVICE_MEMORY);
             assert_int_equal(rig.results[i].executed, BH_EXECUTED_NO);
-            assert_string_equal(rig.faults[i].text, "vkQueueSubmit: VK_ERROR_OUT_OF_DEVICE_MEMORY");
+            assert_string_equal(rig.errors[i].text, "vkQueueSubmit: VK_ERROR_OUT_OF_DEVICE_MEMORY");
         }
     }
     rig.backend->device.api.QueueSubmit = real_submit;
@@ -311,7 +311,7 @@ static void compiles_that_fail(void **state) {
     dispatch_increment(&rig);
     rig_run_fails(&rig, BH_OUT_OF_HOST_MEMORY, 0, "vkCreateComputePipelines");
     rig.backend->device.api.CreateComputePipelines = real;
-    dispatch_increment(&rig); /* that was not the kernel's fault: it is tried again */
+    dispatch_increment(&rig); /* that was not the kernel's error: it is tried again */
     rig_run_ok(&rig);
 
     rig_kernel(&rig, 1, CODE(increment));

@@ -197,8 +197,8 @@ static void modes_of_floats(void **state) {
                 continue;
             }
             assert_int_equal(rig.results[0].status, BH_INVALID_KERNEL);
-            if (modes[m].refusal == NULL || strstr(rig.faults[0].text, modes[m].refusal) == NULL) {
-                fail_msg("mode %d of %u bits: %s", (int)modes[m].mode, width, rig.faults[0].text);
+            if (modes[m].refusal == NULL || strstr(rig.errors[0].text, modes[m].refusal) == NULL) {
+                fail_msg("mode %d of %u bits: %s", (int)modes[m].mode, width, rig.errors[0].text);
             }
         }
     }
@@ -518,7 +518,7 @@ static void unknown_kernels_and_ranges(void **state) {
     rig_close(&f.rig);
 }
 
-/* A descriptor that does not hold what it should: the fault is the buffer's, kept for whoever
+/* A descriptor that does not hold what it should: the error is the buffer's, kept for whoever
  * names it. */
 static void buffers_that_cannot_be_imported(void **state) {
     (void)state;

@@ -39,7 +39,7 @@ static VKAPI_ATTR void VKAPI_CALL fake_free(VkDevice device, VkDeviceMemory memo
     fake.freed++;
 }
 
-static bool reserve(int file, VkDeviceSize most, bool is_cpu, struct bhi_fault *fault) {
+static bool reserve(int file, VkDeviceSize most, bool is_cpu, struct bhi_error *error) {
     static struct bhi_vk_device device;
     fake = (struct fake){.file = file, .most = most};
     memset(&device, 0, sizeof device);
@@ -48,8 +48,8 @@ static bool reserve(int file, VkDeviceSize most, bool is_cpu, struct bhi_fault *
     device.api.FreeMemory = fake_free;
     device.memory.memoryTypeCount = 1;
     device.memory.memoryTypes[0].propertyFlags = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
-    memset(fault, 0, sizeof *fault);
-    return bhi_vk_reserve(&device, fault);
+    memset(error, 0, sizeof *error);
+    return bhi_vk_reserve(&device, error);
 }
 
 static int new_file(void) {
@@ -60,11 +60,11 @@ static int new_file(void) {
 
 static void it_gets_its_length_and_is_sealed(void **state) {
     (void)state;
-    struct bhi_fault fault;
+    struct bhi_error error;
     struct stat status;
     int file = new_file();
     int another = new_file();
-    assert_true(reserve(file, UINT64_MAX, true, &fault));
+    assert_true(reserve(file, UINT64_MAX, true, &error));
     assert_int_equal(fake.allocated, 1);
     assert_int_equal(fake.freed, 1);
     assert_int_equal(fstat(file, &status), 0);
@@ -80,22 +80,22 @@ static void it_gets_its_length_and_is_sealed(void **state) {
 
 static void nothing_to_do(void **state) {
     (void)state;
-    struct bhi_fault fault;
-    assert_true(reserve(-1, UINT64_MAX, true, &fault)); /* Mesa 22: no file */
+    struct bhi_error error;
+    assert_true(reserve(-1, UINT64_MAX, true, &error)); /* Mesa 22: no file */
     assert_int_equal(fake.allocated, 0);
     int file = new_file();
-    assert_true(reserve(file, UINT64_MAX, false, &fault)); /* a GPU */
+    assert_true(reserve(file, UINT64_MAX, false, &error)); /* a GPU */
     assert_int_equal(fake.allocated, 0);
     close(file);
 }
 
 static void too_short(void **state) {
     (void)state;
-    struct bhi_fault fault;
+    struct bhi_error error;
     int file = new_file();
-    assert_false(reserve(file, 1u << 20, true, &fault));
-    assert_int_equal(fault.status, BH_UNSUPPORTED);
-    assert_non_null(strstr(fault.text, "the driver's memory file has"));
+    assert_false(reserve(file, 1u << 20, true, &error));
+    assert_int_equal(error.status, BH_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "the driver's memory file has"));
     close(file);
 }
 
@@ -104,11 +104,11 @@ static void file_size_limit(void **state) {
     (void)state;
     pid_t pid = fork();
     if (pid == 0) {
-        struct bhi_fault fault;
+        struct bhi_error error;
         const struct rlimit small = {4096, 4096};
         setrlimit(RLIMIT_FSIZE, &small);
-        bool good = reserve(new_file(), UINT64_MAX, true, &fault);
-        _exit(!good && fake.allocated == 0 && strstr(fault.text, "RLIMIT_FSIZE") ? 0 : 1);
+        bool good = reserve(new_file(), UINT64_MAX, true, &error);
+        _exit(!good && fake.allocated == 0 && strstr(error.text, "RLIMIT_FSIZE") ? 0 : 1);
     }
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);

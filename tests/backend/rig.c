@@ -20,13 +20,13 @@ void rig_open(struct rig *rig, const struct rig_options *options) {
         .max_pipelines = options->max_pipelines,
         .layers = options->no_layer ? NULL : rig_layers,
     };
-    struct bhi_fault fault;
-    rig->backend = bhi_backend_create(&config, &fault);
+    struct bhi_error error;
+    rig->backend = bhi_backend_create(&config, &error);
     if (rig->backend == NULL) {
-        fail_msg("no backend: %s", fault.text);
+        fail_msg("no backend: %s", error.text);
     }
-    if (!bhi_backend_warm_up(rig->backend, &fault)) {
-        fail_msg("warm-up: %s", fault.text);
+    if (!bhi_backend_warm_up(rig->backend, &error)) {
+        fail_msg("warm-up: %s", error.text);
     }
 }
 
@@ -203,12 +203,12 @@ bool rig_run(struct rig *rig) {
         }
     }
     bool alive = bhi_backend_run(rig->backend, (const struct bhi_lane_record *const *)rig->records,
-                                 rig->record_count, rig->results, rig->faults);
+                                 rig->record_count, rig->results, rig->errors);
     for (size_t i = 0; i < rig->record_count; i++) {
         assert_int_equal(rig->results[i].seq, rig->records[i]->seq);
         assert_true(rig->results[i].started_ns != 0);
         assert_true(rig->results[i].ended_ns >= rig->results[i].started_ns);
-        assert_int_equal(rig->results[i].status, rig->faults[i].status);
+        assert_int_equal(rig->results[i].status, rig->errors[i].status);
     }
     rig->record_count = 0;
     return alive;
@@ -219,7 +219,7 @@ void rig_run_ok(struct rig *rig) {
     assert_true(rig_run(rig));
     for (size_t i = 0; i < count; i++) {
         if (rig->results[i].status != BH_OK) {
-            fail_msg("record %zu: status %u: %s", i, rig->results[i].status, rig->faults[i].text);
+            fail_msg("record %zu: status %u: %s", i, rig->results[i].status, rig->errors[i].text);
         }
         assert_int_equal(rig->results[i].executed, BH_EXECUTED_YES);
         assert_int_equal(rig->results[i].command_index, BHI_NO_COMMAND);
@@ -229,9 +229,9 @@ void rig_run_ok(struct rig *rig) {
 void rig_run_fails(struct rig *rig, bh_status status, uint32_t command, const char *text) {
     assert_int_equal(rig->record_count, 1);
     assert_true(rig_run(rig));
-    if (rig->results[0].status != (uint32_t)status || strstr(rig->faults[0].text, text) == NULL) {
+    if (rig->results[0].status != (uint32_t)status || strstr(rig->errors[0].text, text) == NULL) {
         fail_msg("expected status %d and \"%s\"; got %u, \"%s\"", (int)status, text,
-                 rig->results[0].status, rig->faults[0].text);
+                 rig->results[0].status, rig->errors[0].text);
     }
     assert_int_equal(rig->results[0].command_index, command);
     assert_int_equal(rig->results[0].executed, BH_EXECUTED_NO);

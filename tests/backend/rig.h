@@ -43,7 +43,7 @@ struct rig {
     uint64_t seq;
     bool trusted; /* kernels that are made from now on */
     struct bhi_result results[RIG_RECORDS];
-    struct bhi_fault faults[RIG_RECORDS];
+    struct bhi_error errors[RIG_RECORDS];
 };
 
 /* rig_vulkan.c */
@@ -87,7 +87,7 @@ void rig_copy(struct rig *rig, uint64_t src, uint64_t src_offset, uint64_t dst, 
               uint64_t bytes);
 void rig_fill(struct rig *rig, uint64_t dst, uint64_t offset, uint64_t bytes, uint32_t value);
 void rig_prepare(struct rig *rig, uint64_t kernel);
-/* Runs what was built; results and faults are in |rig|. Returns bhi_backend_run()'s answer. */
+/* Runs what was built; results and errors are in |rig|. Returns bhi_backend_run()'s answer. */
 bool rig_run(struct rig *rig);
 /* Runs it, and each record must be good. */
 void rig_run_ok(struct rig *rig);

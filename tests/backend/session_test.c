@@ -190,7 +190,7 @@ static void control_that_is_counted_late(void **state) {
     fake_close(&fake);
 }
 
-/* Failures beyond the fault slots: none is overwritten before it has been read, and the bell rings
+/* Failures beyond the error slots: none is overwritten before it has been read, and the bell rings
  * for them. */
 static void failures_keep_their_texts(void **state) {
     (void)state;
@@ -446,13 +446,13 @@ static void missing_constants(struct fake *fake) {
 
 static void broken_supervisors_end_it(void **state) {
     (void)state;
-    static void (*const faults[])(struct fake *) = {
+    static void (*const errors[])(struct fake *) = {
         malformed_record, skipped_record, unannounced_descriptor, short_code, missing_constants};
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
         struct fake fake;
         fake_open(&fake, 0);
         fake_expect_ready(&fake);
-        faults[i](&fake);
+        errors[i](&fake);
         assert_int_equal(fake_join(&fake), BHI_EXIT_SUPERVISOR);
         fake_close(&fake);
     }

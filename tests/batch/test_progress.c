@@ -28,7 +28,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time) {
  * as it does. */
 static void expect_told(const struct bhi_queue_counts *counts, unsigned seconds, bool ends,
                         const char *expected) {
-    struct bhi_progress progress;
+    struct bhi_batch_progress progress;
     char told[1024] = "";
     FILE *file = tmpfile();
     const int saved = dup(STDERR_FILENO);

@@ -1,7 +1,7 @@
 /* Poison in the core, by hand: schedules that real workers take too rarely to be a test. */
 #include "cmocka_all.h"
-#include "core/crew.h"
 #include "core/submission.h"
+#include "core/worker.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -20,29 +20,29 @@ static uint64_t now_ns(struct bhi_core *core) {
     (void)core;
     return ++fake.now_ns;
 }
-static enum bhi_publish publish(struct bhi_crew *crew, struct bhi_submission *submission,
+static enum bhi_publish publish(struct bhi_core_worker *worker, struct bhi_submission *submission,
                                 uint64_t seq) {
-    (void)crew, (void)submission, (void)seq;
+    (void)worker, (void)submission, (void)seq;
     return BHI_PUBLISHED;
 }
-static bool withdraw(struct bhi_crew *crew, uint64_t seq) {
-    (void)crew, (void)seq;
+static bool withdraw(struct bhi_core_worker *worker, uint64_t seq) {
+    (void)worker, (void)seq;
     return !fake.late;
 }
-static void withdrawn(struct bhi_crew *crew, uint64_t seq) {
-    (void)crew, (void)seq;
+static void withdrawn(struct bhi_core_worker *worker, uint64_t seq) {
+    (void)worker, (void)seq;
     fake.withdrawn++;
 }
-static void kill_worker(struct bhi_crew *crew) {
-    (void)crew;
+static void kill_worker(struct bhi_core_worker *worker) {
+    (void)worker;
     fake.kills++;
 }
-static void abort_one(struct bhi_crew *crew, uint64_t seq) {
-    (void)crew, (void)seq;
+static void abort_one(struct bhi_core_worker *worker, uint64_t seq) {
+    (void)worker, (void)seq;
     fake.aborts++;
 }
-static void notify(struct bhi_crew *crew) {
-    (void)crew;
+static void notify(struct bhi_core_worker *worker) {
+    (void)worker;
 }
 static void arm(struct bhi_core *core, uint64_t when_ns) {
     (void)core;
@@ -84,7 +84,7 @@ static bool on_trial(const struct bhi_submission *submission) {
     return false;
 }
 
-static const struct bhi_ports ports = {
+static const struct bhi_core_ops ops = {
     .now_ns = now_ns,
     .publish = publish,
     .withdraw = withdraw,
@@ -108,7 +108,7 @@ static const struct bhi_ports ports = {
 
 struct line { /* a stream and its worker */
     struct bhi_core_stream stream;
-    struct bhi_crew crew;
+    struct bhi_core_worker worker;
 };
 
 struct stage {
@@ -119,19 +119,19 @@ struct stage {
 static void open_line(struct line *line, struct bhi_core *core, bool strict) {
     bhi_stream_init(&line->stream, core, 16, 1000000);
     line->stream.strict = strict;
-    bhi_crew_init(&line->crew, core);
-    bhi_stream_bind(&line->stream, &line->crew);
+    bhi_core_worker_init(&line->worker, core);
+    bhi_stream_bind(&line->stream, &line->worker);
     bhi_stream_served(&line->stream);
 }
 
 static void close_line(struct line *line) {
     bhi_stream_fini(&line->stream);
-    bhi_crew_fini(&line->crew);
+    bhi_core_worker_fini(&line->worker);
 }
 
 static void set_up(struct stage *s) {
     memset(&fake, 0, sizeof fake);
-    bhi_core_init(&s->core, &ports);
+    bhi_core_init(&s->core, &ops);
     open_line(&s->a, &s->core, false);
     open_line(&s->b, &s->core, false);
     open_line(&s->c, &s->core, false);
@@ -164,13 +164,13 @@ static struct bh_event *submit(struct stage *s, struct line *line, struct bh_eve
 
 /* The worker says how its next one ended. */
 static void result(struct stage *s, struct line *line, bh_status status) {
-    while (bhi_crew_skip(&line->crew))
+    while (bhi_core_worker_skip(&line->worker))
         ;
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     outcome.status = status;
     outcome.executed = BH_EXECUTED_YES;
-    assert_true(bhi_crew_result(&line->crew, &outcome));
-    bhi_crew_settle(&line->crew);
+    assert_true(bhi_core_worker_result(&line->worker, &outcome));
+    bhi_core_worker_settle(&line->worker);
     bhi_core_pump(&s->core);
 }
 
@@ -321,13 +321,13 @@ static void test_skipping(void **state) {
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     outcome.status = BH_CANCELLED;
     assert_int_equal(fake.kills, 0);
-    assert_false(bhi_crew_result(&s.a.crew, &outcome));
+    assert_false(bhi_core_worker_result(&s.a.worker, &outcome));
     assert_int_equal(fake.kills, 1);
-    assert_int_equal(s.a.crew.kill, BHI_KILL_PROTOCOL);
-    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .sight.started = 2};
+    assert_int_equal(s.a.worker.kill, BHI_KILL_PROTOCOL);
+    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot.started = 2};
     death.outcome.status = BH_PROTOCOL;
     death.outcome.message = "it lied";
-    assert_true(bhi_crew_died(&s.a.crew, &death));
+    assert_true(bhi_core_worker_died(&s.a.worker, &death));
     assert_int_equal(second->verdict.status, BH_PROTOCOL);
     bhi_event_unref(first);
     bhi_event_unref(second);
@@ -335,8 +335,8 @@ static void test_skipping(void **state) {
 }
 
 static uint64_t look(struct stage *s, uint64_t now_ns, uint64_t started, uint32_t marker) {
-    const struct bhi_sight sight = {.started = started, .marker = marker};
-    return bhi_crew_deadline(&s->a.crew, now_ns, &sight);
+    const struct bhi_progress_snapshot snapshot = {.started = started, .marker = marker};
+    return bhi_core_worker_deadline(&s->a.worker, now_ns, &snapshot);
 }
 
 /* |deadline_ns| is the next one's; NULL waits for nothing. */
@@ -370,11 +370,11 @@ static void test_looked_for_behind_one_without_a_deadline(void **state) {
     assert_int_equal(fake.kills, 0);
     assert_true(look(&s, due_ns, 1, 1) == BH_FOREVER);
     assert_int_equal(fake.kills, 1);
-    assert_int_equal(s.a.crew.kill_event, behind->id);
-    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .sight = {.started = 1, .marker = 1}};
+    assert_int_equal(s.a.worker.kill_event, behind->id);
+    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot = {.started = 1, .marker = 1}};
     death.outcome.status = BH_DEADLINE;
     death.outcome.message = "its deadline passed";
-    bhi_crew_died(&s.a.crew, &death);
+    bhi_core_worker_died(&s.a.worker, &death);
     assert_int_equal(behind->verdict.status, BH_DEADLINE);
     bhi_event_unref(short_one);
     bhi_event_unref(endless);
@@ -388,7 +388,7 @@ static void ended_at_its_deadline(uint64_t begun_ns, uint64_t ended_ns) {
     struct stage s;
     set_up(&s);
     s.a.stream.grace_ns = 1000000;
-    s.a.crew.aborts = true;
+    s.a.worker.aborts = true;
     fake.now_ns = 5000;
     struct bh_event *first = submit_for(&s, &s.a, BH_FOREVER);
     struct bh_event *second = submit_for(&s, &s.a, 10000);
@@ -398,8 +398,8 @@ static void ended_at_its_deadline(uint64_t begun_ns, uint64_t ended_ns) {
     outcome.executed = BH_EXECUTED_YES;
     outcome.started_ns = 6000;
     outcome.ended_ns = 15000; /* that is when the turn of the second comes */
-    assert_true(bhi_crew_result(&s.a.crew, &outcome));
-    bhi_crew_settle(&s.a.crew);
+    assert_true(bhi_core_worker_result(&s.a.worker, &outcome));
+    bhi_core_worker_settle(&s.a.worker);
     assert_true(look(&s, 24999, 2, 0) == 25000);
     assert_int_equal(fake.aborts, 0);
     look(&s, 25000, 2, 0);
@@ -410,8 +410,8 @@ static void ended_at_its_deadline(uint64_t begun_ns, uint64_t ended_ns) {
     outcome.status = BH_DEADLINE;
     outcome.started_ns = begun_ns;
     outcome.ended_ns = ended_ns;
-    assert_true(bhi_crew_result(&s.a.crew, &outcome));
-    bhi_crew_settle(&s.a.crew);
+    assert_true(bhi_core_worker_result(&s.a.worker, &outcome));
+    bhi_core_worker_settle(&s.a.worker);
     assert_int_equal(second->verdict.status, BH_DEADLINE);
     assert_int_equal(second->verdict.limit, 10000);
     assert_int_equal(second->verdict.started_ns, begun_ns < 15000 ? begun_ns : 15000);
@@ -448,11 +448,11 @@ static uint64_t killed_after(uint64_t deadline_ns, int late) {
             begun_ns = now_ns + 1;
     }
     const uint64_t took_ns = fake.now_ns - begun_ns;
-    assert_int_equal(s.a.crew.kill_event, second->id);
-    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .sight = {.started = 2, .marker = 1}};
+    assert_int_equal(s.a.worker.kill_event, second->id);
+    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot = {.started = 2, .marker = 1}};
     death.outcome.status = BH_DEADLINE;
     death.outcome.message = "its deadline passed";
-    bhi_crew_died(&s.a.crew, &death);
+    bhi_core_worker_died(&s.a.worker, &death);
     bhi_event_unref(first);
     bhi_event_unref(second);
     tear_down(&s);
@@ -488,13 +488,13 @@ static void cancelled_together(bool first_ends) {
     bhi_submission_cancel(second->submission);
     look(&s, ++fake.now_ns, 3, 0);
     assert_int_equal(fake.kills, 1);
-    assert_int_equal(s.a.crew.kill_event, first->id);
+    assert_int_equal(s.a.worker.kill_event, first->id);
     if (first_ends)
         result(&s, &s.a, BH_OK);
-    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .sight.started = 3};
+    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot.started = 3};
     death.outcome.status = BH_CANCELLED;
     death.outcome.message = "cancelled while it ran";
-    bhi_crew_died(&s.a.crew, &death);
+    bhi_core_worker_died(&s.a.worker, &death);
     assert_int_equal(first->verdict.status, first_ends ? BH_OK : BH_CANCELLED);
     assert_int_equal(second->verdict.status, BH_CANCELLED);
     assert_int_equal(second->verdict.origin, second->id);

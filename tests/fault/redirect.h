@@ -4,7 +4,7 @@
 #ifndef BHT_REDIRECT_H
 #define BHT_REDIRECT_H
 
-#include "supervisor/context/slab.h"
+#include "supervisor/context/freelist.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -52,25 +52,26 @@ void bht_collided(unsigned char *hash, size_t size);
 #define calloc(...)  BHT_SEAM(BHT_ALLOCATION, ENOMEM, NULL, calloc, __VA_ARGS__)
 #define realloc(...) BHT_SEAM(BHT_ALLOCATION, ENOMEM, NULL, realloc, __VA_ARGS__)
 #undef strdup
-#define bhi_slab_take(slab) BHT_SEAM(BHT_ALLOCATION, ENOMEM, NULL, bhi_slab_take, slab)
-#define strdup(...)         BHT_SEAM(BHT_ALLOCATION, ENOMEM, NULL, strdup, __VA_ARGS__)
-#define mmap(...)           BHT_SEAM(BHT_MAPPING, ENOMEM, MAP_FAILED, mmap, __VA_ARGS__)
-#define memfd_create(...)   BHT_SEAM(BHT_MAPPING, ENFILE, -1, memfd_create, __VA_ARGS__)
-#define ftruncate(...)      BHT_SEAM(BHT_MAPPING, ENOSPC, -1, ftruncate, __VA_ARGS__)
-#define fallocate(...)      BHT_SEAM(BHT_MAPPING, ENOSPC, -1, fallocate, __VA_ARGS__)
-#define fchmod(...)         BHT_SEAM(BHT_MAPPING, EPERM, -1, fchmod, __VA_ARGS__)
-#define fstat(...)          BHT_SEAM(BHT_MAPPING, EIO, -1, fstat, __VA_ARGS__)
-#define madvise(...)        BHT_SEAM(BHT_MAPPING, ENOMEM, -1, madvise, __VA_ARGS__)
-#define pwrite(...)         BHT_SEAM(BHT_MAPPING, ENOSPC, -1, pwrite, __VA_ARGS__)
-#define fcntl(...)          BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, fcntl, __VA_ARGS__)
-#define open(...)           BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, open, __VA_ARGS__)
-#define open_tree(...)      BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, open_tree, __VA_ARGS__)
-#define fopen(...)          BHT_SEAM(BHT_DESCRIPTOR, EMFILE, NULL, fopen, __VA_ARGS__)
-#define opendir(...)        BHT_SEAM(BHT_DESCRIPTOR, EMFILE, NULL, opendir, __VA_ARGS__)
-#define fdopendir(...)      BHT_SEAM(BHT_DESCRIPTOR, ENOMEM, NULL, fdopendir, __VA_ARGS__)
-#define mkdir(...)          BHT_SEAM(BHT_DESCRIPTOR, ENOSPC, -1, mkdir, __VA_ARGS__)
-#define eventfd(...)        BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, eventfd, __VA_ARGS__)
-#define epoll_create1(...)  BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, epoll_create1, __VA_ARGS__)
+#define bhi_freelist_take(freelist)                                                                \
+    BHT_SEAM(BHT_ALLOCATION, ENOMEM, NULL, bhi_freelist_take, freelist)
+#define strdup(...)        BHT_SEAM(BHT_ALLOCATION, ENOMEM, NULL, strdup, __VA_ARGS__)
+#define mmap(...)          BHT_SEAM(BHT_MAPPING, ENOMEM, MAP_FAILED, mmap, __VA_ARGS__)
+#define memfd_create(...)  BHT_SEAM(BHT_MAPPING, ENFILE, -1, memfd_create, __VA_ARGS__)
+#define ftruncate(...)     BHT_SEAM(BHT_MAPPING, ENOSPC, -1, ftruncate, __VA_ARGS__)
+#define fallocate(...)     BHT_SEAM(BHT_MAPPING, ENOSPC, -1, fallocate, __VA_ARGS__)
+#define fchmod(...)        BHT_SEAM(BHT_MAPPING, EPERM, -1, fchmod, __VA_ARGS__)
+#define fstat(...)         BHT_SEAM(BHT_MAPPING, EIO, -1, fstat, __VA_ARGS__)
+#define madvise(...)       BHT_SEAM(BHT_MAPPING, ENOMEM, -1, madvise, __VA_ARGS__)
+#define pwrite(...)        BHT_SEAM(BHT_MAPPING, ENOSPC, -1, pwrite, __VA_ARGS__)
+#define fcntl(...)         BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, fcntl, __VA_ARGS__)
+#define open(...)          BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, open, __VA_ARGS__)
+#define open_tree(...)     BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, open_tree, __VA_ARGS__)
+#define fopen(...)         BHT_SEAM(BHT_DESCRIPTOR, EMFILE, NULL, fopen, __VA_ARGS__)
+#define opendir(...)       BHT_SEAM(BHT_DESCRIPTOR, EMFILE, NULL, opendir, __VA_ARGS__)
+#define fdopendir(...)     BHT_SEAM(BHT_DESCRIPTOR, ENOMEM, NULL, fdopendir, __VA_ARGS__)
+#define mkdir(...)         BHT_SEAM(BHT_DESCRIPTOR, ENOSPC, -1, mkdir, __VA_ARGS__)
+#define eventfd(...)       BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, eventfd, __VA_ARGS__)
+#define epoll_create1(...) BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, epoll_create1, __VA_ARGS__)
 #define epoll_ctl(epoll, what, ...)                                                                \
     ((what) == EPOLL_CTL_DEL                                                                       \
          ? epoll_ctl(epoll, what, __VA_ARGS__)                                                     \

@@ -49,8 +49,8 @@ static void at_torn_record(void *object) {
 static void at_birth(void *object) {
     const struct bhi_worker *worker = object;
     if (plan.victim == WORKER) {
-        if (worker->crew.pid > 0)
-            hit(worker->crew.pid);
+        if (worker->core.pid > 0)
+            hit(worker->core.pid);
     } else {
         hit(plan.zygote);
     }

@@ -16,13 +16,13 @@ static void check(const char *line, const char *text) {
              "%%main = OpFunction %%void None %%fn\n%%start = OpLabel\nOpReturn\nOpFunctionEnd\n",
              line);
     struct stand_module module = stand_assemble(source, 3);
-    struct bhi_fault fault = {.status = BH_OK};
-    const bool ok = bhi_validate(&stand_device, module.code, module.words, "main", &fault);
+    struct bhi_error error = {.status = BH_OK};
+    const bool ok = bhi_validate(&stand_device, module.code, module.words, "main", &error);
     assert_int_equal(ok, text == NULL);
-    if (text != NULL && strstr(fault.text, text) == NULL) {
-        fail_msg("expected \"%s\"; got \"%s\"", text, fault.text);
+    if (text != NULL && strstr(error.text, text) == NULL) {
+        fail_msg("expected \"%s\"; got \"%s\"", text, error.text);
     }
-    assert_int_equal(fault.status, text == NULL ? BH_OK : BH_INVALID_KERNEL);
+    assert_int_equal(error.status, text == NULL ? BH_OK : BH_INVALID_KERNEL);
     stand_free(&module);
 }
 
@@ -73,13 +73,13 @@ static void check_on(const struct bhi_float_modes *floats, const char *capabilit
              capabilities, modes);
     struct stand_module module = stand_assemble(source, 4);
     module.code[4] = schema;
-    struct bhi_fault fault = {.status = BH_OK, .text = ""};
-    const bool ok = bhi_validate(&target, module.code, module.words, "main", &fault);
-    if (ok != (text == NULL) || strstr(fault.text, ok ? "" : text) == NULL) {
+    struct bhi_error error = {.status = BH_OK, .text = ""};
+    const bool ok = bhi_validate(&target, module.code, module.words, "main", &error);
+    if (ok != (text == NULL) || strstr(error.text, ok ? "" : text) == NULL) {
         fail_msg("%s: expected \"%s\"; got \"%s\"", modes, text != NULL ? text : "valid",
-                 fault.text);
+                 error.text);
     }
-    assert_int_equal(fault.status, text == NULL ? BH_OK : BH_INVALID_KERNEL);
+    assert_int_equal(error.status, text == NULL ? BH_OK : BH_INVALID_KERNEL);
     stand_free(&module);
 }
 

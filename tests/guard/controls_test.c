@@ -128,8 +128,8 @@ static void undo_exit_phi(struct words *w) {
 }
 
 static bool valid(const struct words *w) {
-    struct bhi_fault fault;
-    return bhi_validate(&stand_device, w->code, w->count, "main", &fault);
+    struct bhi_error error;
+    return bhi_validate(&stand_device, w->code, w->count, "main", &error);
 }
 
 static void test_what_is_undone_is_refused(void **state) {

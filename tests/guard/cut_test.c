@@ -20,7 +20,7 @@ static const char *const levels[] = {"O0", "O"};
 static struct runner device;
 
 static void load(size_t name, size_t level, struct runner_kernel *out) {
-    static struct bhi_reflection reflection;
+    static struct bhi_module_bindings reflection;
     char path[512];
     snprintf(path, sizeof path, "%s/%s.%s.spv", KERNELS, names[name], levels[level]);
     struct stand_module module = stand_load(path);
@@ -28,9 +28,9 @@ static void load(size_t name, size_t level, struct runner_kernel *out) {
                                               .max_sets = device.vk.limits.maxBoundDescriptorSets,
                                               .count_iterations = !device.vk.whole_loops};
     struct bhi_guarded guarded = stand_guard_with(&module, &options);
-    struct bhi_fault fault;
-    if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &fault)) {
-        fail_msg("%s: %s", path, fault.text);
+    struct bhi_error error;
+    if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error)) {
+        fail_msg("%s: %s", path, error.text);
     }
     const struct runner_module loaded = {
         .code = module.code, .words = module.words, .reflection = &reflection, .guarded = &guarded};

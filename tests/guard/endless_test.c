@@ -35,7 +35,7 @@ static struct {
 #define KERNEL_COUNT (sizeof kernels / sizeof *kernels)
 
 static void load(size_t i) {
-    static struct bhi_reflection reflection;
+    static struct bhi_module_bindings reflection;
     const char *name = names[i / 2], *level = levels[i % 2];
     char path[512];
     snprintf(path, sizeof path, "%s/%s.%s.spv", KERNELS, name, level);
@@ -45,9 +45,9 @@ static void load(size_t i) {
                                               .max_sets = device.vk.limits.maxBoundDescriptorSets,
                                               .count_iterations = !device.vk.whole_loops};
     struct bhi_guarded guarded = stand_guard_with(&module, &options);
-    struct bhi_fault fault;
-    if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &fault)) {
-        fail_msg("%s: %s", kernels[i].name, fault.text);
+    struct bhi_error error;
+    if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error)) {
+        fail_msg("%s: %s", kernels[i].name, error.text);
     }
     struct runner_module loaded = {
         .code = module.code, .words = module.words, .reflection = &reflection, .sets_word = true};

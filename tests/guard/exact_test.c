@@ -69,16 +69,16 @@ static struct bhi_guarded guard(const char *name, const struct stand_module *mod
         .count_iterations = count_iterations,
     };
     struct bhi_guarded guarded;
-    struct bhi_fault fault;
-    if (!bhi_guard_limits(module->code, module->words, &fault) ||
-        !bhi_validate(&device.vk.target, module->code, module->words, "main", &fault) ||
+    struct bhi_error error;
+    if (!bhi_guard_limits(module->code, module->words, &error) ||
+        !bhi_validate(&device.vk.target, module->code, module->words, "main", &error) ||
         !bhi_guard_limits_sizes(module->code, module->words, "main", known->constants,
-                                known->constant_count, &fault) ||
-        !bhi_guard(module->code, module->words, &options, &guarded, &fault)) {
-        fail_msg("%s: refused: %s", name, fault.text);
+                                known->constant_count, &error) ||
+        !bhi_guard(module->code, module->words, &options, &guarded, &error)) {
+        fail_msg("%s: refused: %s", name, error.text);
     }
-    if (!bhi_validate(&device.vk.target, guarded.code, guarded.words, "main", &fault)) {
-        fail_msg("%s: not valid once it is guarded: %s", name, fault.text);
+    if (!bhi_validate(&device.vk.target, guarded.code, guarded.words, "main", &error)) {
+        fail_msg("%s: not valid once it is guarded: %s", name, error.text);
     }
     return guarded;
 }
@@ -94,12 +94,12 @@ static void compare(const char *name, const char *how, const uint32_t *expected,
 }
 
 static void check(const char *name, const struct stand_module *module, const struct known *known) {
-    struct bhi_reflection *reflection = malloc(sizeof *reflection);
+    struct bhi_module_bindings *reflection = malloc(sizeof *reflection);
     assert_non_null(reflection);
-    struct bhi_fault fault;
+    struct bhi_error error;
     if (!bhi_reflect(module->code, module->words, "main", known->constants, known->constant_count,
-                     reflection, &fault)) {
-        fail_msg("%s: %s", name, fault.text);
+                     reflection, &error)) {
+        fail_msg("%s: %s", name, error.text);
     }
     const uint32_t count = reflection->binding_count * RUNNER_WORDS;
     uint32_t *before = calloc(count + 1, 4), *plain = calloc(count + 1, 4),

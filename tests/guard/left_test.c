@@ -19,10 +19,10 @@ static void check(const char *decorations, const char *globals, const char *mode
              modes, decorations, globals);
     struct stand_module assembled = stand_assemble(source, 5);
     struct bhi_module module;
-    struct bhi_fault fault;
-    if (!bhi_validate(&stand_device, assembled.code, assembled.words, "main", &fault) ||
-        !bhi_module_init(&module, assembled.code, assembled.words, "main", given, count, &fault)) {
-        fail_msg("%s", fault.text);
+    struct bhi_error error;
+    if (!bhi_validate(&stand_device, assembled.code, assembled.words, "main", &error) ||
+        !bhi_module_init(&module, assembled.code, assembled.words, "main", given, count, &error)) {
+        fail_msg("%s", error.text);
     }
     bhi_spec_defaults(&module, out, sizeof out);
     assert_string_equal(out, text);

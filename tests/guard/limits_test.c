@@ -73,21 +73,21 @@ static void close_function(struct words *w) {
 
 /* Checks the words that are there, and frees them. |text| NULL: they must pass, and be valid. */
 static void check(struct words *w, const char *text) {
-    struct bhi_fault fault = {.status = BH_OK};
+    struct bhi_error error = {.status = BH_OK};
     w->at[3] = w->bound;
     if (text == NULL) {
-        if (!bhi_guard_limits(w->at, w->count, &fault) ||
-            !bhi_validate(&stand_device, w->at, w->count, "main", &fault) ||
-            !bhi_guard_limits_sizes(w->at, w->count, "main", NULL, 0, &fault)) {
-            fail_msg("refused: %s", fault.text);
+        if (!bhi_guard_limits(w->at, w->count, &error) ||
+            !bhi_validate(&stand_device, w->at, w->count, "main", &error) ||
+            !bhi_guard_limits_sizes(w->at, w->count, "main", NULL, 0, &error)) {
+            fail_msg("refused: %s", error.text);
         }
     } else {
-        if (bhi_guard_limits(w->at, w->count, &fault) &&
-            bhi_guard_limits_sizes(w->at, w->count, "main", NULL, 0, &fault)) {
+        if (bhi_guard_limits(w->at, w->count, &error) &&
+            bhi_guard_limits_sizes(w->at, w->count, "main", NULL, 0, &error)) {
             fail_msg("not refused; expected \"%s\"", text);
         }
-        if (fault.status != BH_LIMIT_EXCEEDED || strstr(fault.text, text) == NULL) {
-            fail_msg("expected \"%s\"; got %d \"%s\"", text, (int)fault.status, fault.text);
+        if (error.status != BH_LIMIT_EXCEEDED || strstr(error.text, text) == NULL) {
+            fail_msg("expected \"%s\"; got %d \"%s\"", text, (int)error.status, error.text);
         }
     }
     free(w->at);
@@ -441,11 +441,11 @@ static void lengths(void **state) {
         text[sizeof text - 1] = '\0';
         struct stand_module module = stand_assemble(text, 3);
         const struct bhi_spec_constant constant = {3, 4, cases[i].n};
-        struct bhi_fault fault = {.status = BH_OK};
-        assert_true(bhi_validate(&stand_device, module.code, module.words, "main", &fault));
-        bhi_guard_limits_sizes(module.code, module.words, "main", &constant, 1, &fault);
-        if (fault.status != cases[i].status || strstr(fault.text, cases[i].text) == NULL) {
-            fail_msg("%s: %d \"%s\"", cases[i].length, (int)fault.status, fault.text);
+        struct bhi_error error = {.status = BH_OK};
+        assert_true(bhi_validate(&stand_device, module.code, module.words, "main", &error));
+        bhi_guard_limits_sizes(module.code, module.words, "main", &constant, 1, &error);
+        if (error.status != cases[i].status || strstr(error.text, cases[i].text) == NULL) {
+            fail_msg("%s: %d \"%s\"", cases[i].length, (int)error.status, error.text);
         }
         stand_free(&module);
     }
@@ -461,21 +461,21 @@ static void malformed_words(void **state) {
     for (size_t words = 0; words < w.count; words++) {
         /* Memory of exactly the size, so that a sanitizer sees a read beyond it. */
         uint32_t *copy = malloc(words * 4 + 1);
-        struct bhi_fault fault;
+        struct bhi_error error;
         memcpy(copy, code, words * 4);
-        assert_true(bhi_guard_limits(copy, words, &fault));
+        assert_true(bhi_guard_limits(copy, words, &error));
         free(copy);
     }
     unsigned seed = 7;
     for (int turn = 0; turn < 20000; turn++) {
         uint32_t *copy = malloc(w.count * 4);
-        struct bhi_fault fault = {.status = BH_OK};
+        struct bhi_error error = {.status = BH_OK};
         memcpy(copy, code, w.count * 4);
         for (int changes = 0; changes < 3; changes++) {
             uint32_t *at = &copy[3 + (size_t)rand_r(&seed) % (w.count - 3)];
             *at = rand_r(&seed) % 2 ? *at ^ 1u << rand_r(&seed) % 32 : (uint32_t)rand_r(&seed) % 64;
         }
-        assert_true(bhi_guard_limits(copy, w.count, &fault) == (fault.status == BH_OK));
+        assert_true(bhi_guard_limits(copy, w.count, &error) == (error.status == BH_OK));
         free(copy);
     }
     free(w.at);

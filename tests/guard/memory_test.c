@@ -49,14 +49,14 @@ static struct loaded *find(const char *path, bool zero_initialize,
                                               .constant_count = given != NULL,
                                               .max_sets = 4,
                                               .zero_initialize = zero_initialize};
-    struct bhi_fault fault;
-    static struct bhi_reflection reflection;
-    if (!bhi_validate(&device.vk.target, module.code, module.words, "main", &fault) ||
-        !bhi_guard(module.code, module.words, &options, &new->guarded, &fault) ||
-        !bhi_validate(&device.vk.target, new->guarded.code, new->guarded.words, "main", &fault) ||
+    struct bhi_error error;
+    static struct bhi_module_bindings reflection;
+    if (!bhi_validate(&device.vk.target, module.code, module.words, "main", &error) ||
+        !bhi_guard(module.code, module.words, &options, &new->guarded, &error) ||
+        !bhi_validate(&device.vk.target, new->guarded.code, new->guarded.words, "main", &error) ||
         !bhi_reflect(module.code, module.words, "main", given, given != NULL, &reflection,
-                     &fault)) {
-        fail_msg("%s: %s", path, fault.text);
+                     &error)) {
+        fail_msg("%s: %s", path, error.text);
     }
     assert_int_equal(reflection.binding_count, 1);
     const struct runner_module as = {.code = module.code,
@@ -160,11 +160,11 @@ static void memory_that_is_not_used_stays_unused(void **state) {
     for (int zero_initialize = 0; zero_initialize < 2; zero_initialize++) {
         const struct bhi_guard_options options = {
             .entry = "main", .max_sets = 4, .zero_initialize = zero_initialize};
-        static struct bhi_reflection reflection;
+        static struct bhi_module_bindings reflection;
         struct bhi_guarded guarded = stand_guard_with(&module, &options);
-        struct bhi_fault fault;
+        struct bhi_error error;
         assert_int_equal(guarded.zeroed, 1);
-        assert_true(bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &fault));
+        assert_true(bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error));
         assert_int_equal(reflection.shared_bytes, 4);
         const struct runner_module as = {.code = module.code,
                                          .words = module.words,
@@ -228,9 +228,9 @@ static void memory_that_is_named_is_used(void **state) {
         struct stand_module plain = stand_compute(globals, body, cases[i].functions, 3);
         struct stand_module module = capable(&plain, SpvCapabilityVariablePointers);
         struct bhi_guarded guarded = stand_guard(&module);
-        static struct bhi_reflection reflection;
-        struct bhi_fault fault;
-        assert_true(bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &fault));
+        static struct bhi_module_bindings reflection;
+        struct bhi_error error;
+        assert_true(bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error));
         if (guarded.zeroed != cases[i].zeroed || reflection.shared_bytes != cases[i].bytes) {
             fail_msg("case %zu: %u zeroed, %u bytes", i, guarded.zeroed,
                      (unsigned)reflection.shared_bytes);
@@ -291,10 +291,10 @@ static void blocks_share_their_memory(void **state) {
                  strstr(cases[i].used, "%ys") ? "%load_y = OpLoad %y %ys\n" : "");
         struct stand_module module =
             stand_compute_with(decorations, globals, cases[i].used, body, "", 4);
-        static struct bhi_reflection reflection;
-        struct bhi_fault fault;
-        if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &fault)) {
-            fail_msg("case %zu: %s", i, fault.text);
+        static struct bhi_module_bindings reflection;
+        struct bhi_error error;
+        if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error)) {
+            fail_msg("case %zu: %s", i, error.text);
         }
         if (reflection.shared_bytes != cases[i].bytes) {
             fail_msg("case %zu: %u bytes", i, (unsigned)reflection.shared_bytes);
@@ -387,9 +387,9 @@ static void descriptor_arrays(void **state) {
                                                "OpStore %q %u_1\nOpReturn",
                                                "", 3);
     struct bhi_guarded guarded;
-    struct bhi_fault fault;
+    struct bhi_error error;
     const struct bhi_guard_options options = {.entry = "main", .max_sets = 8};
-    assert_true(bhi_guard(module.code, module.words, &options, &guarded, &fault));
+    assert_true(bhi_guard(module.code, module.words, &options, &guarded, &error));
     assert_int_equal(guarded.clamps, 1);
     bhi_guarded_fini(&guarded);
     stand_free(&module);
@@ -415,9 +415,9 @@ static void non_uniform_indices(void **state) {
                            "", 3);
     struct stand_module varying = capable(&module, SpvCapabilityShaderNonUniform);
     struct bhi_guarded guarded;
-    struct bhi_fault fault;
+    struct bhi_error error;
     const struct bhi_guard_options options = {.entry = "main", .max_sets = 8};
-    assert_true(bhi_guard(varying.code, varying.words, &options, &guarded, &fault));
+    assert_true(bhi_guard(varying.code, varying.words, &options, &guarded, &error));
     assert_int_equal(guarded.clamps, 2);
     uint32_t decorated[8], count = 0, selected[2] = {0}, selects = 0, pointers = 0;
     for (size_t i = 5; i < guarded.words; i += guarded.code[i] >> SpvWordCountShift) {
@@ -577,13 +577,13 @@ static void a_buffer_that_is_chosen(void **state) {
                                ROWS UNIFORMS, "", body, cases[i].functions, 3);
         struct stand_module words = capable(&plain, SpvCapabilityVariablePointers);
         struct bhi_module module;
-        struct bhi_fault fault = {.status = BH_OK};
-        assert_true(bhi_module_init(&module, words.code, words.words, "main", NULL, 0, &fault));
-        const bool taken = bhi_array_indices_check(&module, &rules, &fault);
+        struct bhi_error error = {.status = BH_OK};
+        assert_true(bhi_module_init(&module, words.code, words.words, "main", NULL, 0, &error));
+        const bool taken = bhi_array_indices_check(&module, &rules, &error);
         if (taken != (cases[i].text == NULL) ||
-            (!taken && (fault.status != BH_INVALID_KERNEL ||
-                        strncmp(fault.text, cases[i].text, strlen(cases[i].text)) != 0))) {
-            fail_msg("case %zu: %s", i, taken ? "taken" : fault.text);
+            (!taken && (error.status != BH_INVALID_KERNEL ||
+                        strncmp(error.text, cases[i].text, strlen(cases[i].text)) != 0))) {
+            fail_msg("case %zu: %s", i, taken ? "taken" : error.text);
         }
         bhi_module_fini(&module);
         stand_free(&words);

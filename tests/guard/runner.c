@@ -18,9 +18,9 @@ void runner_open(struct runner *d) {
         }
     }
     const struct bhi_backend_config config = {.get_instance_proc_addr = vkGetInstanceProcAddr};
-    struct bhi_fault fault;
-    if (!bhi_vk_device_init(&d->vk, &config, &fault)) {
-        fail_msg("no device: %s", fault.text);
+    struct bhi_error error;
+    if (!bhi_vk_device_init(&d->vk, &config, &error)) {
+        fail_msg("no device: %s", error.text);
     }
     const struct bhi_vk_api *api = &d->vk.api;
     d->map = (PFN_vkMapMemory)api->GetDeviceProcAddr(d->vk.device, "vkMapMemory");
@@ -76,7 +76,7 @@ static VkDescriptorType type_of(const struct bhi_reflected_binding *binding) {
 
 static void make_layouts(struct runner *d, const struct runner_module *m, struct runner_kernel *k) {
     const struct bhi_vk_api *api = &d->vk.api;
-    const struct bhi_reflection *r = m->reflection;
+    const struct bhi_module_bindings *r = m->reflection;
     k->push_bytes = r->push_bytes;
     k->set_count = r->set_count;
     if (m->guarded != NULL && m->guarded->set >= k->set_count) {
@@ -212,7 +212,7 @@ static void submit(struct runner *d, const struct runner_kernel *k, const struct
 }
 
 void runner_load(struct runner *d, const struct runner_module *m, struct runner_kernel *k) {
-    const struct bhi_reflection *r = m->reflection;
+    const struct bhi_module_bindings *r = m->reflection;
     *k = (struct runner_kernel){0};
     assert_true(r->binding_count <= RUNNER_BINDINGS);
     make_layouts(d, m, k);

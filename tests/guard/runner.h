@@ -21,8 +21,8 @@ struct runner {
 struct runner_module {
     const uint32_t *code;
     size_t words;
-    const struct bhi_reflection *reflection; /* of the module as it came; not used later */
-    const struct bhi_guarded *guarded;       /* NULL: run it as it is */
+    const struct bhi_module_bindings *reflection; /* of the module as it came; not used later */
+    const struct bhi_guarded *guarded;            /* NULL: run it as it is */
     const struct bhi_spec_constant *constants;
     uint32_t constant_count;
     /* Binding 1 of set 0 is the guard's words once more, so that the kernel can set the word

@@ -332,10 +332,10 @@ static void test_no_set_free(void **state) {
     stand_free(&module);
 
     module = stand_compute("", "OpReturn\n", "", 3);
-    struct bhi_fault fault;
-    assert_false(bhi_guard(module.code, module.words, &options, &guarded, &fault));
-    assert_int_equal(fault.status, BH_LIMIT_EXCEEDED);
-    assert_non_null(strstr(fault.text, "maxBoundDescriptorSets"));
+    struct bhi_error error;
+    assert_false(bhi_guard(module.code, module.words, &options, &guarded, &error));
+    assert_int_equal(error.status, BH_LIMIT_EXCEEDED);
+    assert_non_null(strstr(error.text, "maxBoundDescriptorSets"));
     stand_free(&module);
 
     /* Set 0 is used, set 1 is only declared: the words must lie where there is a layout. */

@@ -128,12 +128,12 @@ void stand_free(struct stand_module *module) {
 }
 
 static void assert_valid(const uint32_t *code, size_t words, const char *when) {
-    struct bhi_fault fault;
-    if (!bhi_validate(&stand_device, code, words, "main", &fault)) {
+    struct bhi_error error;
+    if (!bhi_validate(&stand_device, code, words, "main", &error)) {
         char *text = stand_text(code, words);
         fprintf(stderr, "%s\n", text);
         free(text);
-        fail_msg("not valid %s: %s", when, fault.text);
+        fail_msg("not valid %s: %s", when, error.text);
     }
 }
 
@@ -143,9 +143,9 @@ struct bhi_guarded stand_guard_with(const struct stand_module *module,
                                     const struct bhi_guard_options *options) {
     assert_valid(module->code, module->words, "before");
     struct bhi_guarded guarded;
-    struct bhi_fault fault;
-    if (!bhi_guard(module->code, module->words, options, &guarded, &fault)) {
-        fail_msg("refused: %s", fault.text);
+    struct bhi_error error;
+    if (!bhi_guard(module->code, module->words, options, &guarded, &error)) {
+        fail_msg("refused: %s", error.text);
     }
     assert_valid(guarded.code, guarded.words, "after");
     assert_int_equal(guarded.loops,
@@ -158,12 +158,12 @@ struct bhi_guarded stand_guard(const struct stand_module *module) {
 }
 
 bool stand_is_valid_here(const struct stand_module *module, const char *text) {
-    struct bhi_fault fault;
-    if (bhi_validate(&stand_device, module->code, module->words, "main", &fault)) {
+    struct bhi_error error;
+    if (bhi_validate(&stand_device, module->code, module->words, "main", &error)) {
         return true;
     }
-    if (fault.status != BH_INVALID_KERNEL || strstr(fault.text, text) == NULL) {
-        fail_msg("expected valid, or \"%s\"; got %d \"%s\"", text, (int)fault.status, fault.text);
+    if (error.status != BH_INVALID_KERNEL || strstr(error.text, text) == NULL) {
+        fail_msg("expected valid, or \"%s\"; got %d \"%s\"", text, (int)error.status, error.text);
     }
     return false;
 }
@@ -175,14 +175,14 @@ void stand_refuses(const struct stand_module *module, bh_status status, const ch
 
 void stand_guard_refuses(const struct stand_module *module, bh_status status, const char *text) {
     struct bhi_guarded guarded;
-    struct bhi_fault fault;
-    if (bhi_guard(module->code, module->words, &plain, &guarded, &fault)) {
+    struct bhi_error error;
+    if (bhi_guard(module->code, module->words, &plain, &guarded, &error)) {
         bhi_guarded_fini(&guarded);
         fail_msg("not refused; expected \"%s\"", text);
     }
-    if (fault.status != status || strstr(fault.text, text) == NULL) {
-        fail_msg("expected %d \"%s\"; got %d \"%s\"", (int)status, text, (int)fault.status,
-                 fault.text);
+    if (error.status != status || strstr(error.text, text) == NULL) {
+        fail_msg("expected %d \"%s\"; got %d \"%s\"", (int)status, text, (int)error.status,
+                 error.text);
     }
 }
 

@@ -37,10 +37,10 @@ static void test_each_allocation_fails(void **state) {
     unsigned failures = 0;
     for (unsigned n = 1;; n++) {
         struct bhi_guarded guarded;
-        struct bhi_fault fault = {.status = BH_OK};
+        struct bhi_error error = {.status = BH_OK};
         left = n;
         failed = false;
-        const bool good = bhi_guard(module.code, module.words, &options, &guarded, &fault);
+        const bool good = bhi_guard(module.code, module.words, &options, &guarded, &error);
         left = 0;
         if (good) {
             bhi_guarded_fini(&guarded);
@@ -51,8 +51,8 @@ static void test_each_allocation_fails(void **state) {
         }
         failures++;
         assert_false(good);
-        assert_int_equal(fault.status, BH_OUT_OF_HOST_MEMORY);
-        assert_true(fault.text[0] != '\0');
+        assert_int_equal(error.status, BH_OUT_OF_HOST_MEMORY);
+        assert_true(error.text[0] != '\0');
     }
     assert_true(failures >= 5);
     stand_free(&module);

@@ -12,7 +12,8 @@
 /* The value that ends tests/system/gate.comp. */
 #define FX_GATE_OPEN 0x600D600Du
 
-/* A worker and its keeper (worker/process/keeper.h), which there is not under ASan. */
+/* A worker and its memory holder (worker/process/memory_holder.h), which there is not under ASan.
+ */
 #define PROCESSES_A_WORKER (BHT_ASAN ? 1 : 2)
 
 /* Fault injection needs the faulty worker: |faults| as in worker/faults/faults.h, NULL: the real
@@ -61,7 +62,7 @@ void fx_expect(bh_event *event, bh_status status);
 void fx_expect_healthy(bh_context *context, bh_stream *stream);
 void fx_kill(pid_t pid, int signal);
 /* From here on this process can make no memory cgroup, as an ordinary user: root takes them out of
- * its own sight, others have none to begin with. */
+ * its own snapshot, others have none to begin with. */
 void fx_hide_cgroups(void);
 
 #endif

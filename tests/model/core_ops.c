@@ -23,7 +23,7 @@ int work_of_submission(const struct bhi_submission *submission) {
     return BHI_CONTAINER(submission, struct model_submission, core)->work;
 }
 
-struct bh_event *ports_new_event(struct world *world, int work) {
+struct bh_event *core_ops_new_event(struct world *world, int work) {
     struct model_event *event = malloc(sizeof *event);
     if (!event)
         abort();
@@ -34,7 +34,7 @@ struct bh_event *ports_new_event(struct world *world, int work) {
     return &event->core;
 }
 
-struct bhi_submission *ports_new_submission(struct world *world, int work) {
+struct bhi_submission *core_ops_new_submission(struct world *world, int work) {
     struct model_submission *submission = calloc(1, sizeof *submission);
     if (!submission)
         abort();
@@ -47,14 +47,14 @@ static uint64_t now_ns(struct bhi_core *core) {
     return world_of(core)->now_ns;
 }
 
-static enum bhi_publish publish(struct bhi_crew *crew, struct bhi_submission *submission,
-                                uint64_t seq) {
-    struct world *world = world_of(crew->core);
-    struct worker *worker = worker_of(crew);
+static enum bhi_publish publish(struct bhi_core_worker *core_worker,
+                                struct bhi_submission *submission, uint64_t seq) {
+    struct world *world = world_of(core_worker->core);
+    struct worker *worker = worker_of(core_worker);
     int work = work_of_submission(submission), obstacle;
     struct life *life = &world->lives[work];
     int stream = worker->stream;
-    if (stream == NOBODY || !worker->ready || worker->crew.kill != BHI_KILL_NONE) {
+    if (stream == NOBODY || !worker->ready || worker->core.kill != BHI_KILL_NONE) {
         world_fail(world, "E16", "#%d is given to a worker that takes nothing", work);
         return BHI_LANE_FULL;
     }
@@ -71,7 +71,7 @@ static enum bhi_publish publish(struct bhi_crew *crew, struct bhi_submission *su
         oracle_expect(world, work, &due);
         return memory ? BHI_PUBLISH_NO_MEMORY : BHI_PUBLISH_NO_DESCRIPTOR;
     }
-    if (worker->published - worker->crew.harvested >= world->program->lane) {
+    if (worker->published - worker->core.harvested >= world->program->lane) {
         tally(TALLY_LANE_FULL);
         return BHI_LANE_FULL;
     }
@@ -93,7 +93,7 @@ static enum bhi_publish publish(struct bhi_crew *crew, struct bhi_submission *su
         world_fail(world, "K5", "#%d goes into a lane although its kernel is refused", work);
     if (!trust_suits(world, worker, work))
         world_fail(world, "T3", "#%d goes to worker %d, which has been given others", work,
-                   crew->pid);
+                   core_worker->pid);
     if (world->failed)
         return BHI_LANE_FULL;
     trust_given(world, worker, work);
@@ -104,21 +104,21 @@ static enum bhi_publish publish(struct bhi_crew *crew, struct bhi_submission *su
     life->seq = seq;
     life->published_ns = world->now_ns;
     world_trace(world, "  #%d is number %llu in the lane of worker %d", work,
-                (unsigned long long)seq, crew->pid);
+                (unsigned long long)seq, core_worker->pid);
     return BHI_PUBLISHED;
 }
 
-static bool withdraw(struct bhi_crew *crew, uint64_t seq) {
-    struct world *world = world_of(crew->core);
-    struct worker *worker = worker_of(crew);
+static bool withdraw(struct bhi_core_worker *core_worker, uint64_t seq) {
+    struct world *world = world_of(core_worker->core);
+    struct worker *worker = worker_of(core_worker);
     struct record *record = &worker->records[seq];
     const struct opinion *opinion = &world->oracle.works[record->work];
-    if (!opinion->doomed && !opinion->asked)
+    if (!opinion->doomed && !opinion->end_requested)
         world_fail(world, "E5", "#%d is withdrawn for no reason", record->work);
     record->withdrawn = true;
     record->certain = seq > worker->started;
     /* If it was its turn, as far as the supervisor can see, it is the next one's turn now. */
-    uint64_t before = crew->harvested + 1;
+    uint64_t before = core_worker->harvested + 1;
     while (before < seq && worker->records[before].certain)
         before++;
     if (record->certain && before == seq)
@@ -128,10 +128,10 @@ static bool withdraw(struct bhi_crew *crew, uint64_t seq) {
     return record->certain;
 }
 
-static void withdrawn(struct bhi_crew *crew, uint64_t seq) {
-    struct record *record = &worker_of(crew)->records[seq];
+static void withdrawn(struct bhi_core_worker *core_worker, uint64_t seq) {
+    struct record *record = &worker_of(core_worker)->records[seq];
     if (!record->withdrawn || record->cleared)
-        world_fail(world_of(crew->core), "E12", "#%d is no longer withdrawn, and was not",
+        world_fail(world_of(core_worker->core), "E12", "#%d is no longer withdrawn, and was not",
                    record->work);
     record->cleared = true;
 }
@@ -150,7 +150,7 @@ static void check_idle(struct world *world, const struct worker *worker) {
     if (worker->completed == worker->published || !next->certain ||
         world->now_ns - next->published_ns < SKIP_MS * MS)
         world_fail(world, "E16", "worker %d is killed, but does take what was withdrawn",
-                   worker->crew.pid);
+                   worker->core.pid);
 }
 
 /* Number |seq| is to be ended: is it its turn, and is |limit_ms| over? */
@@ -159,7 +159,7 @@ static void check_late(struct world *world, const struct worker *worker, int wor
     const struct life *life = &world->lives[work];
     uint64_t turn = life->published_ns;
     if (life->worker != worker || !its_turn(worker, life->seq)) {
-        world_fail(world, "E16", "worker %d is to end #%d, which %s", worker->crew.pid, work,
+        world_fail(world, "E16", "worker %d is to end #%d, which %s", worker->core.pid, work,
                    life->worker != worker ? "it does not have" : "has not had its turn");
         return;
     }
@@ -170,28 +170,29 @@ static void check_late(struct world *world, const struct worker *worker, int wor
         turn = worker->records[life->seq].compiled_ns;
     if (limit_ms == NO_DEADLINE || world->now_ns - turn < limit_ms * MS)
         world_fail(world, "E16", "worker %d is to end #%d, whose deadline is not over",
-                   worker->crew.pid, work);
+                   worker->core.pid, work);
 }
 
 static void check_cancelled(struct world *world, const struct worker *worker, int work) {
-    if (!world->oracle.works[work].asked || world->lives[work].worker != worker ||
+    if (!world->oracle.works[work].end_requested || world->lives[work].worker != worker ||
         !its_turn(worker, world->lives[work].seq))
-        world_fail(world, "E16", "worker %d is to cancel #%d", worker->crew.pid, work);
+        world_fail(world, "E16", "worker %d is to cancel #%d", worker->core.pid, work);
 }
 
 static bool is_compiling(const struct worker *worker, uint64_t seq) {
     return worker->compiles == seq && worker->runs < seq;
 }
 
-static void abort_running(struct bhi_crew *crew, uint64_t seq) {
-    struct world *world = world_of(crew->core);
-    struct worker *worker = worker_of(crew);
+static void abort_running(struct bhi_core_worker *core_worker, uint64_t seq) {
+    struct world *world = world_of(core_worker->core);
+    struct worker *worker = worker_of(core_worker);
     int work = worker->records[seq].work;
     const struct work *of = &world->program->works[work];
-    if (!of->guarded || !crew->aborts || is_compiling(worker, seq) || worker->records[seq].told ||
-        seq > worker->started || seq <= crew->harvested)
-        world_fail(world, "E16", "worker %d is told to end #%d, and cannot", crew->pid, work);
-    else if (world->oracle.works[work].asked)
+    if (!of->guarded || !core_worker->aborts || is_compiling(worker, seq) ||
+        worker->records[seq].told || seq > worker->started || seq <= core_worker->harvested)
+        world_fail(world, "E16", "worker %d is told to end #%d, and cannot", core_worker->pid,
+                   work);
+    else if (world->oracle.works[work].end_requested)
         check_cancelled(world, worker, work);
     else
         check_late(world, worker, work, of->deadline_ms);
@@ -204,31 +205,31 @@ static void check_told(struct world *world, const struct worker *worker, int wor
     uint64_t seq = world->lives[work].seq;
     const struct record *record = &worker->records[seq];
     uint64_t grace_ns = world->program->streams[worker->stream].grace_ms * MS;
-    bool tellable = world->program->works[work].guarded && worker->crew.aborts && grace_ns &&
+    bool tellable = world->program->works[work].guarded && worker->core.aborts && grace_ns &&
                     !is_compiling(worker, seq) && seq <= worker_started(worker);
     if (record->told && world->now_ns - record->told_ns < grace_ns)
-        world_fail(world, "E16", "worker %d is killed, and has time to end #%d", worker->crew.pid,
+        world_fail(world, "E16", "worker %d is killed, and has time to end #%d", worker->core.pid,
                    work);
     if (!record->told && tellable)
-        world_fail(world, "E16", "worker %d is killed, and could have ended #%d", worker->crew.pid,
+        world_fail(world, "E16", "worker %d is killed, and could have ended #%d", worker->core.pid,
                    work);
     if (record->told)
         tally(TALLY_KILLED_DEAF);
 }
 
-static void kill_worker(struct bhi_crew *crew) {
-    struct world *world = world_of(crew->core);
-    struct worker *worker = worker_of(crew);
+static void kill_worker(struct bhi_core_worker *core_worker) {
+    struct world *world = world_of(core_worker->core);
+    struct worker *worker = worker_of(core_worker);
     if (worker->kill_asked)
         return;
     worker->kill_asked = true;
     worker->kill_ns = world->now_ns;
-    world_trace(world, "  worker %d is killed: %s", crew->pid, crew->kill_text);
-    const int work = crew->kill_event ? world->work_of_id[crew->kill_event] : NOBODY;
-    switch (crew->kill) {
+    world_trace(world, "  worker %d is killed: %s", core_worker->pid, core_worker->kill_text);
+    const int work = core_worker->kill_event ? world->work_of_id[core_worker->kill_event] : NOBODY;
+    switch (core_worker->kill) {
     case BHI_KILL_DEADLINE:
         tally(TALLY_KILLED_DEADLINE);
-        if (!crew->kill_event) {
+        if (!core_worker->kill_event) {
             check_idle(world, worker);
             break;
         }
@@ -241,7 +242,7 @@ static void kill_worker(struct bhi_crew *crew) {
         tally(TALLY_KILLED_COMPILE);
         check_late(world, worker, work, world->program->streams[worker->stream].compile_ms);
         if (!is_compiling(worker, world->lives[work].seq))
-            world_fail(world, "E16", "worker %d is killed, and does not compile", crew->pid);
+            world_fail(world, "E16", "worker %d is killed, and does not compile", core_worker->pid);
         break;
     case BHI_KILL_CANCEL:
         tally(TALLY_KILLED_CANCEL);
@@ -250,20 +251,21 @@ static void kill_worker(struct bhi_crew *crew) {
         break;
     case BHI_KILL_PROTOCOL:
         tally(TALLY_KILLED_LIE);
-        if (!worker->lied)
-            world_fail(world, "E16", "worker %d is called a liar", crew->pid);
+        if (!worker->violated)
+            world_fail(world, "E16", "worker %d is called a liar", core_worker->pid);
         break;
     case BHI_KILL_RETIRED:
         if (worker->stream != NOBODY && !trust_replaceable(world, worker))
-            world_fail(world, "E16", "worker %d is retired while its stream lives", crew->pid);
+            world_fail(world, "E16", "worker %d is retired while its stream lives",
+                       core_worker->pid);
         break;
     default:
-        world_fail(world, "E16", "worker %d is killed for no reason", crew->pid);
+        world_fail(world, "E16", "worker %d is killed for no reason", core_worker->pid);
     }
 }
 
-static void notify(struct bhi_crew *crew) {
-    worker_of(crew)->notify = true;
+static void notify(struct bhi_core_worker *core_worker) {
+    worker_of(core_worker)->notify = true;
 }
 
 static void arm(struct bhi_core *core, uint64_t when_ns) {
@@ -278,7 +280,7 @@ static void turned(struct bh_event *event) {
     struct life *life = &world->lives[work_of_event(event)];
     const struct bhi_submission *submission = event->submission;
     if (submission->state == BHI_RELEASED) {
-        life->watched = worker_of(submission->crew);
+        life->watched = worker_of(submission->worker);
         return;
     }
     tally(TALLY_PUT_BACK);
@@ -367,7 +369,7 @@ void world_unref_stream(struct bhi_core_stream *core) {
     if (worker) {
         world->serving[index] = NULL;
         worker->stream = NOBODY;
-        bhi_crew_kill(&worker->crew, BHI_KILL_RETIRED, 0, "its stream was released");
+        bhi_core_worker_kill(&worker->core, BHI_KILL_RETIRED, 0, "its stream was released");
     }
 }
 
@@ -415,7 +417,7 @@ static bool on_trial(const struct bhi_submission *submission) {
     return trust_tried(world->program, work_of_submission(submission));
 }
 
-const struct bhi_ports world_ports = {
+const struct bhi_core_ops world_core_ops = {
     .now_ns = now_ns,
     .publish = publish,
     .withdraw = withdraw,

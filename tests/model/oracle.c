@@ -479,12 +479,12 @@ static void check_left(struct world *world, int work) {
     const struct worker *worker = life->worker;
     if (opinion->due.anyhow)
         world_fail(world, "E9", "#%d must have ended", work);
-    if (!opinion->doomed && !opinion->asked)
+    if (!opinion->doomed && !opinion->end_requested)
         return;
     const char *why = opinion->doomed ? "doomed" : "cancelled";
     if (!worker)
         world_fail(world, "E9", "#%d is %s and queued, and has not ended", work, why);
-    else if (worker->crew.kill == BHI_KILL_NONE && life->seq > worker->started &&
+    else if (worker->core.kill == BHI_KILL_NONE && life->seq > worker->started &&
              !worker->records[life->seq].withdrawn)
         world_fail(world, "E9", "#%d is %s and not started, and is left in its lane", work, why);
 }

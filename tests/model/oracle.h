@@ -41,7 +41,7 @@ struct opinion {
     uint64_t data;                 /* those that it needs to be READY; a bit for each submission */
     uint64_t order;                /* those that it comes after, if they had not ended */
     uint64_t read, written, whole; /* buffers; whole: all of it, whatever was there */
-    bool asked;                    /* the host has cancelled it */
+    bool end_requested;            /* the host has cancelled it */
     bool doomed, ready;
     int origin; /* doomed: with whom the poison began, */
     uint64_t tick;

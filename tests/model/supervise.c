@@ -8,20 +8,20 @@
 /* -- results -------------------------------------------------------------------------------------
  */
 
-/* Tells the oracle, then the core. False: it lied. */
+/* Tells the oracle, then the core. False: it violated. */
 static bool take_result(struct world *world, struct worker *worker) {
-    struct record *record = &worker->records[worker->crew.harvested + 1];
+    struct record *record = &worker->records[worker->core.harvested + 1];
     struct opinion *opinion = &world->oracle.works[record->work];
     struct bhi_outcome outcome = record->result;
-    outcome.worker_pid = worker->crew.pid;
+    outcome.worker_pid = worker->core.pid;
     /* Its own clock is not to be trusted. */
     if (record->work % 5 == 0)
         outcome.started_ns = 0;
-    if (record->work % 3 == 0 && worker->published == worker->crew.harvested + 1)
+    if (record->work % 3 == 0 && worker->published == worker->core.harvested + 1)
         outcome.ended_ns = 0;
     bool skipped = outcome.status == BH_CANCELLED, aborted = outcome.status == BH_DEADLINE;
     bool lie = (skipped && !record->withdrawn) || (aborted && !record->told);
-    if (skipped && !lie && !opinion->asked && !opinion->doomed)
+    if (skipped && !lie && !opinion->end_requested && !opinion->doomed)
         world_fail(world, "E5", "#%d was withdrawn for no reason", record->work);
     if (aborted && !lie) {
         struct due due = {.status = record->told_late ? BH_DEADLINE : BH_CANCELLED,
@@ -29,7 +29,7 @@ static bool take_result(struct world *world, struct worker *worker) {
                           .origin = NOBODY,
                           .anyhow = true,
                           .cause = NO_CAUSE};
-        due.cause.worker_pid = worker->crew.pid;
+        due.cause.worker_pid = worker->core.pid;
         due.cause.blame = trust_blame(worker, record->work, due.status);
         if (record->told_late)
             due.cause.limit = world->program->works[record->work].deadline_ms * MS;
@@ -48,12 +48,12 @@ static bool take_result(struct world *world, struct worker *worker) {
                                     .vk_result = outcome.vk_result,
                                     .sys_errno = outcome.sys_errno,
                                     .blame = trust_blame(worker, record->work, outcome.status),
-                                    .worker_pid = worker->crew.pid,
+                                    .worker_pid = worker->core.pid,
                                     .command_index = outcome.command_index}});
         world->lives[record->work].recorded_ok = outcome.status == BH_OK;
         worker->productive |= !skipped;
     }
-    bool taken = bhi_crew_result(&worker->crew, &outcome);
+    bool taken = bhi_core_worker_result(&worker->core, &outcome);
     worker->caught |= lie;
     if (taken == lie)
         world_fail(world, "E12", "the result of #%d is %s", record->work,
@@ -62,27 +62,27 @@ static bool take_result(struct world *world, struct worker *worker) {
 }
 
 bool supervise_harvest(struct world *world, struct worker *worker) {
-    struct bhi_crew *crew = &worker->crew;
-    if (crew->lied != worker->caught)
-        world_fail(world, "E12", "worker %d %s a liar", crew->pid,
+    struct bhi_core_worker *core_worker = &worker->core;
+    if (core_worker->violated != worker->caught)
+        world_fail(world, "E12", "worker %d %s a liar", core_worker->pid,
                    worker->caught ? "is no longer" : "is");
-    if (crew->lied || crew->harvested == crew->published)
+    if (core_worker->violated || core_worker->harvested == core_worker->published)
         return false;
     if (worker->lie_pending) {
         worker->caught = true;
-        bhi_crew_liar(crew, "its progress is impossible");
+        bhi_core_worker_violation(core_worker, "its progress is impossible");
         return true;
     }
-    if (worker->completed == crew->harvested)
+    if (worker->completed == core_worker->harvested)
         return false;
-    world_trace(world, "  harvest of worker %d", crew->pid);
-    struct bhi_core_stream *stream = crew->stream;
+    world_trace(world, "  harvest of worker %d", core_worker->pid);
+    struct bhi_core_stream *stream = core_worker->stream;
     if (stream)
-        world_ports.ref_stream(stream);
-    while (!world->failed && crew->harvested < worker->completed) {
-        struct record *record = &worker->records[crew->harvested + 1];
-        uint64_t before = crew->harvested;
-        if (bhi_crew_skip(crew)) {
+        world_core_ops.ref_stream(stream);
+    while (!world->failed && core_worker->harvested < worker->completed) {
+        struct record *record = &worker->records[core_worker->harvested + 1];
+        uint64_t before = core_worker->harvested;
+        if (bhi_core_worker_skip(core_worker)) {
             worker->skipped_ns = world->now_ns;
             if (!record->certain)
                 world_fail(world, "E12", "the result of #%d is passed over", record->work);
@@ -93,14 +93,14 @@ bool supervise_harvest(struct world *world, struct worker *worker) {
         }
         if (record->withdrawn != record->cleared)
             world_fail(world, "E12", "number %llu of worker %d stays withdrawn",
-                       (unsigned long long)before + 1, crew->pid);
-        if (crew->harvested != before + 1)
+                       (unsigned long long)before + 1, core_worker->pid);
+        if (core_worker->harvested != before + 1)
             world_fail(world, "order", "after number %llu comes %llu", (unsigned long long)before,
-                       (unsigned long long)crew->harvested);
+                       (unsigned long long)core_worker->harvested);
     }
-    bhi_crew_settle(crew);
-    worker->notify = crew->backlog;
-    BHI_LIST_EACH(node, &crew->inflight)
+    bhi_core_worker_settle(core_worker);
+    worker->notify = core_worker->backlog;
+    BHI_LIST_EACH(node, &core_worker->inflight)
     worker->notify |= BHI_CONTAINER(node, struct bhi_submission, link)->notify;
     if (stream)
         world_unref_stream(stream);
@@ -112,7 +112,7 @@ bool supervise_harvest(struct world *world, struct worker *worker) {
 
 /* It was told to end it, and has had its time. */
 static void check_unheard(struct world *world, const struct worker *worker) {
-    for (uint64_t seq = worker->crew.harvested + 1; seq <= worker->published; seq++) {
+    for (uint64_t seq = worker->core.harvested + 1; seq <= worker->published; seq++) {
         const struct record *record = &worker->records[seq];
         uint64_t grace_ns = world->program->streams[worker->stream].grace_ms * MS;
         bool runs = worker->current == seq || worker_turn(worker) == seq;
@@ -124,8 +124,8 @@ static void check_unheard(struct world *world, const struct worker *worker) {
 
 /* What runs has been over its deadline at this look, and was at an earlier one seen to run. */
 static void check_overdue(struct world *world, const struct worker *worker) {
-    if (worker->crew.kill != BHI_KILL_NONE || !worker->current || worker->phase == PHASE_BEFORE ||
-        worker->current <= worker->crew.harvested)
+    if (worker->core.kill != BHI_KILL_NONE || !worker->current || worker->phase == PHASE_BEFORE ||
+        worker->current <= worker->core.harvested)
         return;
     const struct record *record = &worker->records[worker->current];
     const struct work *work = &world->program->works[record->work];
@@ -134,7 +134,7 @@ static void check_overdue(struct world *world, const struct worker *worker) {
         return;
     }
     uint32_t limit_ms = work->deadline_ms;
-    bool first = worker->current == worker->crew.harvested + 1;
+    bool first = worker->current == worker->core.harvested + 1;
     uint64_t since_ns = first ? worker->begun_ns : worker->seen_ns;
     /* Without markers nobody can know which of those that it has taken runs. */
     if (!first && (!worker->merged || worker->seen_of != worker->current))
@@ -151,7 +151,7 @@ static void check_overdue(struct world *world, const struct worker *worker) {
         since_ns = worker->skipped_ns;
     if (limit_ms != NO_DEADLINE && world->now_ns - since_ns >= limit_ms * MS)
         world_fail(world, "E9", "#%d is over its deadline, and is not ended", record->work);
-    else if (world->oracle.works[record->work].asked && !world->lives[record->work].ended)
+    else if (world->oracle.works[record->work].end_requested && !world->lives[record->work].ended)
         world_fail(world, "E9", "#%d was cancelled and runs on", record->work);
 }
 
@@ -161,9 +161,9 @@ bool supervise_look(struct world *world) {
     for (struct worker *worker = world->workers; worker && !world->failed; worker = worker->next) {
         supervise_harvest(world, worker);
         world_settle(world);
-        const struct bhi_sight sight = worker_sight(worker);
-        uint64_t when = bhi_crew_deadline(&worker->crew, world->now_ns, &sight);
-        world_ports.arm(&world->core, when);
+        const struct bhi_progress_snapshot snapshot = worker_snapshot(worker);
+        uint64_t when = bhi_core_worker_deadline(&worker->core, world->now_ns, &snapshot);
+        world_core_ops.arm(&world->core, when);
         check_overdue(world, worker);
         if (worker->current && worker->phase > PHASE_COMPILING &&
             worker->compiles == worker->current && worker->ran_of != worker->current) {
@@ -185,19 +185,19 @@ bool supervise_look(struct world *world) {
 
 /* What a death comes to for each that was in the lane, from what physically happened. */
 static bool judge(struct world *world, const struct worker *worker, bool closing) {
-    const struct bhi_crew *crew = &worker->crew;
+    const struct bhi_core_worker *core_worker = &worker->core;
     uint64_t started = worker_started(worker), culprit = 0, first = 0, target = 0;
     /* The device says that it has done one when it begins the next. */
     uint64_t running = worker->merged ? worker->current : 0;
     if (running && worker->phase == PHASE_BEFORE)
         running = worker->marked >= worker->batch_first ? worker->marked : 0;
     bool lost = false;
-    for (uint64_t seq = crew->harvested + 1; seq <= worker->published; seq++) {
+    for (uint64_t seq = core_worker->harvested + 1; seq <= worker->published; seq++) {
         int work = worker->records[seq].work;
         if (world->lives[work].ended)
             continue;
         first = first ? first : seq;
-        if (crew->kill_event && world->lives[work].id == crew->kill_event)
+        if (core_worker->kill_event && world->lives[work].id == core_worker->kill_event)
             target = seq;
         if (seq == running && seq <= started)
             culprit = seq;
@@ -205,18 +205,18 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
     if (!first)
         return false;
     /* Who it was killed for is to blame, unless that has ended before the signal came. */
-    if (crew->kill_event)
+    if (core_worker->kill_event)
         culprit = target;
     else if (!culprit || worker->caught)
         culprit = first;
     /* A liar may have run whatever was in its lane. */
     if (worker->caught)
         started = worker->published;
-    else if (crew->kill == BHI_KILL_DEADLINE || crew->kill == BHI_KILL_CANCEL ||
-             crew->kill == BHI_KILL_COMPILE)
+    else if (core_worker->kill == BHI_KILL_DEADLINE || core_worker->kill == BHI_KILL_CANCEL ||
+             core_worker->kill == BHI_KILL_COMPILE)
         started = started < culprit ? culprit : started;
     bh_status status = worker->death.status;
-    for (uint64_t seq = crew->harvested + 1; seq <= worker->published; seq++) {
+    for (uint64_t seq = core_worker->harvested + 1; seq <= worker->published; seq++) {
         int work = worker->records[seq].work;
         if (world->lives[work].ended)
             continue;
@@ -226,7 +226,7 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
             lost = true;
             due.cause.signal = worker->death.signal;
             due.cause.exit_code = worker->death.exit_code;
-            due.cause.worker_pid = crew->pid;
+            due.cause.worker_pid = core_worker->pid;
             if (seq == culprit && status == BH_DEADLINE)
                 due.cause.limit = world->program->works[work].deadline_ms * MS;
             bool compiling = !worker->caught && worker->compiles == seq && worker->runs < seq;
@@ -240,7 +240,7 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
                 due.status = BH_COMPILE_FAILED;
                 tally(TALLY_DIED_COMPILING);
             }
-            bool wanted = status == BH_CANCELLED && opinion->asked;
+            bool wanted = status == BH_CANCELLED && opinion->end_requested;
             if (seq == culprit)
                 due.cause.blame = trust_blame(worker, work, due.status);
             if (seq != culprit && !wanted && status != BH_CONTEXT_CLOSED &&
@@ -250,8 +250,8 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
             }
         } else if (closing) {
             due.status = BH_CONTEXT_CLOSED;
-            due.cause.worker_pid = crew->pid;
-        } else if (opinion->doomed || opinion->asked) {
+            due.cause.worker_pid = core_worker->pid;
+        } else if (opinion->doomed || opinion->end_requested) {
             due.status = BH_CANCELLED;
         } else {
             continue; /* it never started: it runs elsewhere (E13) */
@@ -265,17 +265,17 @@ static void cause_of_death(struct world *world, struct worker *worker, char text
     struct bhi_outcome *death = &worker->death;
     bool killed = death->signal == 9 || worker->zygote_lost;
     death->status = worker->caught                                     ? BH_PROTOCOL
-                    : worker->crew.kill == BHI_KILL_DEADLINE && killed ? BH_DEADLINE
-                    : worker->crew.kill == BHI_KILL_COMPILE && killed  ? BH_COMPILE_FAILED
-                    : worker->crew.kill == BHI_KILL_CANCEL && killed   ? BH_CANCELLED
+                    : worker->core.kill == BHI_KILL_DEADLINE && killed ? BH_DEADLINE
+                    : worker->core.kill == BHI_KILL_COMPILE && killed  ? BH_COMPILE_FAILED
+                    : worker->core.kill == BHI_KILL_CANCEL && killed   ? BH_CANCELLED
                     : world->closed                                    ? BH_CONTEXT_CLOSED
                     : worker->zygote_lost                              ? BH_ZYGOTE_LOST
                     : death->signal == 31                              ? BH_SECCOMP
                     : death->signal                                    ? BH_WORKER_SIGNAL
                                                                        : BH_WORKER_EXIT;
-    snprintf(text, 64, "worker %d died", worker->crew.pid);
+    snprintf(text, 64, "worker %d died", worker->core.pid);
     death->message = text;
-    death->worker_pid = worker->crew.pid;
+    death->worker_pid = worker->core.pid;
 }
 
 /* The first worker that is lost for nothing is replaced at once, the next ones with a pause that
@@ -330,7 +330,7 @@ static void check_budget(struct world *world, int index, bool productive) {
 /* Around a call that may make a stream UNAVAILABLE. */
 static void before_loss(struct world *world, int index, uint64_t statuses) {
     world->oracle.gives_up[index] = statuses;
-    world_ports.ref_stream(&world->streams[index]->core);
+    world_core_ops.ref_stream(&world->streams[index]->core);
 }
 
 static void after_loss(struct world *world, int index) {
@@ -361,7 +361,7 @@ static void count_death(const struct world *world, const struct worker *worker, 
         tally(TALLY_DONE_UNRECORDED);
     if (worker->current && worker->phase == PHASE_HALF)
         tally(TALLY_HALF_WRITTEN);
-    if (worker->crew.kill_event && world->lives[world->work_of_id[worker->crew.kill_event]].ended)
+    if (worker->core.kill_event && world->lives[world->work_of_id[worker->core.kill_event]].ended)
         tally(TALLY_OUTLIVED_KILL);
 }
 
@@ -374,25 +374,26 @@ bool supervise_bury(struct world *world, struct worker *worker) {
     if (world->failed)
         return true;
     int index = worker->stream;
-    struct bhi_crew *crew = &worker->crew;
+    struct bhi_core_worker *core_worker = &worker->core;
     char text[64];
     cause_of_death(world, worker, text);
     struct bhi_death death = {
         .outcome = worker->death,
-        .sight = worker_sight(worker),
+        .snapshot = worker_snapshot(worker),
         .closing = world->closed,
         .excused = worker->ready && worker->zygote_lost,
         .final = !worker->ready && worker->death.exit_code == 1,
         .why = {.status = BH_UNAVAILABLE, .message = "it died"},
     };
     if (worker->caught) /* it may have written anything there */
-        death.sight.marker = (uint32_t)(crew->harvested + model_mix(world->now_ns) % 4);
+        death.snapshot.marker = (uint32_t)(core_worker->harvested + model_mix(world->now_ns) % 4);
     if (death.final)
         death.why.status = BH_NO_DEVICE;
-    world_trace(world, "  worker %d is dead: status %d, started %llu, marker %u", crew->pid,
-                death.outcome.status, (unsigned long long)death.sight.started, death.sight.marker);
+    world_trace(world, "  worker %d is dead: status %d, started %llu, marker %u", core_worker->pid,
+                death.outcome.status, (unsigned long long)death.snapshot.started,
+                death.snapshot.marker);
     bool lost = judge(world, worker, world->closed);
-    const bool planned = crew->kill == BHI_KILL_RETIRED && index != NOBODY;
+    const bool planned = core_worker->kill == BHI_KILL_RETIRED && index != NOBODY;
     bool productive = lost || death.excused || planned || worker->productive;
     if (planned)
         tally(TALLY_REPLACED);
@@ -406,9 +407,9 @@ bool supervise_bury(struct world *world, struct worker *worker) {
         world->serving[index] = NULL;
         before_loss(world, index, (death.final ? NO_DEVICE : 0) | (productive ? 0 : UNAVAILABLE));
     }
-    if (bhi_crew_died(crew, &death) != lost)
-        world_fail(world, "E13", "worker %d: blame is %sput on one of its submissions", crew->pid,
-                   lost ? "not " : "");
+    if (bhi_core_worker_died(core_worker, &death) != lost)
+        world_fail(world, "E13", "worker %d: blame is %sput on one of its submissions",
+                   core_worker->pid, lost ? "not " : "");
     if (index != NOBODY && !world->failed) {
         uint64_t cost_ns =
             world->program->streams[index].window_ms * MS / world->program->streams[index].budget;
@@ -430,7 +431,7 @@ bool supervise_bury(struct world *world, struct worker *worker) {
     }
     if (world->failed)
         return true;
-    bhi_crew_fini(crew);
+    bhi_core_worker_fini(core_worker);
     free(worker);
     world_settle(world);
     return true;
@@ -441,8 +442,8 @@ bool supervise_bury(struct world *world, struct worker *worker) {
 
 bool supervise_staff(struct world *world, uint32_t index, uint32_t arg) {
     struct world_stream *stream = world->streams[index];
-    if (!stream || world->closed || stream->core.state != BHI_STREAM_WANTING || stream->core.crew ||
-        stream->core.restart.not_before_ns > world->now_ns)
+    if (!stream || world->closed || stream->core.state != BHI_STREAM_WANTING ||
+        stream->core.worker || stream->core.restart.not_before_ns > world->now_ns)
         return false;
     bh_detail why = {.status = BH_UNAVAILABLE, .message = "no worker to be had"};
     if (arg % 64 == 1) {
@@ -465,27 +466,27 @@ bool supervise_staff(struct world *world, uint32_t index, uint32_t arg) {
     struct worker *worker = calloc(1, sizeof *worker);
     if (!worker)
         abort();
-    bhi_crew_init(&worker->crew, &world->core);
-    worker->crew.pid = (int32_t)(100 + ++world->pids);
-    const uint64_t kind = model_mix(world->program->seed ^ (uint64_t)worker->crew.pid);
-    worker->crew.aborts = kind % 4 != 0;
+    bhi_core_worker_init(&worker->core, &world->core);
+    worker->core.pid = (int32_t)(100 + ++world->pids);
+    const uint64_t kind = model_mix(world->program->seed ^ (uint64_t)worker->core.pid);
+    worker->core.aborts = kind % 4 != 0;
     worker->deaf = kind / 4 % 4 == 0;
     worker->stream = (int)index;
     worker->next = world->workers;
     world->workers = world->serving[index] = worker;
-    world_trace(world, "  stream %u gets worker %d", index, worker->crew.pid);
-    bhi_stream_bind(&stream->core, &worker->crew);
+    world_trace(world, "  stream %u gets worker %d", index, worker->core.pid);
+    bhi_stream_bind(&stream->core, &worker->core);
     return arg % 2 || supervise_ready(world, index);
 }
 
 bool supervise_ready(struct world *world, uint32_t index) {
     struct worker *worker = world->serving[index];
     if (!worker || worker->ready || worker->dead || worker->stopped ||
-        worker->crew.kill != BHI_KILL_NONE)
+        worker->core.kill != BHI_KILL_NONE)
         return false;
     worker->ready = true;
     worker->ready_ns = world->now_ns;
-    world_trace(world, "  worker %d is ready", worker->crew.pid);
+    world_trace(world, "  worker %d is ready", worker->core.pid);
     bhi_stream_served(&world->streams[index]->core);
     if (world->streams[index]->core.trouble.status != BH_OK)
         world_fail(world, "budget", "stream %u is served and still in trouble", index);

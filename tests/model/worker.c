@@ -37,7 +37,7 @@ static void begin(struct world *world, struct worker *worker) {
     worker->begun_ns = world->now_ns;
     if (worker->merged)
         mark(worker);
-    world_trace(world, "  worker %d begins #%d", worker->crew.pid, record->work);
+    world_trace(world, "  worker %d begins #%d", worker->core.pid, record->work);
     if (work->compiles)
         return;
     if (life->ended)
@@ -85,7 +85,7 @@ static void end_early(struct world *world, struct record *record) {
 static void complete(struct world *world, struct worker *worker) {
     struct record *record = &worker->records[worker->current];
     if (record->told && !worker->deaf) {
-        world_trace(world, "  worker %d has ended #%d", worker->crew.pid, record->work);
+        world_trace(world, "  worker %d has ended #%d", worker->core.pid, record->work);
         end_early(world, record);
         computed(world, worker);
         return;
@@ -93,7 +93,7 @@ static void complete(struct world *world, struct worker *worker) {
     const struct work *work = work_at(world, worker, worker->current);
     struct life *life = &world->lives[record->work];
     const struct opinion *opinion = &world->oracle.works[record->work];
-    world_trace(world, "  worker %d has done #%d", worker->crew.pid, record->work);
+    world_trace(world, "  worker %d has done #%d", worker->core.pid, record->work);
     if (!work->compiles) {
         uint64_t inputs = worker->seen;
         for (int b = 0; b < BUFFERS; b++) {
@@ -119,7 +119,7 @@ static void complete(struct world *world, struct worker *worker) {
 
 static void skip(struct world *world, struct worker *worker) {
     struct record *record = &worker->records[worker->current];
-    world_trace(world, "  worker %d skips #%d", worker->crew.pid, record->work);
+    world_trace(world, "  worker %d skips #%d", worker->core.pid, record->work);
     record->skipped = true;
     if (record->withdrawn && !record->certain)
         tally(TALLY_SKIPPED_LATE);
@@ -150,7 +150,7 @@ static bool take(struct world *world, struct worker *worker, uint32_t arg) {
     worker->merged = count > 1;
     if (worker->merged)
         tally(TALLY_MERGED);
-    world_trace(world, "  worker %d takes %llu%s", worker->crew.pid, (unsigned long long)count,
+    world_trace(world, "  worker %d takes %llu%s", worker->core.pid, (unsigned long long)count,
                 worker->merged ? ", merged" : "");
     return true;
 }
@@ -159,7 +159,7 @@ static void compile(struct world *world, struct worker *worker) {
     worker->phase = PHASE_COMPILING;
     worker->compiles = worker->current;
     worker->compiling_ns = world->now_ns;
-    world_trace(world, "  worker %d compiles #%d", worker->crew.pid,
+    world_trace(world, "  worker %d compiles #%d", worker->core.pid,
                 worker->records[worker->current].work);
 }
 
@@ -195,7 +195,7 @@ static void publish(struct world *world, struct worker *worker, uint32_t arg) {
     uint64_t left = worker->batch_last - worker->completed;
     /* All together as a rule; a prefix at times. */
     worker->completed += arg % 4 ? left : 1 + arg / 4 % left;
-    world_trace(world, "  worker %d has published up to number %llu", worker->crew.pid,
+    world_trace(world, "  worker %d has published up to number %llu", worker->core.pid,
                 (unsigned long long)worker->completed);
 }
 
@@ -244,7 +244,7 @@ bool worker_fail(struct world *world, struct worker *worker, uint32_t arg) {
     record->result.message = "it failed";
     record->result.started_ns = begun ? worker->begun_ns : world->now_ns;
     record->result.ended_ns = world->now_ns;
-    world_trace(world, "  worker %d fails #%d", worker->crew.pid, record->work);
+    world_trace(world, "  worker %d fails #%d", worker->core.pid, record->work);
     computed(world, worker);
     return true;
 }
@@ -256,26 +256,26 @@ bool worker_hang(struct world *world, struct worker *worker) {
         worker->hung = true;
     else
         worker->stopped = true;
-    world_trace(world, "  worker %d %s", worker->crew.pid, worker->hung ? "hangs" : "is stopped");
+    world_trace(world, "  worker %d %s", worker->core.pid, worker->hung ? "hangs" : "is stopped");
     return true;
 }
 
 bool worker_lie(struct world *world, struct worker *worker, uint32_t arg) {
-    if (!able(worker) || worker->lied)
+    if (!able(worker) || worker->violated)
         return false;
-    worker->lied = true;
+    worker->violated = true;
     if (arg % 2 && worker->current && worker->phase == PHASE_BEFORE &&
         !worker->records[worker->current].withdrawn) {
-        world_trace(world, "  worker %d lies: it says that it had to skip", worker->crew.pid);
+        world_trace(world, "  worker %d lies: it says that it had to skip", worker->core.pid);
         skip(world, worker);
     } else if (arg / 2 % 2 && worker->current && worker->phase == PHASE_BEFORE &&
                !worker->records[worker->current].withdrawn) {
-        world_trace(world, "  worker %d lies: it says that it was told", worker->crew.pid);
+        world_trace(world, "  worker %d lies: it says that it was told", worker->core.pid);
         tally(TALLY_LIED_DEADLINE);
         end_early(world, &worker->records[worker->current]);
         computed(world, worker);
     } else {
-        world_trace(world, "  worker %d lies: its progress is impossible", worker->crew.pid);
+        world_trace(world, "  worker %d lies: its progress is impossible", worker->core.pid);
         worker->lie_pending = true;
     }
     return true;
@@ -287,7 +287,7 @@ bool worker_die(struct world *world, struct worker *worker, uint32_t arg) {
     static const int SIGNALS[] = {11, 6, 31};
     worker->dead = true;
     worker->death = (struct bhi_outcome)BHI_OUTCOME_INIT;
-    worker->death.worker_pid = worker->crew.pid;
+    worker->death.worker_pid = worker->core.pid;
     worker->death.message = "it died";
     if (worker->kill_asked && arg % 8)
         worker->death.signal = 9;
@@ -295,7 +295,7 @@ bool worker_die(struct world *world, struct worker *worker, uint32_t arg) {
         worker->death.exit_code = 1;
     else
         worker->death.signal = SIGNALS[arg % 4 - 1];
-    world_trace(world, "  worker %d dies: signal %d", worker->crew.pid, worker->death.signal);
+    world_trace(world, "  worker %d dies: signal %d", worker->core.pid, worker->death.signal);
     return true;
 }
 
@@ -303,8 +303,8 @@ void worker_told(struct world *world, struct worker *worker, uint64_t seq) {
     struct record *record = &worker->records[seq];
     record->told = true;
     record->told_ns = world->now_ns;
-    record->told_late = !world->oracle.works[record->work].asked;
-    world_trace(world, "  worker %d is told to end #%d", worker->crew.pid, record->work);
+    record->told_late = !world->oracle.works[record->work].end_requested;
+    world_trace(world, "  worker %d is told to end #%d", worker->core.pid, record->work);
     if (worker->deaf)
         return;
     if (worker->current == seq)
@@ -318,15 +318,15 @@ void worker_told(struct world *world, struct worker *worker, uint64_t seq) {
 /* The newest that may have been started, as the supervisor can know it (ipc/progress.c): what it
  * has taken, or the device's own word where there is one for what is in flight. */
 uint64_t worker_started(const struct worker *worker) {
-    uint64_t harvested = worker->crew.harvested;
+    uint64_t harvested = worker->core.harvested;
     if (worker->started <= harvested)
         return harvested;
     uint32_t ahead = worker->marker_started - (uint32_t)harvested;
     return ahead >= 1 && ahead <= worker->started - harvested ? harvested + ahead : worker->started;
 }
 
-struct bhi_sight worker_sight(const struct worker *worker) {
-    return (struct bhi_sight){
+struct bhi_progress_snapshot worker_snapshot(const struct worker *worker) {
+    return (struct bhi_progress_snapshot){
         .started = worker_started(worker),
         .marker = worker->marker_completed,
         .compiles = worker->compiles,

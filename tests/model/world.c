@@ -36,7 +36,7 @@ void world_init(struct world *world, const struct program *program, FILE *trace)
     world->trace = trace;
     world->now_ns = START_NS;
     world->armed_ns = BH_FOREVER;
-    bhi_core_init(&world->core, &world_ports);
+    bhi_core_init(&world->core, &world_core_ops);
     oracle_init(world);
     for (int b = 0; b < BUFFERS; b++)
         world->buffers[b].value = (uint64_t)b;
@@ -90,8 +90,8 @@ static void check_streams(struct world *world) {
             world_fail(world, "order", "the oldest of stream %d is #%d, not #%d", s,
                        found ? work_of_submission(found) : NOBODY, oldest);
         const struct worker *worker = world->serving[s];
-        if (!worker || !worker->ready || worker->crew.kill != BHI_KILL_NONE ||
-            worker->published - worker->crew.harvested >= world->program->lane)
+        if (!worker || !worker->ready || worker->core.kill != BHI_KILL_NONE ||
+            worker->published - worker->core.harvested >= world->program->lane)
             continue;
         for (int work = 0; work < WORKS; work++) {
             const struct life *life = &world->lives[work];
@@ -179,11 +179,11 @@ static bool submit(struct world *world, int number) {
         !stream->held || world->closed)
         return false;
     world->submitted = number + 1;
-    life->event = ports_new_event(world, number);
+    life->event = core_ops_new_event(world, number);
     life->id = life->event->id = ++world->ids;
     world->work_of_id[life->id] = (int8_t)number;
     life->event->verdict.submitted_ns = life->submitted_ns = world->now_ns;
-    life->core = ports_new_submission(world, number);
+    life->core = core_ops_new_submission(world, number);
     bhi_submission_init(life->core, &stream->core, life->event);
     life->core->deadline_ns =
         work->deadline_ms == NO_DEADLINE ? BH_FOREVER : work->deadline_ms * MS;
@@ -228,9 +228,9 @@ static bool submit(struct world *world, int number) {
 
 static void before_cancel(struct world *world, int work) {
     const struct life *life = &world->lives[work];
-    world->oracle.works[work].asked = true;
+    world->oracle.works[work].end_requested = true;
     struct due due = {.status = BH_CANCELLED, .origin = NOBODY, .cause = NO_CAUSE};
-    due.cause.worker_pid = life->worker ? life->worker->crew.pid : 0;
+    due.cause.worker_pid = life->worker ? life->worker->core.pid : 0;
     oracle_expect(world, work, &due);
 }
 
@@ -527,7 +527,7 @@ static bool wait_for_the_clock(struct world *world) {
     for (int s = 0; s < STREAMS; s++) {
         const struct world_stream *stream = world->streams[s];
         if (stream && !world->closed && stream->core.state == BHI_STREAM_WANTING &&
-            !stream->core.crew && stream->core.restart.not_before_ns < when)
+            !stream->core.worker && stream->core.restart.not_before_ns < when)
             when = stream->core.restart.not_before_ns;
     }
     if (when == BH_FOREVER)
@@ -546,15 +546,15 @@ static bool wake_one(struct world *world) {
             continue;
         uint64_t seq = worker_turn(worker);
         int work = worker->records[seq].work;
-        if (!seq && worker->crew.backlog)
+        if (!seq && worker->core.backlog)
             return false; /* what it does not skip stands in the way of others */
         bool compiling = seq && worker->compiles == seq && worker->runs < seq;
         uint32_t limit_ms = compiling ? world->program->streams[worker->stream].compile_ms
                             : seq     ? world->program->works[work].deadline_ms
                                       : NO_DEADLINE;
-        if (seq && (limit_ms != NO_DEADLINE || world->oracle.works[work].asked))
+        if (seq && (limit_ms != NO_DEADLINE || world->oracle.works[work].end_requested))
             return false;
-        world_trace(world, "  worker %d goes on", worker->crew.pid);
+        world_trace(world, "  worker %d goes on", worker->core.pid);
         worker->hung = worker->stopped = false;
         return true;
     }
@@ -584,7 +584,7 @@ void world_finish(struct world *world) {
     world_settle(world);
     for (int i = 0; i < 100 && world->workers && !world->failed; i++) {
         if (world->workers->stream != NOBODY)
-            world_fail(world, "E9", "worker %d outlives its stream", world->workers->crew.pid);
+            world_fail(world, "E9", "worker %d outlives its stream", world->workers->core.pid);
         worker_die(world, world->workers, 1);
         supervise_bury(world, world->workers);
     }

@@ -4,7 +4,7 @@
 #ifndef MODEL_WORLD_H
 #define MODEL_WORLD_H
 
-#include "core/crew.h"
+#include "core/worker.h"
 #include "oracle.h"
 #include "program.h"
 #include "tally.h"
@@ -33,12 +33,12 @@ enum phase { PHASE_BEFORE, PHASE_COMPILING, PHASE_BEGUN, PHASE_HALF };
 
 /*   started: it has said that it may start all up to that one, and taken them, or only the first;
  *   batch: taken from the lane together, first to last; running: current; computed: before current;
- *   published: up to completed; taken in by the supervisor: up to crew.harvested */
+ *   published: up to completed; taken in by the supervisor: up to core_worker.harvested */
 struct worker {
     struct worker *next;
-    struct bhi_crew crew;
+    struct bhi_core_worker core;
     int stream; /* NOBODY once it is retired */
-    bool ready, dead, stopped, hung, lied, zygote_lost, productive;
+    bool ready, dead, stopped, hung, violated, zygote_lost, productive;
     bool lie_pending; /* to be found at the next harvest */
     bool caught;      /* it was found; nothing of it counts any more */
     bool kill_asked;
@@ -153,7 +153,7 @@ bool worker_die(struct world *world, struct worker *worker, uint32_t arg);
 void worker_told(struct world *world, struct worker *worker, uint64_t seq);
 uint64_t worker_started(const struct worker *worker);
 /* Where it is, as far as the supervisor can see. */
-struct bhi_sight worker_sight(const struct worker *worker);
+struct bhi_progress_snapshot worker_snapshot(const struct worker *worker);
 /* Which one it works on, as far as anybody can see; 0: none. */
 uint64_t worker_turn(const struct worker *worker);
 /* Whether it still may do something by itself. */
@@ -167,17 +167,17 @@ bool supervise_ready(struct world *world, uint32_t stream);
 bool supervise_look(struct world *world);
 bool supervise_close(struct world *world);
 
-/* ports.c */
-extern const struct bhi_ports world_ports;
+/* core_ops.c */
+extern const struct bhi_core_ops world_core_ops;
 void world_unref_stream(struct bhi_core_stream *stream);
-struct bh_event *ports_new_event(struct world *world, int work);
-struct bhi_submission *ports_new_submission(struct world *world, int work);
+struct bh_event *core_ops_new_event(struct world *world, int work);
+struct bhi_submission *core_ops_new_submission(struct world *world, int work);
 
 static inline struct world *world_of(struct bhi_core *core) {
     return BHI_CONTAINER(core, struct world, core);
 }
-static inline struct worker *worker_of(struct bhi_crew *crew) {
-    return BHI_CONTAINER(crew, struct worker, crew);
+static inline struct worker *worker_of(struct bhi_core_worker *core_worker) {
+    return BHI_CONTAINER(core_worker, struct worker, core);
 }
 int work_of_event(const struct bh_event *event);
 int work_of_submission(const struct bhi_submission *submission);

@@ -3,7 +3,7 @@
 #include "base/memfd.h"
 #include "puppet.h"
 #include "supervisor/buffer/pool.h"
-#include "supervisor/worker/staffing.h"
+#include "supervisor/worker/assignment.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -12,8 +12,8 @@ static void a_spare_is_taken(void) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING);
-    BHT_EQ(bhi_staffing_turn(p.context), BH_FOREVER);
-    BHT_TRUE(p.stream->core.crew == &worker->crew);
+    BHT_EQ(bhi_assignment_turn(p.context), BH_FOREVER);
+    BHT_TRUE(p.stream->core.worker == &worker->core);
     BHT_EQ(p.stream->core.state, BHI_STREAM_SERVED);
     puppet_close(&p);
 }
@@ -33,16 +33,16 @@ static void a_spare_of_another_kind_is_left(void) {
     loader->kind = BHI_WORKER_LOADER;
     struct bhi_worker *doomed = puppet_worker(&p, BHI_RUNNING);
     bhi_context_lock(p.context);
-    bhi_crew_kill(&doomed->crew, BHI_KILL_RETIRED, 0, "it is to go");
+    bhi_core_worker_kill(&doomed->core, BHI_KILL_RETIRED, 0, "it is to go");
     bhi_context_unlock(p.context);
     struct bhi_worker *dead = puppet_worker(&p, BHI_RUNNING);
     dead->exit_known = true;
-    BHT_EQ(bhi_staffing_turn(p.context), BH_FOREVER);
-    BHT_TRUE(p.stream->core.crew == NULL);
+    BHT_EQ(bhi_assignment_turn(p.context), BH_FOREVER);
+    BHT_TRUE(p.stream->core.worker == NULL);
     BHT_EQ(p.stream->core.state, BHI_STREAM_WANTING);
     roomy->memory_limit = p.stream->memory_limit;
-    (void)bhi_staffing_turn(p.context);
-    BHT_TRUE(p.stream->core.crew == &roomy->crew);
+    (void)bhi_assignment_turn(p.context);
+    BHT_TRUE(p.stream->core.worker == &roomy->core);
     puppet_close(&p);
 }
 
@@ -54,11 +54,11 @@ static void a_pause_is_kept(void) {
     struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING);
     const uint64_t until_ns = bhi_now_ns() + 3600 * UINT64_C(1000000000);
     p.stream->core.restart.not_before_ns = until_ns;
-    BHT_TRUE(bhi_staffing_turn(p.context) == until_ns);
-    BHT_TRUE(p.stream->core.crew == NULL);
+    BHT_TRUE(bhi_assignment_turn(p.context) == until_ns);
+    BHT_TRUE(p.stream->core.worker == NULL);
     p.stream->core.restart.not_before_ns = bhi_now_ns();
-    BHT_TRUE(bhi_staffing_turn(p.context) == BH_FOREVER);
-    BHT_TRUE(p.stream->core.crew == &worker->crew);
+    BHT_TRUE(bhi_assignment_turn(p.context) == BH_FOREVER);
+    BHT_TRUE(p.stream->core.worker == &worker->core);
     puppet_close(&p);
 }
 
@@ -70,7 +70,7 @@ static bool charged(enum bhi_worker_state state, enum bhi_zygote_state zygote) {
     puppet_open(&p);
     struct bhi_worker *worker = puppet_worker(&p, state);
     bhi_context_lock(p.context);
-    bhi_stream_bind(&p.stream->core, &worker->crew);
+    bhi_stream_bind(&p.stream->core, &worker->core);
     bhi_worker_retain(worker);
     if (state == BHI_RUNNING)
         bhi_stream_served(&p.stream->core);
@@ -123,8 +123,8 @@ static bool given_again(enum trust trust) {
     struct bhi_block *block = make_block(&p, &size_class);
     BHT_TRUE(bhi_pool_expose(block, worker));
     bhi_pool_give(p.context, block);
-    worker->crew.lied = trust == LIED;
-    worker->crew.kill = trust == KILLED ? BHI_KILL_DEADLINE : BHI_KILL_NONE;
+    worker->core.violated = trust == LIED;
+    worker->core.kill = trust == KILLED ? BHI_KILL_DEADLINE : BHI_KILL_NONE;
     worker->state = trust == STARTING ? BHI_HELD : BHI_RUNNING;
     bool own;
     struct bhi_block *taken = bhi_pool_take(p.context, size_class, worker, &own);

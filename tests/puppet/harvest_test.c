@@ -12,12 +12,12 @@ static void asking_takes_in_what_is_there(void) {
     puppet_open(&p);
     struct bhi_worker *worker = puppet_serving(&p);
     bh_event *event = puppet_submit(&p);
-    BHT_EQ(worker->crew.published, 1);
+    BHT_EQ(worker->core.published, 1);
     BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
     puppet_complete(worker, 1);
-    BHT_EQ(worker->crew.harvested, 0); /* nobody has looked */
+    BHT_EQ(worker->core.harvested, 0); /* nobody has looked */
     BHT_EQ(bh_event_query(event), BH_EVENT_READY);
-    BHT_EQ(worker->crew.harvested, 1);
+    BHT_EQ(worker->core.harvested, 1);
     bh_event_release(event);
     puppet_close(&p);
 }
@@ -33,13 +33,13 @@ static void no_more_in_flight_than_there_are_slots(void) {
         bh_event_release(last);
         last = puppet_submit(&p);
     }
-    BHT_EQ(worker->crew.published, BHI_PROGRESS_RESULTS);
+    BHT_EQ(worker->core.published, BHI_PROGRESS_RESULTS);
     BHT_GT(bhi_lane_space(&worker->lane, 0), 4096);
     BHT_TRUE(!bhi_list_empty(&p.stream->core.queue));
     puppet_complete(worker, 1);
-    BHT_EQ(worker->crew.published, BHI_PROGRESS_RESULTS);
+    BHT_EQ(worker->core.published, BHI_PROGRESS_RESULTS);
     BHT_EQ(bh_event_query(first), BH_EVENT_READY);
-    BHT_EQ(worker->crew.published, BHI_PROGRESS_RESULTS + 1);
+    BHT_EQ(worker->core.published, BHI_PROGRESS_RESULTS + 1);
     BHT_TRUE(!bhi_list_empty(&p.stream->core.queue));
     puppet_complete(worker, BHI_PROGRESS_RESULTS);
     BHT_EQ(bh_event_query(second), BH_EVENT_READY);

@@ -237,9 +237,9 @@ static void play(const struct row *row, size_t number) {
     bhi_progress_unmap(&side);
     bhi_context_lock(p.context);
     if (row->kill == BHI_KILL_PROTOCOL)
-        bhi_crew_liar(&worker->crew, "why it was killed");
+        bhi_core_worker_violation(&worker->core, "why it was killed");
     else if (row->kill != BHI_KILL_NONE)
-        bhi_crew_kill(&worker->crew, row->kill, bh_event_id(event), "why it was killed");
+        bhi_core_worker_kill(&worker->core, row->kill, bh_event_id(event), "why it was killed");
     p.context->closed = row->closed;
     bhi_context_unlock(p.context);
     if (row->undead) { /* it lets go of what it had of the pool */
@@ -406,10 +406,10 @@ static void a_death_while_it_starts(void) {
             bhi_progress_step_failed(&side, start->step_status, start->error, start->text);
         bhi_progress_unmap(&side);
         bhi_context_lock(p.context);
-        bhi_stream_bind(&p.stream->core, &worker->crew);
+        bhi_stream_bind(&p.stream->core, &worker->core);
         bhi_worker_retain(worker);
         if (start->kill != BHI_KILL_NONE)
-            bhi_crew_kill(&worker->crew, start->kill, 0, "why it was killed");
+            bhi_core_worker_kill(&worker->core, start->kill, 0, "why it was killed");
         bhi_context_unlock(p.context);
         end_process(worker, start->code_kind, start->status);
         p.zygote->state = start->code_kind ? BHI_ZYGOTE_READY : BHI_ZYGOTE_LOST;
@@ -434,7 +434,7 @@ static void one_that_is_retired_is_not_mourned(void) {
     puppet_open(&p);
     struct bhi_worker *worker = puppet_serving(&p);
     bhi_context_lock(p.context);
-    bhi_crew_kill(&worker->crew, BHI_KILL_RETIRED, 0, "what comes next is not for it");
+    bhi_core_worker_kill(&worker->core, BHI_KILL_RETIRED, 0, "what comes next is not for it");
     bhi_context_unlock(p.context);
     end_process(worker, CLD_KILLED, SIGKILL);
     struct bhi_obituary obituary;

@@ -1,7 +1,7 @@
 #include "puppet.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/event/callback.h"
-#include "supervisor/event/drain.h"
+#include "supervisor/event/pending.h"
 #include "supervisor/kernel/pipeline_cache.h"
 #include "supervisor/load/loaders.h"
 #include "supervisor/load/opener.h"
@@ -50,7 +50,7 @@ void puppet_close(struct puppet *puppet) {
     bhi_callbacks_stop(context);
     bhi_loaders_stop(context);
     bhi_opener_stop(context);
-    bhi_drain_forget(context);
+    bhi_pending_forget(context);
     bhi_context_lock(context);
     bhi_pool_close(context);
     bhi_context_unlock(context);
@@ -84,13 +84,13 @@ struct bhi_worker *puppet_worker(struct puppet *puppet, enum bhi_worker_state st
     worker->state = state;
     worker->fdpass = worker->doorbell = worker->pidfd = worker->channel.fd = -1;
     worker->cache.area = -1;
-    bhi_crew_init(&worker->crew, &puppet->context->core);
-    worker->crew.pid = 4242;
+    bhi_core_worker_init(&worker->core, &puppet->context->core);
+    worker->core.pid = 4242;
     bhi_list_init(&worker->link);
     bhi_list_init(&worker->outbox);
     bhi_list_init(&worker->reflections);
     bhi_pool_user_init(&worker->pool);
-    bhi_known_init(&worker->kernels);
+    bhi_worker_kernels_init(&worker->kernels);
     BHT_EQ(bhi_lane_create(&worker->lane, BHI_LANE_CAPACITY, BHI_PROGRESS_RESULTS), 0);
     BHT_EQ(bhi_progress_create(&worker->progress, BHI_PROGRESS_RESULTS), 0);
     bhi_context_lock(puppet->context);
@@ -103,7 +103,7 @@ struct bhi_worker *puppet_worker(struct puppet *puppet, enum bhi_worker_state st
 struct bhi_worker *puppet_serving(struct puppet *puppet) {
     struct bhi_worker *worker = puppet_worker(puppet, BHI_RUNNING);
     bhi_context_lock(puppet->context);
-    bhi_stream_bind(&puppet->stream->core, &worker->crew);
+    bhi_stream_bind(&puppet->stream->core, &worker->core);
     bhi_worker_retain(worker);
     bhi_stream_served(&puppet->stream->core);
     bhi_context_unlock(puppet->context);
@@ -131,8 +131,8 @@ struct bhi_progress puppet_side(const struct bhi_worker *worker) {
 void puppet_complete(struct bhi_worker *worker, uint64_t count) {
     struct bhi_progress side = puppet_side(worker);
     const uint64_t done = atomic_load(&side.header->completed_seq);
-    BHT_LE(done + count, worker->crew.published);
-    const uint64_t record = worker->lane.head / worker->crew.published; /* all are alike */
+    BHT_LE(done + count, worker->core.published);
+    const uint64_t record = worker->lane.head / worker->core.published; /* all are alike */
     for (uint64_t seq = done + 1; seq <= done + count; seq++) {
         const uint64_t now_ns = bhi_now_ns();
         const struct bhi_result result = {.seq = seq,

@@ -1,7 +1,7 @@
 /* Claimed folders: what the dead left is removed, and nothing else is. */
 #include "harness.h"
 #include "supervisor/worker/cgroup.h"
-#include "supervisor/worker/claim.h"
+#include "supervisor/worker/directory_lock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -91,7 +91,7 @@ static void put_socket(const char *folder, const char *name) {
 
 /* What a process leaves that dies with its claim: descriptors go, the folder stays. */
 static void leave(const char *path) {
-    int claim = bhi_claim_make(path, 0700);
+    int claim = bhi_directory_lock_make(path, 0700);
     BHT_GE(claim, 0);
     close(claim);
 }
@@ -114,7 +114,7 @@ static void what_a_killed_process_left_goes(void) {
     BHT_EQ(pipe2(say, O_CLOEXEC), 0);
     pid_t owner = fork();
     if (owner == 0) {
-        bool made = bhi_claim_make(path, 0700) >= 0;
+        bool made = bhi_directory_lock_make(path, 0700) >= 0;
         (void)!write(say[1], made ? "y" : "n", 1);
         for (;;)
             pause();
@@ -124,12 +124,12 @@ static void what_a_killed_process_left_goes(void) {
     put_socket(path, "w1");
     put_file(in(path, "file"));
     age(path);
-    bhi_claim_sweep_folders(parent);
+    bhi_directory_lock_sweep_folders(parent);
     BHT_TRUE(is_there(in(path, "w1"))); /* it lives */
     BHT_EQ(kill(owner, SIGKILL), 0);
     BHT_EQ(waitpid(owner, NULL, 0), owner);
     age(path);
-    bhi_claim_sweep_folders(parent);
+    bhi_directory_lock_sweep_folders(parent);
     BHT_TRUE(!is_there(path));
     close(say[0]);
     close(say[1]);
@@ -152,7 +152,7 @@ static void a_sweep_does_so_much_and_the_next_one_goes_on(void) {
             left += is_there(in(parent, name));
         }
         BHT_EQ(left, round == 0 ? LEFT : round == 1 ? LEFT - MOST : 0);
-        bhi_claim_sweep_folders(parent);
+        bhi_directory_lock_sweep_folders(parent);
     }
     close_parent();
 }
@@ -165,7 +165,7 @@ static void links_inside_go_and_not_what_they_point_to(void) {
     put_file(in(outside, "precious"));
     BHT_EQ(symlink(outside, in(path, "link")), 0);
     age(path);
-    bhi_claim_sweep_folders(parent);
+    bhi_directory_lock_sweep_folders(parent);
     BHT_TRUE(!is_there(path));
     BHT_TRUE(is_there(in(outside, "precious")));
     close_parent();
@@ -176,13 +176,13 @@ static void links_inside_go_and_not_what_they_point_to(void) {
 static void young_ones_stay(void) {
     open_parent();
     leave(in(parent, FOLDER));
-    bhi_claim_sweep_folders(parent);
+    bhi_directory_lock_sweep_folders(parent);
     BHT_TRUE(is_there(in(parent, FOLDER)));
     age_by(in(parent, FOLDER), AGE_S - 10);
-    bhi_claim_sweep_folders(parent);
+    bhi_directory_lock_sweep_folders(parent);
     BHT_TRUE(is_there(in(parent, FOLDER)));
     age_by(in(parent, FOLDER), -1000); /* a clock that was set back */
-    bhi_claim_sweep_folders(parent);
+    bhi_directory_lock_sweep_folders(parent);
     BHT_TRUE(is_there(in(parent, FOLDER)));
     close_parent();
 }
@@ -199,7 +199,7 @@ static void other_names_stay(void) {
         leave(in(parent, names[i]));
         age(in(parent, names[i]));
     }
-    bhi_claim_sweep_folders(parent);
+    bhi_directory_lock_sweep_folders(parent);
     for (size_t i = 0; i < BHT_COUNT(names); i++)
         if (!is_there(in(parent, names[i])))
             BHT_FAIL("%s is gone", names[i]);
@@ -226,7 +226,7 @@ static void other_things_stay(void) {
         snprintf(name, sizeof name, "bulkhead-1-%08x", (unsigned)i);
         age(in(parent, name));
     }
-    bhi_claim_sweep_folders(parent);
+    bhi_directory_lock_sweep_folders(parent);
     for (int i = 1; i <= 4; i++) {
         snprintf(name, sizeof name, "bulkhead-1-%08x", (unsigned)i);
         if (!is_there(in(parent, name)))
@@ -246,7 +246,7 @@ static void another_users_stay(void) {
     leave(in(parent, FOLDER));
     BHT_EQ(chown(in(parent, FOLDER), 65534, 65534), 0);
     age(in(parent, FOLDER));
-    bhi_claim_sweep_folders(parent);
+    bhi_directory_lock_sweep_folders(parent);
     BHT_TRUE(is_there(in(parent, FOLDER)));
     close_parent();
 }
@@ -268,7 +268,7 @@ static void one_of_another_pid_namespace_stays(void) {
         }
         pid_t inner = fork();
         if (inner == 0) {
-            bool made = getpid() == 1 && bhi_claim_make(path, 0700) >= 0;
+            bool made = getpid() == 1 && bhi_directory_lock_make(path, 0700) >= 0;
             (void)!write(say[1], made ? "y" : "n", 1);
             (void)!read(held[0], &byte, 1); /* until the test lets go */
             _exit(0);
@@ -283,7 +283,7 @@ static void one_of_another_pid_namespace_stays(void) {
         BHT_EQ(byte, 'y');
         put_socket(path, "w1");
         age(path);
-        bhi_claim_sweep_folders(parent);
+        bhi_directory_lock_sweep_folders(parent);
         BHT_TRUE(is_there(in(path, "w1")));
     }
     close(held[1]);
@@ -291,7 +291,7 @@ static void one_of_another_pid_namespace_stays(void) {
     BHT_EQ(waitpid(outer, &status, 0), outer);
     BHT_EQ(status, 0);
     if (byte == 'y') {
-        bhi_claim_sweep_folders(parent);
+        bhi_directory_lock_sweep_folders(parent);
         BHT_TRUE(!is_there(path));
     }
     close(say[0]);
@@ -303,7 +303,7 @@ static void one_of_another_pid_namespace_stays(void) {
 static void one_that_a_forked_child_holds_stays(void) {
     open_parent();
     const char *path = in(parent, FOLDER);
-    int claim = bhi_claim_make(path, 0700);
+    int claim = bhi_directory_lock_make(path, 0700);
     BHT_GE(claim, 0);
     pid_t child = fork();
     if (child == 0)
@@ -311,30 +311,30 @@ static void one_that_a_forked_child_holds_stays(void) {
             pause();
     close(claim);
     age(path);
-    bhi_claim_sweep_folders(parent);
+    bhi_directory_lock_sweep_folders(parent);
     BHT_TRUE(is_there(path));
     kill(child, SIGKILL);
     BHT_EQ(waitpid(child, NULL, 0), child);
-    bhi_claim_sweep_folders(parent);
+    bhi_directory_lock_sweep_folders(parent);
     BHT_TRUE(!is_there(path));
     close_parent();
 }
 
 static void no_parent_is_no_harm(void) {
-    bhi_claim_sweep_folders("/nonexistent");
-    bhi_claim_sweep_cgroups("/nonexistent");
-    bhi_claim_sweep_folders("/proc/self/status");
+    bhi_directory_lock_sweep_folders("/nonexistent");
+    bhi_directory_lock_sweep_cgroups("/nonexistent");
+    bhi_directory_lock_sweep_folders("/proc/self/status");
 }
 
 /* -- making a claim ------------------------------------------------------------------------- */
 
 static void a_name_is_taken_once(void) {
     open_parent();
-    int claim = bhi_claim_make(in(parent, FOLDER), 0700);
+    int claim = bhi_directory_lock_make(in(parent, FOLDER), 0700);
     BHT_GE(claim, 0);
     BHT_EQ(fcntl(claim, F_GETFD), FD_CLOEXEC);
-    BHT_EQ(bhi_claim_make(in(parent, FOLDER), 0700), -EEXIST);
-    BHT_EQ(bhi_claim_make(in(parent, "none/" FOLDER), 0700), -ENOENT);
+    BHT_EQ(bhi_directory_lock_make(in(parent, FOLDER), 0700), -EEXIST);
+    BHT_EQ(bhi_directory_lock_make(in(parent, "none/" FOLDER), 0700), -ENOENT);
     close(claim);
     close_parent();
 }
@@ -343,14 +343,14 @@ static void a_name_is_taken_once(void) {
 static int swept_meanwhile(void) {
     before_shared = NULL;
     age(in(parent, FOLDER));
-    bhi_claim_sweep_folders(parent);
+    bhi_directory_lock_sweep_folders(parent);
     return 0;
 }
 
 static void one_that_was_swept_before_it_was_locked_is_no_claim(void) {
     open_parent();
     before_shared = swept_meanwhile;
-    BHT_EQ(bhi_claim_make(in(parent, FOLDER), 0700), -EEXIST);
+    BHT_EQ(bhi_directory_lock_make(in(parent, FOLDER), 0700), -EEXIST);
     BHT_TRUE(!is_there(in(parent, FOLDER)));
     close_parent();
 }
@@ -364,7 +364,7 @@ static int replaced_meanwhile(void) {
 static void one_that_is_another_by_now_is_no_claim(void) {
     open_parent();
     before_shared = replaced_meanwhile;
-    BHT_EQ(bhi_claim_make(in(parent, FOLDER), 0700), -EEXIST);
+    BHT_EQ(bhi_directory_lock_make(in(parent, FOLDER), 0700), -EEXIST);
     BHT_TRUE(is_there(in(parent, FOLDER))); /* the other's */
     close_parent();
 }
@@ -381,7 +381,7 @@ static int being_swept(void) {
 static void one_that_is_being_swept_is_no_claim(void) {
     open_parent();
     before_shared = being_swept;
-    BHT_EQ(bhi_claim_make(in(parent, FOLDER), 0700), -EEXIST);
+    BHT_EQ(bhi_directory_lock_make(in(parent, FOLDER), 0700), -EEXIST);
     close(sweeper);
     close_parent();
 }
@@ -394,10 +394,10 @@ static int no_locks(void) {
 static void where_there_are_no_locks_nothing_is_swept(void) {
     open_parent();
     before_shared = no_locks;
-    int claim = bhi_claim_make(in(parent, FOLDER), 0700);
+    int claim = bhi_directory_lock_make(in(parent, FOLDER), 0700);
     BHT_GE(claim, 0);
     age(in(parent, FOLDER));
-    bhi_claim_sweep_folders(parent);
+    bhi_directory_lock_sweep_folders(parent);
     BHT_TRUE(is_there(in(parent, FOLDER)));
     close(claim);
     close_parent();
@@ -435,7 +435,7 @@ static void groups_of_live_pids_and_others_stay(void) {
     for (size_t i = 0; i < BHT_COUNT(stays); i++)
         age(in(parent, stays[i]));
     age(in(parent, odd));
-    bhi_claim_sweep_cgroups(parent);
+    bhi_directory_lock_sweep_cgroups(parent);
     for (size_t i = 0; i < BHT_COUNT(goes); i++)
         BHT_TRUE(!is_there(in(parent, goes[i])));
     for (size_t i = 0; i < BHT_COUNT(stays); i++)
@@ -459,11 +459,11 @@ static void real_groups(void) {
     *strrchr(above, '/') = 0;
     snprintf(path, sizeof path, "%s/%s", above, group_of(dead_pid(), "77"));
     snprintf(child, sizeof child, "%s/w1", path);
-    int claim = bhi_claim_make(path, 0755);
+    int claim = bhi_directory_lock_make(path, 0755);
     BHT_GE(claim, 0);
     BHT_EQ(mkdir(child, 0755), 0);
     age(path);
-    bhi_claim_sweep_cgroups(above);
+    bhi_directory_lock_sweep_cgroups(above);
     BHT_TRUE(is_there(child)); /* of another pid namespace, say */
     close(claim);
 
@@ -475,12 +475,12 @@ static void real_groups(void) {
             pause();
     BHT_EQ(bhi_cgroup_enter(&left, 1, pid), 0);
     age(path);
-    bhi_claim_sweep_cgroups(above);
+    bhi_directory_lock_sweep_cgroups(above);
     BHT_TRUE(is_there(child));
     kill(pid, SIGKILL);
     BHT_EQ(waitpid(pid, NULL, 0), pid);
     /* The kernel says EBUSY for a moment after. */
-    WAIT_UNTIL((bhi_claim_sweep_cgroups(above), !is_there(path)), 2000);
+    WAIT_UNTIL((bhi_directory_lock_sweep_cgroups(above), !is_there(path)), 2000);
     BHT_TRUE(is_there(here.dir));
     bhi_cgroup_close(&here);
 }

@@ -1,6 +1,6 @@
 /* Memory of one type for ever, in a process that forks. */
 #include "harness.h"
-#include "supervisor/context/slab.h"
+#include "supervisor/context/freelist.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,21 +11,21 @@ struct thing {
     char bytes[200];
 };
 
-static struct bhi_slab slab = BHI_SLAB_INIT(struct thing);
+static struct bhi_freelist freelist = BHI_SLAB_INIT(struct thing);
 
 static void what_was_freed_is_used_again(void) {
     enum { MANY = 5000 };
     static void *things[MANY];
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < MANY; i++) {
-            things[i] = bhi_slab_take(&slab);
+            things[i] = bhi_freelist_take(&freelist);
             BHT_TRUE(things[i] != NULL);
             memset(things[i], round, sizeof(struct thing));
         }
         for (int i = 0; i < MANY; i++) {
             for (size_t b = 0; b < sizeof(struct thing); b++)
                 BHT_EQ(((struct thing *)things[i])->bytes[b], round);
-            bhi_slab_give(&slab, things[i]);
+            bhi_freelist_give(&freelist, things[i]);
         }
     }
     BHT_LT(bht_resident_bytes(getpid()), 32u << 20);
@@ -36,7 +36,7 @@ static _Atomic bool stop;
 static void *take_and_give(void *unused) {
     (void)unused;
     while (!stop)
-        bhi_slab_give(&slab, bhi_slab_take(&slab));
+        bhi_freelist_give(&freelist, bhi_freelist_take(&freelist));
     return NULL;
 }
 
@@ -50,9 +50,9 @@ static void a_fork_at_any_moment(void) {
         pid_t child = fork();
         if (child == 0) {
             alarm(5);
-            void *one = bhi_slab_take(&slab), *two = bhi_slab_take(&slab);
+            void *one = bhi_freelist_take(&freelist), *two = bhi_freelist_take(&freelist);
             bool good = one && two && one != two;
-            bhi_slab_give(&slab, one);
+            bhi_freelist_give(&freelist, one);
             _exit(good ? 0 : 1);
         }
         int status = -1;

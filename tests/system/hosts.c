@@ -218,7 +218,7 @@ static void spares_take_over(void) {
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     pid_t first = fx_ready(stream);
-    /* warden, zygote, the worker and the spare, each with its keeper */
+    /* warden, zygote, the worker and the spare, each with its memory holder */
     WAIT_UNTIL(bht_count_descendants(getpid()) == 2 + 2 * PROCESSES_A_WORKER, 10000);
     fx_kill(first, SIGKILL);
     fx_expect_healthy(context, stream);

@@ -99,9 +99,9 @@ static void bound_to_another_stream(void) {
     tear_down(&s);
 }
 
-/* A keeper that was taken over could go on writing after its worker's death is confirmed. */
+/* A memory holder that was taken over could go on writing after its worker's death is confirmed. */
 static void nobody_writes_after_a_confirmed_death(void) {
-    bh_context *context = fx_context(BHT_ASAN ? "?1:keeper:1=fail" : "1:keeper:1=fail");
+    bh_context *context = fx_context(BHT_ASAN ? "?1:holder:1=fail" : "1:holder:1=fail");
     bh_stream *stream = fx_stream(context, "a", FX_SECONDS);
     pid_t pid = fx_ready(stream);
     const size_t processes = 2 + PROCESSES_A_WORKER; /* warden, zygote */
@@ -429,7 +429,7 @@ static void create_bind_kill_release(void) {
     }
     fx_ready(stream);
     struct footprint after;
-    /* ZeroMQ closes its sockets, and keepers end, a little later. */
+    /* ZeroMQ closes its sockets, and holders end, a little later. */
     WAIT_UNTIL((after = measure(context), after.descriptors <= before.descriptors + 4), 20000);
     BHT_LE(after.mappings, before.mappings + 4);
     BHT_LT(after.resident, before.resident + (BHT_ASAN || BHT_TSAN ? 64 * MIB : 3 * MIB));

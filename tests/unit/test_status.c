@@ -94,7 +94,7 @@ static void test_from_worker(void **state) {
     assert_true(bhi_status_from_worker(BH_INVALID_KERNEL));
     assert_true(bhi_status_from_worker(BH_DEVICE_LOST));
     assert_true(bhi_status_from_worker(BH_CANCELLED));
-    assert_true(bhi_status_from_worker(BH_DEADLINE)); /* as an answer: core/crew.c */
+    assert_true(bhi_status_from_worker(BH_DEADLINE)); /* as an answer: core/worker.c */
 }
 
 /* T6: by what it is for. */

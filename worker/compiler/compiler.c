@@ -5,7 +5,7 @@
 #include "ipc/compile.h"
 #include "worker/compiler/glsl.h"
 #include "worker/compiler/inspect.h"
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/faults/faults.h"
 
 #include <bulkhead/bulkhead.h>
@@ -28,13 +28,13 @@ struct bhi_compiler {
     size_t count;
 };
 
-struct bhi_compiler *bhi_compiler_create(struct bhi_fault *fault) {
+struct bhi_compiler *bhi_compiler_create(struct bhi_error *error) {
     struct bhi_compiler *compiler = calloc(1, sizeof *compiler);
     if (compiler != NULL) {
         compiler->glsl = bhi_glsl_compiler_create();
     }
     if (compiler == NULL || compiler->glsl == NULL) {
-        bhi_fault_set(fault, BH_SYSTEM, "the compiler could not be started: out of memory");
+        bhi_error_set(error, BH_SYSTEM, "the compiler could not be started: out of memory");
         free(compiler);
         return NULL;
     }
@@ -84,7 +84,7 @@ void bhi_compiler_detach(struct bhi_compiler *compiler, uint64_t id) {
 }
 
 static const struct buffer *find(const struct bhi_compiler *compiler, uint64_t id, uint64_t least,
-                                 bool writes, struct bhi_fault *fault) {
+                                 bool writes, struct bhi_error *error) {
     for (size_t i = 0; i < compiler->count; i++) {
         const struct buffer *buffer = &compiler->buffers[i];
         if (buffer->id == id && buffer->pointer != NULL && buffer->size >= least &&
@@ -92,7 +92,7 @@ static const struct buffer *find(const struct bhi_compiler *compiler, uint64_t i
             return buffer;
         }
     }
-    bhi_fault_set(fault, BH_COMPILE_FAILED, "the compiler could not map the %s",
+    bhi_error_set(error, BH_COMPILE_FAILED, "the compiler could not map the %s",
                   writes ? "buffer for its answer" : "source");
     return NULL;
 }
@@ -193,14 +193,14 @@ static void lie(struct bhi_compile_answer *answer, uint64_t room) {
 #endif
 
 static bool compile(struct bhi_compiler *compiler, const struct bhi_cmd_compile *command,
-                    struct bhi_fault *fault) {
+                    struct bhi_error *error) {
     BHI_FAULT_POINT("compile");
     const struct buffer *source =
-        find(compiler, command->source, sizeof(struct bhi_compile_request), false, fault);
+        find(compiler, command->source, sizeof(struct bhi_compile_request), false, error);
     const struct buffer *out =
         source == NULL
             ? NULL
-            : find(compiler, command->answer, sizeof(struct bhi_compile_answer), true, fault);
+            : find(compiler, command->answer, sizeof(struct bhi_compile_answer), true, error);
     if (out == NULL) {
         return false;
     }
@@ -209,13 +209,13 @@ static bool compile(struct bhi_compiler *compiler, const struct bhi_cmd_compile 
     struct bhi_glsl glsl;
     bool good = false;
     if (pairs == NULL) {
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "the compiler is out of memory");
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "the compiler is out of memory");
     } else if (!read_request(source, pairs, &glsl)) {
-        bhi_fault_set(fault, BH_COMPILE_FAILED, "the compiler could not read the request");
+        bhi_error_set(error, BH_COMPILE_FAILED, "the compiler could not read the request");
     } else {
         struct bhi_compile_answer *answer = out->pointer;
         const uint64_t room = out->size - sizeof *answer;
-        good = bhi_glsl_compile(compiler->glsl, &glsl, answer, answer + 1, room, fault);
+        good = bhi_glsl_compile(compiler->glsl, &glsl, answer, answer + 1, room, error);
 #if BHI_FAULTS
         lie(answer, room);
 #endif
@@ -247,13 +247,13 @@ static void lie_of_module(struct bhi_inspection *answer, uint64_t room) {
 #endif
 
 static bool reflect(struct bhi_compiler *compiler, const struct bhi_cmd_reflect *command,
-                    struct bhi_fault *fault) {
+                    struct bhi_error *error) {
     BHI_FAULT_POINT("reflect");
     struct bhi_inspection_request request;
-    const struct buffer *source = find(compiler, command->source, sizeof request, false, fault);
+    const struct buffer *source = find(compiler, command->source, sizeof request, false, error);
     const struct buffer *out = source == NULL ? NULL
                                               : find(compiler, command->answer,
-                                                     sizeof(struct bhi_inspection), true, fault);
+                                                     sizeof(struct bhi_inspection), true, error);
     if (out == NULL) {
         return false;
     }
@@ -266,7 +266,7 @@ static bool reflect(struct bhi_compiler *compiler, const struct bhi_cmd_reflect 
     if (request.constants > BHI_INSPECT_CONSTANTS || left < request.constants * sizeof *given ||
         request.code_bytes > left - request.constants * sizeof *given ||
         request.code_bytes % sizeof(uint32_t) != 0) {
-        bhi_fault_set(fault, BH_COMPILE_FAILED, "the compiler could not read the request");
+        bhi_error_set(error, BH_COMPILE_FAILED, "the compiler could not read the request");
         return false;
     }
     for (uint32_t i = 0; i < request.constants; i++) {
@@ -278,7 +278,7 @@ static bool reflect(struct bhi_compiler *compiler, const struct bhi_cmd_reflect 
     const bool good = bhi_inspect((const void *)(given + request.constants),
                                   (size_t)request.code_bytes / sizeof(uint32_t), request.entry,
                                   constants, request.constants, request.guarded != 0, answer,
-                                  (char *)(answer + 1), room, fault);
+                                  (char *)(answer + 1), room, error);
 #if BHI_FAULTS
     lie_of_module(answer, room);
 #endif
@@ -286,8 +286,8 @@ static bool reflect(struct bhi_compiler *compiler, const struct bhi_cmd_reflect 
 }
 
 void bhi_compiler_run(struct bhi_compiler *compiler, const struct bhi_lane_record *record,
-                      struct bhi_result *result, struct bhi_fault *fault) {
-    *fault = (struct bhi_fault){.status = BH_OK, .command_index = BHI_NO_COMMAND};
+                      struct bhi_result *result, struct bhi_error *error) {
+    *error = (struct bhi_error){.status = BH_OK, .command_index = BHI_NO_COMMAND};
     *result = (struct bhi_result){
         .seq = record->seq, .started_ns = bhi_now_ns(), .command_index = BHI_NO_COMMAND};
     bool good = true;
@@ -295,16 +295,16 @@ void bhi_compiler_run(struct bhi_compiler *compiler, const struct bhi_lane_recor
          command = bhi_record_next(record, command)) {
         const void *body = command;
         if (command->type == BHI_CMD_COMPILE) {
-            good = compile(compiler, body, fault);
+            good = compile(compiler, body, error);
         } else if (command->type == BHI_CMD_REFLECT) {
-            good = reflect(compiler, body, fault);
+            good = reflect(compiler, body, error);
         } else {
-            bhi_fault_set(fault, BH_COMPILE_FAILED, "a compiler runs no %s",
+            bhi_error_set(error, BH_COMPILE_FAILED, "a compiler runs no %s",
                           bhi_command_name(command->type));
             good = false;
         }
     }
-    result->status = (uint32_t)fault->status;
+    result->status = (uint32_t)error->status;
     result->executed = good ? BH_EXECUTED_YES : BH_EXECUTED_UNKNOWN;
     result->ended_ns = bhi_now_ns();
 }

@@ -14,8 +14,8 @@
 
 struct bhi_compiler;
 
-/* NULL: |fault| says why. */
-struct bhi_compiler *bhi_compiler_create(struct bhi_fault *fault);
+/* NULL: |error| says why. */
+struct bhi_compiler *bhi_compiler_create(struct bhi_error *error);
 void bhi_compiler_destroy(struct bhi_compiler *compiler);
 
 /* Takes |fd| over, also where it fails: what uses the id fails then. */
@@ -25,6 +25,6 @@ void bhi_compiler_detach(struct bhi_compiler *compiler, uint64_t buffer);
 
 /* Runs a checked record. What is wrong with a source is the answer, not a fault. */
 void bhi_compiler_run(struct bhi_compiler *compiler, const struct bhi_lane_record *record,
-                      struct bhi_result *result, struct bhi_fault *fault);
+                      struct bhi_result *result, struct bhi_error *error);
 
 #endif

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "worker/compiler/hlsl.h"
 #include "worker/compiler/optimize.h"
-#include "worker/fault.h"
+#include "worker/error.h"
 
 #include <limits.h>
 #include <shaderc/shaderc.h>
@@ -210,15 +210,15 @@ static shaderc_compile_options_t make_options(const struct bhi_glsl *glsl,
     return options;
 }
 
-static bool out_of_memory(struct bhi_fault *fault) {
-    bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "the compiler is out of memory");
+static bool out_of_memory(struct bhi_error *error) {
+    bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "the compiler is out of memory");
     return false;
 }
 
 /* The module, as it is to be: optimised where that is wanted and works. */
 static bool take_module(const uint32_t *module, size_t words, const struct bhi_glsl *glsl,
                         struct bhi_compile_answer *answer, void *code, uint64_t room,
-                        struct bhi_fault *fault) {
+                        struct bhi_error *error) {
     uint32_t *renamed = NULL, *optimized = NULL;
     if (glsl->hlsl) {
         if (bhi_hlsl_find_clashes(glsl, module, words, answer->log, sizeof answer->log) > 0) {
@@ -228,7 +228,7 @@ static bool take_module(const uint32_t *module, size_t words, const struct bhi_g
         }
         renamed = bhi_hlsl_rename_entry(module, words, &words);
         if (renamed == NULL) {
-            return out_of_memory(fault);
+            return out_of_memory(error);
         }
         module = renamed;
     }
@@ -244,7 +244,7 @@ static bool take_module(const uint32_t *module, size_t words, const struct bhi_g
 /* False: it is out of memory, or broken. */
 static bool take_result(shaderc_compilation_result_t result, const struct bhi_glsl *glsl,
                         struct bhi_compile_answer *answer, void *code, uint64_t room,
-                        struct bhi_fault *fault) {
+                        struct bhi_error *error) {
     const shaderc_compilation_status status = result == NULL
                                                   ? shaderc_compilation_status_null_result_object
                                                   : shaderc_result_get_compilation_status(result);
@@ -254,14 +254,14 @@ static bool take_result(shaderc_compilation_result_t result, const struct bhi_gl
         return true;
     }
     if (status != shaderc_compilation_status_success) {
-        bhi_fault_set(fault, BH_COMPILE_FAILED, "the GLSL compiler failed (shaderc status %d)",
+        bhi_error_set(error, BH_COMPILE_FAILED, "the GLSL compiler failed (shaderc status %d)",
                       (int)status);
         return false;
     }
     keep_log(answer, shaderc_result_get_error_message(result)); /* warnings */
     const char *bytes = shaderc_result_get_bytes(result);
     return take_module((const uint32_t *)(const void *)bytes, shaderc_result_get_length(result) / 4,
-                       glsl, answer, code, room, fault);
+                       glsl, answer, code, room, error);
 }
 
 /* GLSL's is main. HLSL's is looked for in what the preprocessor makes of the source; where that is
@@ -299,12 +299,12 @@ static bool find_entry(struct bhi_glsl_compiler *compiler, const struct bhi_glsl
 
 bool bhi_glsl_compile(struct bhi_glsl_compiler *compiler, const struct bhi_glsl *glsl,
                       struct bhi_compile_answer *answer, void *code, uint64_t room,
-                      struct bhi_fault *fault) {
+                      struct bhi_error *error) {
     struct inclusions inclusions = {.glsl = glsl};
     memset(answer, 0, sizeof *answer);
     shaderc_compile_options_t options = make_options(glsl, &inclusions);
     if (options == NULL) {
-        return out_of_memory(fault);
+        return out_of_memory(error);
     }
     char entry[BHI_HLSL_NAME];
     if (!find_entry(compiler, glsl, options, entry, answer)) {
@@ -316,7 +316,7 @@ bool bhi_glsl_compile(struct bhi_glsl_compiler *compiler, const struct bhi_glsl 
     shaderc_compilation_result_t result =
         shaderc_compile_into_spv(compiler->shaderc, glsl->text.bytes, glsl->text.length,
                                  shaderc_glsl_compute_shader, glsl->name.bytes, entry, options);
-    const bool good = take_result(result, glsl, answer, code, room, fault);
+    const bool good = take_result(result, glsl, answer, code, room, error);
     if (result != NULL) {
         shaderc_result_release(result);
     }

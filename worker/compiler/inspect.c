@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "worker/compiler/inspect_types.h"
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/guard/guard.h"
 #include "worker/spirv/limits.h"
 #include "worker/spirv/names.h"
@@ -105,7 +105,7 @@ static int axis_of(const struct bhi_module *module, uint32_t id) {
 }
 
 static bool take_constant(struct bhi_inspection *out, const struct bhi_module *module, uint32_t id,
-                          struct bhi_fault *fault) {
+                          struct bhi_error *error) {
     const uint32_t *at = bhi_inspect_definition(module, id);
     const uint32_t *type = at == NULL ? NULL : bhi_inspect_definition(module, at[1]);
     const uint32_t constant_id = module->spec_ids[id] - 1;
@@ -118,7 +118,7 @@ static bool take_constant(struct bhi_inspection *out, const struct bhi_module *m
         return true;
     }
     if (out->constants == BHI_INSPECT_CONSTANTS) {
-        bhi_fault_set(fault, BH_LIMIT_EXCEEDED,
+        bhi_error_set(error, BH_LIMIT_EXCEEDED,
                       "the module has more than %u specialization "
                       "constants",
                       BHI_INSPECT_CONSTANTS);
@@ -149,9 +149,9 @@ static int by_constant_id(const void *left, const void *right) {
 }
 
 static bool take_constants(struct bhi_inspection *out, const struct bhi_module *module,
-                           struct bhi_fault *fault) {
+                           struct bhi_error *error) {
     for (uint32_t id = 1; id < module->bound; id++) {
-        if (module->spec_ids[id] != 0 && !take_constant(out, module, id, fault)) {
+        if (module->spec_ids[id] != 0 && !take_constant(out, module, id, error)) {
             return false;
         }
     }
@@ -161,7 +161,8 @@ static bool take_constants(struct bhi_inspection *out, const struct bhi_module *
 
 /* -- what it binds ---------------------------------------------------------------------------- */
 
-static void take_bindings(struct bhi_inspection *out, const struct bhi_reflection *reflection) {
+static void take_bindings(struct bhi_inspection *out,
+                          const struct bhi_module_bindings *reflection) {
     out->bindings = reflection->binding_count;
     for (uint32_t i = 0; i < reflection->binding_count; i++) {
         const struct bhi_reflected_binding *from = &reflection->bindings[i];
@@ -243,14 +244,14 @@ static void take_variables(struct bhi_inspection *out, const struct bhi_module *
 }
 
 static bool take_interface(struct bhi_inspection *out, const struct bhi_module *module,
-                           const char *entry, struct bhi_fault *fault) {
-    struct bhi_reflection *reflection = malloc(sizeof *reflection);
+                           const char *entry, struct bhi_error *error) {
+    struct bhi_module_bindings *reflection = malloc(sizeof *reflection);
     if (reflection == NULL) {
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while inspecting the kernel");
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while inspecting the kernel");
         return false;
     }
     const bool good = bhi_reflect(module->code, module->words, entry, module->constants,
-                                  module->constant_count, reflection, fault);
+                                  module->constant_count, reflection, error);
     if (good) {
         memcpy(out->local_size, reflection->local_size, sizeof out->local_size);
         out->push_bytes = reflection->push_bytes;
@@ -265,7 +266,7 @@ static bool take_interface(struct bhi_inspection *out, const struct bhi_module *
 /* -- guarded ---------------------------------------------------------------------------------- */
 
 static bool disassemble(const uint32_t *code, size_t words, struct bhi_inspection *out, char *text,
-                        uint64_t room, struct bhi_fault *fault) {
+                        uint64_t room, struct bhi_error *error) {
     spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_6);
     spv_text disassembly = NULL;
     spv_diagnostic diagnostic = NULL;
@@ -277,11 +278,11 @@ static bool disassemble(const uint32_t *code, size_t words, struct bhi_inspectio
                                                       &disassembly, &diagnostic);
     bool good = false;
     if (result != SPV_SUCCESS) {
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "the module cannot be disassembled: %s",
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "the module cannot be disassembled: %s",
                       diagnostic != NULL && diagnostic->error != NULL ? diagnostic->error
                                                                       : "out of memory");
     } else if (disassembly->length > BHI_INSPECT_MAX_TEXT) {
-        bhi_fault_set(fault, BH_LIMIT_EXCEEDED, "the disassembly has %zu bytes, over %u",
+        bhi_error_set(error, BH_LIMIT_EXCEEDED, "the disassembly has %zu bytes, over %u",
                       disassembly->length, BHI_INSPECT_MAX_TEXT);
     } else {
         good = true;
@@ -315,7 +316,7 @@ static uint32_t sets_of_device(const struct bhi_inspection *out, const struct bh
 
 static bool take_guarded(struct bhi_inspection *out, const struct bhi_module *module,
                          const struct bhi_spirv_target *target, const char *entry, char *text,
-                         uint64_t room, struct bhi_fault *fault) {
+                         uint64_t room, struct bhi_error *error) {
     const struct bhi_guard_options options = {
         .entry = entry,
         .constants = module->constants,
@@ -324,7 +325,7 @@ static bool take_guarded(struct bhi_inspection *out, const struct bhi_module *mo
         .zero_initialize = true,
     };
     struct bhi_guarded guarded;
-    if (!bhi_guard(module->code, module->words, &options, &guarded, fault)) {
+    if (!bhi_guard(module->code, module->words, &options, &guarded, error)) {
         return false;
     }
     out->guard_set = guarded.set;
@@ -336,8 +337,8 @@ static bool take_guarded(struct bhi_inspection *out, const struct bhi_module *mo
     out->polled = guarded.polled;
     out->clamps = guarded.clamps;
     out->zeroed = guarded.zeroed;
-    const bool good = bhi_validate_rules(target, guarded.code, guarded.words, fault) &&
-                      disassemble(guarded.code, guarded.words, out, text, room, fault);
+    const bool good = bhi_validate_rules(target, guarded.code, guarded.words, error) &&
+                      disassemble(guarded.code, guarded.words, out, text, room, error);
     bhi_guarded_fini(&guarded);
     return good;
 }
@@ -347,7 +348,7 @@ static bool take_guarded(struct bhi_inspection *out, const struct bhi_module *mo
 static bool describe(const uint32_t *code, size_t words, const char *entry,
                      const struct bhi_spec_constant *constants, uint32_t constant_count,
                      bool guarded, struct bhi_inspection *out, char *text, uint64_t room,
-                     struct bhi_fault *fault) {
+                     struct bhi_error *error) {
     /* A device that can do everything. */
     const struct bhi_spirv_target target = {.api_version = VK_API_VERSION_1_3,
                                             .scalar_block_layout = true,
@@ -355,39 +356,39 @@ static bool describe(const uint32_t *code, size_t words, const char *entry,
                                             .workgroup_scalar_layout = true,
                                             .local_size_id = true};
     /* As in worker/vulkan/kernel.c: what the validator cannot be trusted with comes before it. */
-    if ((guarded && !bhi_guard_limits(code, words, fault)) ||
-        !bhi_validate_rules(&target, code, words, fault)) {
+    if ((guarded && !bhi_guard_limits(code, words, error)) ||
+        !bhi_validate_rules(&target, code, words, error)) {
         return false;
     }
     if (!take_head(out, code, words, entry)) {
-        bhi_no_entry(code, words, entry, fault);
+        bhi_no_entry(code, words, entry, error);
         return false;
     }
     struct bhi_module module;
     if ((guarded &&
-         !bhi_guard_limits_sizes(code, words, entry, constants, constant_count, fault)) ||
-        !bhi_module_init(&module, code, words, entry, constants, constant_count, fault)) {
+         !bhi_guard_limits_sizes(code, words, entry, constants, constant_count, error)) ||
+        !bhi_module_init(&module, code, words, entry, constants, constant_count, error)) {
         return false;
     }
-    const bool good = take_constants(out, &module, fault) &&
-                      take_interface(out, &module, entry, fault) &&
-                      (!guarded || take_guarded(out, &module, &target, entry, text, room, fault));
+    const bool good = take_constants(out, &module, error) &&
+                      take_interface(out, &module, entry, error) &&
+                      (!guarded || take_guarded(out, &module, &target, entry, text, room, error));
     bhi_module_fini(&module);
     return good;
 }
 
 bool bhi_inspect(const uint32_t *code, size_t words, const char *entry,
                  const struct bhi_spec_constant *constants, uint32_t constant_count, bool guarded,
-                 struct bhi_inspection *out, char *text, uint64_t room, struct bhi_fault *fault) {
+                 struct bhi_inspection *out, char *text, uint64_t room, struct bhi_error *error) {
     memset(out, 0, sizeof *out);
-    if (describe(code, words, entry, constants, constant_count, guarded, out, text, room, fault)) {
+    if (describe(code, words, entry, constants, constant_count, guarded, out, text, room, error)) {
         return true;
     }
-    if (fault->status != BH_INVALID_KERNEL && fault->status != BH_LIMIT_EXCEEDED) {
+    if (error->status != BH_INVALID_KERNEL && error->status != BH_LIMIT_EXCEEDED) {
         return false;
     }
     memset(out, 0, sizeof *out);
-    out->refused = (uint32_t)fault->status;
-    snprintf(out->reason, sizeof out->reason, "%s", fault->text);
+    out->refused = (uint32_t)error->status;
+    snprintf(out->reason, sizeof out->reason, "%s", error->text);
     return true;
 }

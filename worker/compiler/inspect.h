@@ -7,10 +7,10 @@
 #include "worker/backend.h"
 
 /* |code| is |words| long. |out| is filled in; with |guarded| the text goes to |text|, which has
- * |room| bytes, where it fits. False: there is no answer, |fault| says why. What is wrong with the
+ * |room| bytes, where it fits. False: there is no answer, |error| says why. What is wrong with the
  * module is an answer. */
 bool bhi_inspect(const uint32_t *code, size_t words, const char *entry,
                  const struct bhi_spec_constant *constants, uint32_t constant_count, bool guarded,
-                 struct bhi_inspection *out, char *text, uint64_t room, struct bhi_fault *fault);
+                 struct bhi_inspection *out, char *text, uint64_t room, struct bhi_error *error);
 
 #endif

@@ -62,7 +62,7 @@ static const char *const action_names[ACT_TAMPER] = {
 /* All that there are; a call has two (bhi_fault_call). */
 static const char *const points[] = {
     "spawned",
-    "keeper",
+    "holder",
     "capabilities",
     "sandbox",
     "connect",
@@ -159,7 +159,7 @@ static struct {
     struct bhi_fault_plan *plan;   /* NULL: none */
     struct bhi_fault_notes *notes; /* NULL: nobody asks */
     struct bhi_tamper_target target;
-} faults;
+} errors;
 
 static bool parse_number(const char *text, unsigned *out) {
     if (strcmp(text, "*") == 0) {
@@ -212,7 +212,7 @@ static void *map_file(const char *path, size_t bytes) {
     int fd = open(path, O_RDWR | O_CLOEXEC);
     void *map = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED) {
-        abort(); /* a test without its fault must not pass */
+        abort(); /* a test without its error must not pass */
     }
     close(fd);
     return map;
@@ -224,38 +224,38 @@ void bhi_faults_init(void) {
     char *state = NULL;
     const char *notes = list == NULL ? NULL : strstr(list, "notes=");
     if (notes != NULL) { /* the last item */
-        faults.notes = map_file(notes + 6, sizeof *faults.notes);
+        errors.notes = map_file(notes + 6, sizeof *errors.notes);
     }
     for (char *item = copy == NULL ? NULL : strtok_r(copy, ",", &state); item != NULL;
          item = strtok_r(NULL, ",", &state)) {
         if (strncmp(item, "plan=", 5) == 0) {
-            faults.plan = map_file(item + 5, sizeof *faults.plan);
+            errors.plan = map_file(item + 5, sizeof *errors.plan);
             continue;
         }
         if (strncmp(item, "notes=", 6) == 0) {
             continue;
         }
-        char named[sizeof faults.notes->refused];
+        char named[sizeof errors.notes->refused];
         snprintf(named, sizeof named, "%s", item);
         /* A test with a typo in it must not pass. */
-        if (faults.count == BHI_FAULT_RULES || !parse_rule(item, &faults.rules[faults.count])) {
-            if (faults.notes != NULL) {
-                memcpy(faults.notes->refused, named, sizeof named);
+        if (errors.count == BHI_FAULT_RULES || !parse_rule(item, &errors.rules[errors.count])) {
+            if (errors.notes != NULL) {
+                memcpy(errors.notes->refused, named, sizeof named);
             }
             abort();
         }
-        faults.count++;
+        errors.count++;
     }
     free(copy);
 }
 
 void bhi_faults_worker(unsigned ordinal) {
-    faults.worker = ordinal;
+    errors.worker = ordinal;
 }
 
 void bhi_faults_targets(struct bhi_progress *progress, struct bhi_channel *channel) {
-    faults.progress = progress;
-    faults.channel = channel;
+    errors.progress = progress;
+    errors.channel = channel;
 }
 
 static void flood(void) {
@@ -263,21 +263,21 @@ static void flood(void) {
     message.log.level = 2;
     snprintf(message.log.text, sizeof message.log.text, "flood\nof lines");
     for (;;) {
-        (void)bhi_channel_send(faults.channel, &message);
+        (void)bhi_channel_send(errors.channel, &message);
     }
 }
 
 static void garbage(void) {
     uint64_t state = 0x9e3779b97f4a7c15u;
-    uint64_t *words = (uint64_t *)(void *)faults.progress->header;
-    for (size_t i = 0; i < faults.progress->bytes / sizeof *words; i++) {
+    uint64_t *words = (uint64_t *)(void *)errors.progress->header;
+    for (size_t i = 0; i < errors.progress->bytes / sizeof *words; i++) {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         ((volatile uint64_t *)words)[i] = state;
     }
     /* And it stays there, for whoever looks. */
-    bhi_progress_wake(faults.progress);
+    bhi_progress_wake(errors.progress);
     for (volatile int forever = 1; forever;) {
     }
 }
@@ -356,7 +356,7 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
         }
         break;
     case ACT_FLOOD:
-        if (faults.channel != NULL) {
+        if (errors.channel != NULL) {
             flood();
         }
         break;
@@ -395,8 +395,8 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
     case ACT_LOST:
         break;
     default:
-        if (faults.target.pointer != NULL) {
-            bhi_tamper((enum bhi_tamper)(action - ACT_TAMPER), &faults.target);
+        if (errors.target.pointer != NULL) {
+            bhi_tamper((enum bhi_tamper)(action - ACT_TAMPER), &errors.target);
         }
         break;
     }
@@ -406,16 +406,16 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
  * attaches, creates and submits as well, and is not meant. */
 static bool counts(const char *name) {
     static const char *const starting[] = {
-        "spawned",     "keeper",     "capabilities", "sandbox",   "connect", "token",
+        "spawned",     "holder",     "capabilities", "sandbox",   "connect", "token",
         "hello",       "device",     "warm_up",      "lock_down", "ready",   "fork_request",
         "before_fork", "after_fork", "exit_report",  "say",       "farewell"};
     for (size_t i = 0; i < sizeof starting / sizeof starting[0]; i++) {
         if (strcmp(name, starting[i]) == 0) {
-            faults.running |= strcmp(name, "ready") == 0;
+            errors.running |= strcmp(name, "ready") == 0;
             return true;
         }
     }
-    return faults.running;
+    return errors.running;
 }
 
 static bool is_fault(enum action action) {
@@ -425,7 +425,7 @@ static bool is_fault(enum action action) {
 
 /* The action that the plan has for this passage of |name|; ACTIONS: none. */
 static enum action planned(const char *name) {
-    struct bhi_fault_plan *plan = faults.plan;
+    struct bhi_fault_plan *plan = errors.plan;
     enum action action;
     if (plan == NULL || atomic_load(&plan->armed) == 0 || strcmp(plan->point, name) != 0 ||
         !parse_action(plan->what, &action) || atomic_fetch_add(&plan->passed, 1) + 1 != plan->nth ||
@@ -443,9 +443,9 @@ static enum action pass(const char *name) {
         act(fails);
         fails = ACTIONS;
     }
-    for (size_t i = 0; i < faults.count; i++) {
-        struct rule *rule = &faults.rules[i];
-        if ((rule->worker != ANY && rule->worker != faults.worker) ||
+    for (size_t i = 0; i < errors.count; i++) {
+        struct rule *rule = &errors.rules[i];
+        if ((rule->worker != ANY && rule->worker != errors.worker) ||
             strcmp(rule->point, name) != 0) {
             continue;
         }
@@ -453,8 +453,8 @@ static enum action pass(const char *name) {
         if (rule->nth != ANY && rule->nth != rule->passed) {
             continue;
         }
-        if (faults.notes != NULL) {
-            atomic_store(&faults.notes->fired[i], 1);
+        if (errors.notes != NULL) {
+            atomic_store(&errors.notes->fired[i], 1);
         }
         if (is_fault(rule->action)) {
             fails = rule->action;
@@ -470,13 +470,13 @@ bool bhi_fault_point(const char *name) {
 }
 
 void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes) {
-    faults.target = (struct bhi_tamper_target){fd, pointer, bytes};
+    errors.target = (struct bhi_tamper_target){fd, pointer, bytes};
     (void)bhi_fault_point(name);
-    faults.target = (struct bhi_tamper_target){.fd = -1};
+    errors.target = (struct bhi_tamper_target){.fd = -1};
 }
 
 bool bhi_fault_call(const char *starting, const char *running) {
-    const bool fails = faults.worker != 0 && pass(faults.running ? running : starting) != ACTIONS;
+    const bool fails = errors.worker != 0 && pass(errors.running ? running : starting) != ACTIONS;
     if (fails) {
         errno = ENOMEM;
     }
@@ -484,10 +484,10 @@ bool bhi_fault_call(const char *starting, const char *running) {
 }
 
 int bhi_fault_vulkan(const char *starting, const char *running) {
-    if (faults.worker == 0) {
+    if (errors.worker == 0) {
         return 0;
     }
-    switch (pass(faults.running ? running : starting)) {
+    switch (pass(errors.running ? running : starting)) {
     case ACT_OOM_HOST:
     case ACT_FAIL:
         return -1; /* VK_ERROR_OUT_OF_HOST_MEMORY */

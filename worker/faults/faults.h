@@ -14,7 +14,7 @@
  * (20 ms), ring (the doorbell, for ever), drain (rings it and takes that back, for ever), unblock
  * (clears O_NONBLOCK on what it shares with the supervisor: before filter A, which knows no ioctl);
  * where a buffer is attached, also those of tamper.h An item plan=PATH names a plan.h:
- * a fault that is told later; notes=PATH, the last, a notes.h: what has happened. A point or
+ * a error that is told later; notes=PATH, the last, a notes.h: what has happened. A point or
  * an action that is none ends the zygote.
  */
 #ifndef BHI_WORKER_FAULTS_FAULTS_H
@@ -49,7 +49,7 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
 
 /* The points:
  *   spawned        (fail: the zygote says so only when the worker has said that it is ready)
- *   keeper         (fail: it is taken over, and goes on for ever)
+ *   holder         (fail: it is taken over, and goes on for ever)
  *   capabilities   (fail: they are kept)      token   (fail: a wrong one is sent)
  *   sandbox, connect, hello, device, warm_up, lock_down, ready     while starting
  *   fork_request, before_fork, after_fork   in the zygote: a worker is asked for, about to be

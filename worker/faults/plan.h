@@ -1,4 +1,4 @@
-/* One fault at a time, told by a test while processes run: a file that the test has mapped and that
+/* One error at a time, told by a test while processes run: a file that the test has mapped and that
  * the zygote maps before its root is emptied ($BULKHEAD_TEST_FAULTS: plan=PATH); its workers
  * inherit the mapping. It fires once, in whichever of them passes the point for the nth time, all
  * of them counted together. Compiled into bulkhead-worker-faulty only. */

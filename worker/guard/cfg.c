@@ -4,15 +4,15 @@
 #include <string.h>
 
 /* Numbers the reachable blocks in reverse post-order. No recursion: nesting is the caller's. */
-static void number_blocks(struct bhi_ir *ir, struct bhi_function *f, uint32_t count) {
+static void number_blocks(struct bhi_ir *ir, struct bhi_ir_function *f, uint32_t count) {
     struct frame {
-        struct bhi_block *block;
+        struct bhi_basic_block *block;
         const uint32_t *labels;
         uint32_t left;
     } *stack = bhi_ir_alloc(ir, count * sizeof *stack);
-    struct bhi_block **post = bhi_ir_alloc(ir, count * sizeof *post);
+    struct bhi_basic_block **post = bhi_ir_alloc(ir, count * sizeof *post);
     uint32_t depth = 0, done = 0;
-    struct bhi_block *next = f->first;
+    struct bhi_basic_block *next = f->first;
     for (;;) {
         if (next != NULL) {
             next->order = 1; /* seen */
@@ -24,7 +24,7 @@ static void number_blocks(struct bhi_ir *ir, struct bhi_function *f, uint32_t co
         next = NULL;
         while (top->left > 0 && next == NULL) {
             /* Last first, so that the first successor comes first in the reversed order. */
-            struct bhi_block *to = bhi_ir_block(ir, top->labels[--top->left]);
+            struct bhi_basic_block *to = bhi_ir_block(ir, top->labels[--top->left]);
             next = to != NULL && to->order == 0 ? to : NULL;
         }
         if (next == NULL) {
@@ -42,13 +42,13 @@ static void number_blocks(struct bhi_ir *ir, struct bhi_function *f, uint32_t co
     }
 }
 
-static void find_preds(struct bhi_ir *ir, struct bhi_function *f) {
+static void find_preds(struct bhi_ir *ir, struct bhi_ir_function *f) {
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < f->reachable; i++) {
             const uint32_t *labels;
             const uint32_t count = bhi_block_successors(ir, f->rpo[i], &labels);
             for (uint32_t k = 0; k < count; k++) {
-                struct bhi_block *to = bhi_ir_block(ir, labels[k]);
+                struct bhi_basic_block *to = bhi_ir_block(ir, labels[k]);
                 if (to == NULL || to->order == 0) {
                     continue;
                 }
@@ -66,7 +66,7 @@ static void find_preds(struct bhi_ir *ir, struct bhi_function *f) {
     }
 }
 
-static struct bhi_block *common(struct bhi_block *a, struct bhi_block *b) {
+static struct bhi_basic_block *common(struct bhi_basic_block *a, struct bhi_basic_block *b) {
     while (a != b) {
         while (a->order > b->order) {
             a = a->dominator;
@@ -79,14 +79,14 @@ static struct bhi_block *common(struct bhi_block *a, struct bhi_block *b) {
 }
 
 /* Cooper, Harvey, Kennedy: A Simple, Fast Dominance Algorithm. */
-static void find_dominators(struct bhi_function *f) {
+static void find_dominators(struct bhi_ir_function *f) {
     f->rpo[0]->dominator = f->rpo[0];
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t i = 1; i < f->reachable; i++) {
-            struct bhi_block *block = f->rpo[i], *dominator = NULL;
+            struct bhi_basic_block *block = f->rpo[i], *dominator = NULL;
             for (uint32_t k = 0; k < block->pred_count; k++) {
-                struct bhi_block *pred = block->preds[k];
+                struct bhi_basic_block *pred = block->preds[k];
                 if (pred->dominator != NULL) {
                     dominator = dominator == NULL ? pred : common(pred, dominator);
                 }
@@ -98,10 +98,10 @@ static void find_dominators(struct bhi_function *f) {
 }
 
 /* Enter and leave numbers of the tree of dominators, from the sizes of its subtrees. */
-static void number_dominators(struct bhi_ir *ir, struct bhi_function *f) {
+static void number_dominators(struct bhi_ir *ir, struct bhi_ir_function *f) {
     uint32_t *size = bhi_ir_alloc(ir, (f->reachable + 1) * sizeof *size);
     for (uint32_t i = f->reachable; i-- > 0;) {
-        struct bhi_block *block = f->rpo[i];
+        struct bhi_basic_block *block = f->rpo[i];
         size[block->order]++;
         if (i > 0) {
             size[block->dominator->order] += size[block->order];
@@ -110,7 +110,7 @@ static void number_dominators(struct bhi_ir *ir, struct bhi_function *f) {
     /* A block stands behind its dominator in the order; siblings take what is left of its range. */
     uint32_t *next = bhi_ir_alloc(ir, (f->reachable + 1) * sizeof *next);
     for (uint32_t i = 0; i < f->reachable; i++) {
-        struct bhi_block *block = f->rpo[i];
+        struct bhi_basic_block *block = f->rpo[i];
         uint32_t *from = i > 0 ? &next[block->dominator->order] : &next[0];
         block->enters = *from;
         block->leaves = block->enters + size[block->order];
@@ -122,8 +122,8 @@ static void number_dominators(struct bhi_ir *ir, struct bhi_function *f) {
 }
 
 /* The block that jumps back to |header|; NULL: none. */
-static struct bhi_block *find_latch(struct bhi_ir *ir, const struct bhi_block *header) {
-    struct bhi_block *latch = NULL;
+static struct bhi_basic_block *find_latch(struct bhi_ir *ir, const struct bhi_basic_block *header) {
+    struct bhi_basic_block *latch = NULL;
     for (uint32_t i = 0; i < header->pred_count; i++) {
         if (header->preds[i]->order < header->order) {
             continue;
@@ -143,17 +143,17 @@ static struct bhi_block *find_latch(struct bhi_ir *ir, const struct bhi_block *h
     return latch;
 }
 
-static void find_loops(struct bhi_ir *ir, struct bhi_function *f) {
+static void find_loops(struct bhi_ir *ir, struct bhi_ir_function *f) {
     f->loops = bhi_ir_alloc(ir, (f->reachable + 1) * sizeof *f->loops);
     f->loop_count = 0;
     for (uint32_t i = 0; i < f->reachable; i++) {
-        struct bhi_block *block = f->rpo[i];
+        struct bhi_basic_block *block = f->rpo[i];
         struct bhi_loop *outer = block->dominator != NULL ? block->dominator->loop : NULL;
         while (outer != NULL && bhi_dominates(outer->merge, block)) {
             outer = outer->parent;
         }
         block->loop = outer;
-        struct bhi_block *latch = find_latch(ir, block);
+        struct bhi_basic_block *latch = find_latch(ir, block);
         if (latch == NULL) {
             continue;
         }
@@ -177,9 +177,9 @@ static void find_loops(struct bhi_ir *ir, struct bhi_function *f) {
     }
 }
 
-void bhi_cfg_build(struct bhi_ir *ir, struct bhi_function *f) {
+void bhi_cfg_build(struct bhi_ir *ir, struct bhi_ir_function *f) {
     uint32_t count = 0;
-    for (struct bhi_block *block = f->first; block != NULL; block = block->next, count++) {
+    for (struct bhi_basic_block *block = f->first; block != NULL; block = block->next, count++) {
         block->order = 0;
         block->dominator = NULL;
         block->preds = NULL;
@@ -194,7 +194,7 @@ void bhi_cfg_build(struct bhi_ir *ir, struct bhi_function *f) {
     number_blocks(ir, f, count);
     f->unreachable = bhi_ir_alloc(ir, (count - f->reachable + 1) * sizeof *f->unreachable);
     f->unreachable_count = 0;
-    for (struct bhi_block *block = f->first; block != NULL; block = block->next) {
+    for (struct bhi_basic_block *block = f->first; block != NULL; block = block->next) {
         if (block->order == 0) {
             f->unreachable[f->unreachable_count++] = block;
         }

@@ -11,7 +11,7 @@
 
 struct clamps {
     struct bhi_guard *g;
-    struct bhi_block *block;
+    struct bhi_basic_block *block;
     struct bhi_ins *at; /* what is being made safe */
     bool variable_pointers, non_uniform;
     /* Constants made lately: looking one up means walking through all globals. */
@@ -297,7 +297,7 @@ void bhi_guard_clamp(struct bhi_guard *g) {
          c.variable_pointers && ins != NULL; ins = ins->next) {
         refuse_wild_pointers(&c, ins);
     }
-    for (struct bhi_function *f = ir->first; f != NULL; f = f->next) {
+    for (struct bhi_ir_function *f = ir->first; f != NULL; f = f->next) {
         for (c.block = f->first; c.block != NULL; c.block = c.block->next) {
             for (c.at = c.block->body.first; c.at != NULL; c.at = c.at->next) {
                 visit(&c);

@@ -65,7 +65,7 @@ static void add_cells(struct bhi_guard *g) {
     if (g->cells != 0) {
         return;
     }
-    if (!bhi_module_local_size(&g->module, size, ir->fault)) {
+    if (!bhi_module_local_size(&g->module, size, ir->error)) {
         bhi_ir_escape(ir);
     }
     const uint64_t rows = ((uint64_t)size[0] + LANES - 1) / LANES;
@@ -92,7 +92,7 @@ static void add_cells(struct bhi_guard *g) {
     }
 }
 
-static uint32_t cell(struct bhi_guard *g, struct bhi_block *block, struct bhi_ins *at) {
+static uint32_t cell(struct bhi_guard *g, struct bhi_basic_block *block, struct bhi_ins *at) {
     struct bhi_ir *ir = &g->ir;
     const uint32_t group =
         bhi_block_value_before(ir, block, at, SpvOpLoad, g->type_uint, BHI_OPERANDS(g->group));
@@ -100,7 +100,7 @@ static uint32_t cell(struct bhi_guard *g, struct bhi_block *block, struct bhi_in
                                   BHI_OPERANDS(g->cells, group));
 }
 
-static void flag_cut(struct bhi_guard *g, struct bhi_block *block, struct bhi_ins *at) {
+static void flag_cut(struct bhi_guard *g, struct bhi_basic_block *block, struct bhi_ins *at) {
     struct bhi_ir *ir = &g->ir;
     const uint32_t pointer = bhi_block_value_before(
         ir, block, at, SpvOpAccessChain, g->word_pointer,
@@ -111,16 +111,16 @@ static void flag_cut(struct bhi_guard *g, struct bhi_block *block, struct bhi_in
 
 /* Volatile, as all that is done with a cell: for the compiler, what another lane stores on another
  * way is never seen here. */
-static uint32_t load_cell(struct bhi_guard *g, struct bhi_block *block, uint32_t where) {
+static uint32_t load_cell(struct bhi_guard *g, struct bhi_basic_block *block, uint32_t where) {
     return bhi_block_value(&g->ir, block, SpvOpLoad, g->type_uint,
                            BHI_OPERANDS(where, SpvMemoryAccessVolatileMask));
 }
 
 /* Ends |block|: if |rounds| (an id) are too many, sets the flag. Then |rest|. */
-static void flag_where(struct bhi_guard *g, struct bhi_block *block, uint32_t rounds,
-                       struct bhi_block *rest) {
+static void flag_where(struct bhi_guard *g, struct bhi_basic_block *block, uint32_t rounds,
+                       struct bhi_basic_block *rest) {
     struct bhi_ir *ir = &g->ir;
-    struct bhi_block *flag = bhi_block_new(ir, block);
+    struct bhi_basic_block *flag = bhi_block_new(ir, block);
     const uint32_t cut =
         bhi_block_value(ir, block, SpvOpUGreaterThanEqual, g->type_bool,
                         BHI_OPERANDS(rounds, bhi_ir_constant(ir, g->type_uint, CUT_LIMIT)));
@@ -132,11 +132,11 @@ static void flag_where(struct bhi_guard *g, struct bhi_block *block, uint32_t ro
 }
 
 /* Adds |rounds| (an id) where |at| stands in |block|, which is split there. */
-static void account(struct bhi_guard *g, struct bhi_block *block, struct bhi_ins *at,
+static void account(struct bhi_guard *g, struct bhi_basic_block *block, struct bhi_ins *at,
                     uint32_t rounds) {
     struct bhi_ir *ir = &g->ir;
     const uint32_t subgroup = bhi_ir_constant(ir, g->type_uint, SpvScopeSubgroup);
-    struct bhi_block *rest = bhi_block_new(ir, block);
+    struct bhi_basic_block *rest = bhi_block_new(ir, block);
     bhi_block_move_tail(block, at, rest);
     bhi_block_took_over(ir, rest, block->label);
 
@@ -151,8 +151,8 @@ static void account(struct bhi_guard *g, struct bhi_block *block, struct bhi_ins
 }
 
 /* Is |block| among the first |count| that lead to |header|? Its edges to it may be two. */
-static bool is_known(const struct bhi_block *header, uint32_t count,
-                     const struct bhi_block *block) {
+static bool is_known(const struct bhi_basic_block *header, uint32_t count,
+                     const struct bhi_basic_block *block) {
     for (uint32_t i = 0; i < count; i++) {
         if (header->preds[i] == block) {
             return true;
@@ -161,7 +161,7 @@ static bool is_known(const struct bhi_block *header, uint32_t count,
     return false;
 }
 
-static bool leads_to(struct bhi_ir *ir, const struct bhi_block *block, uint32_t label) {
+static bool leads_to(struct bhi_ir *ir, const struct bhi_basic_block *block, uint32_t label) {
     const uint32_t *labels;
     const uint32_t count = bhi_block_successors(ir, block, &labels);
     for (uint32_t i = 0; i < count; i++) {
@@ -175,8 +175,8 @@ static bool leads_to(struct bhi_ir *ir, const struct bhi_block *block, uint32_t 
 /* n1: which round this is, from 1. */
 static uint32_t count_rounds(struct bhi_guard *g, const struct bhi_loop *loop) {
     struct bhi_ir *ir = &g->ir;
-    struct bhi_block *header = loop->header;
-    const struct bhi_function *f = header->function;
+    struct bhi_basic_block *header = loop->header;
+    const struct bhi_ir_function *f = header->function;
     const uint32_t rounds = bhi_ir_id(ir);
     uint32_t count = 0, others = 0;
     for (uint32_t i = 0; i < f->unreachable_count; i++) { /* they, too, stand in a phi */
@@ -205,8 +205,8 @@ static uint32_t count_rounds(struct bhi_guard *g, const struct bhi_loop *loop) {
 }
 
 /* n1 * weight + 1, before |at|. */
-static uint32_t weighed(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi_block *block,
-                        struct bhi_ins *at) {
+static uint32_t weighed(struct bhi_guard *g, const struct bhi_loop *loop,
+                        struct bhi_basic_block *block, struct bhi_ins *at) {
     struct bhi_ir *ir = &g->ir;
     uint32_t rounds = loop->header->rounds;
     if (loop->weight > 1) {
@@ -220,21 +220,21 @@ static uint32_t weighed(struct bhi_guard *g, const struct bhi_loop *loop, struct
 
 /* The merge block, or where it is another loop's header, a block before it: what stands in that
  * header runs more than once. */
-static struct bhi_block *behind(struct bhi_guard *g, struct bhi_loop *loop) {
+static struct bhi_basic_block *behind(struct bhi_guard *g, struct bhi_loop *loop) {
     struct bhi_ir *ir = &g->ir;
-    struct bhi_block *merge = loop->merge;
+    struct bhi_basic_block *merge = loop->merge;
     const struct bhi_loop *next = merge->loop;
     if (next == NULL || next->header != merge) {
         return merge;
     }
-    struct bhi_block *before = bhi_block_new(ir, merge->prev);
+    struct bhi_basic_block *before = bhi_block_new(ir, merge->prev);
     bhi_block_merge(loop->header)->words[1] = before->label;
     for (struct bhi_ins *phi = merge->body.first; phi != NULL; phi = phi->next) {
         if (bhi_ins_op(phi) == SpvOpPhi) {
             bhi_phi_split(ir, phi, before, next->latch->label);
         }
     }
-    for (struct bhi_block *b = merge->function->first; b != NULL; b = b->next) {
+    for (struct bhi_basic_block *b = merge->function->first; b != NULL; b = b->next) {
         if (b != next->latch && b != before) {
             bhi_block_retarget(ir, b, merge->label, before->label);
         }
@@ -245,7 +245,7 @@ static struct bhi_block *behind(struct bhi_guard *g, struct bhi_loop *loop) {
 
 /* What |loop| and the loops around it have counted so far, before |at|; 0: nothing. */
 static uint32_t sum_of_rounds(struct bhi_guard *g, const struct bhi_loop *loop,
-                              struct bhi_block *block, struct bhi_ins *at) {
+                              struct bhi_basic_block *block, struct bhi_ins *at) {
     uint32_t sum = 0;
     for (; loop != NULL; loop = loop->parent) {
         if (loop->header->rounds != 0) {
@@ -258,13 +258,13 @@ static uint32_t sum_of_rounds(struct bhi_guard *g, const struct bhi_loop *loop,
     return sum;
 }
 
-struct bhi_block *bhi_guard_cut_look(struct bhi_guard *g, const struct bhi_loop *loop,
-                                     struct bhi_block *block) {
+struct bhi_basic_block *bhi_guard_cut_look(struct bhi_guard *g, const struct bhi_loop *loop,
+                                           struct bhi_basic_block *block) {
     struct bhi_ir *ir = &g->ir;
     if (loop->header->rounds == 0) {
         return block;
     }
-    struct bhi_block *rest = bhi_block_new(ir, block);
+    struct bhi_basic_block *rest = bhi_block_new(ir, block);
     const uint32_t before = load_cell(g, block, cell(g, block, NULL));
     const uint32_t rounds = sum_of_rounds(g, loop, block, NULL);
     const uint32_t after =
@@ -273,7 +273,7 @@ struct bhi_block *bhi_guard_cut_look(struct bhi_guard *g, const struct bhi_loop 
     return rest;
 }
 
-bool bhi_guard_cut_loops(struct bhi_guard *g, struct bhi_function *f) {
+bool bhi_guard_cut_loops(struct bhi_guard *g, struct bhi_ir_function *f) {
     bool any = false;
     for (uint32_t i = 0; i < f->loop_count; i++) {
         if (f->loops[i]->fate != BHI_LOOP_ALONE) {
@@ -283,7 +283,7 @@ bool bhi_guard_cut_loops(struct bhi_guard *g, struct bhi_function *f) {
         }
     }
     for (uint32_t i = 0; i < f->reachable && any; i++) {
-        struct bhi_block *block = f->rpo[i];
+        struct bhi_basic_block *block = f->rpo[i];
         struct bhi_ins *last = bhi_block_terminator(block);
         if (bhi_ins_op(last) == SpvOpReturn || bhi_ins_op(last) == SpvOpReturnValue) {
             const uint32_t rounds = sum_of_rounds(g, block->loop, block, last);
@@ -295,7 +295,7 @@ bool bhi_guard_cut_loops(struct bhi_guard *g, struct bhi_function *f) {
     for (uint32_t i = f->loop_count; i-- > 0;) {
         struct bhi_loop *loop = f->loops[i];
         if (loop->fate != BHI_LOOP_ALONE && loop->merge->order != 0) {
-            struct bhi_block *block = behind(g, loop);
+            struct bhi_basic_block *block = behind(g, loop);
             struct bhi_ins *at = bhi_block_after_phis(block);
             account(g, block, at, weighed(g, loop, block, at));
         }
@@ -303,7 +303,7 @@ bool bhi_guard_cut_loops(struct bhi_guard *g, struct bhi_function *f) {
     return any;
 }
 
-void bhi_guard_cut_start(struct bhi_guard *g, struct bhi_block *block, struct bhi_ins *at) {
+void bhi_guard_cut_start(struct bhi_guard *g, struct bhi_basic_block *block, struct bhi_ins *at) {
     struct bhi_ir *ir = &g->ir;
     const uint32_t cost = capped(g->entry->cost);
     if (cost == CUT_LIMIT) {

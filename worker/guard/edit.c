@@ -7,7 +7,7 @@ uint32_t bhi_ir_id(struct bhi_ir *ir) {
     if (ir->bound == ir->capacity) {
         const uint32_t capacity = ir->capacity + ir->capacity / 2;
         struct bhi_ins **definitions = bhi_ir_alloc(ir, capacity * sizeof *definitions);
-        struct bhi_block **blocks = bhi_ir_alloc(ir, capacity * sizeof *blocks);
+        struct bhi_basic_block **blocks = bhi_ir_alloc(ir, capacity * sizeof *blocks);
         memcpy(definitions, ir->definitions, ir->bound * sizeof *definitions);
         memcpy(blocks, ir->blocks, ir->bound * sizeof *blocks);
         ir->definitions = definitions;
@@ -65,44 +65,45 @@ void bhi_list_insert(struct bhi_ins_list *list, struct bhi_ins *at, struct bhi_i
     *(at != NULL ? &at->prev : &list->last) = ins;
 }
 
-void bhi_list_append(struct bhi_ins_list *list, struct bhi_ins *ins) {
+void bhi_ins_append(struct bhi_ins_list *list, struct bhi_ins *ins) {
     bhi_list_insert(list, NULL, ins);
 }
 
-void bhi_list_remove(struct bhi_ins_list *list, struct bhi_ins *ins) {
+void bhi_ins_remove(struct bhi_ins_list *list, struct bhi_ins *ins) {
     *(ins->prev != NULL ? &ins->prev->next : &list->first) = ins->next;
     *(ins->next != NULL ? &ins->next->prev : &list->last) = ins->prev;
     ins->prev = ins->next = NULL;
     ins->block = NULL;
 }
 
-void bhi_block_do_before(struct bhi_ir *ir, struct bhi_block *block, struct bhi_ins *at, SpvOp op,
-                         const uint32_t *operands, size_t count) {
+void bhi_block_do_before(struct bhi_ir *ir, struct bhi_basic_block *block, struct bhi_ins *at,
+                         SpvOp op, const uint32_t *operands, size_t count) {
     struct bhi_ins *ins = bhi_ins_new(ir, op, 0, 0, operands, count);
     ins->block = block;
     bhi_list_insert(&block->body, at, ins);
 }
 
-uint32_t bhi_block_value_before(struct bhi_ir *ir, struct bhi_block *block, struct bhi_ins *at,
-                                SpvOp op, uint32_t type, const uint32_t *operands, size_t count) {
+uint32_t bhi_block_value_before(struct bhi_ir *ir, struct bhi_basic_block *block,
+                                struct bhi_ins *at, SpvOp op, uint32_t type,
+                                const uint32_t *operands, size_t count) {
     struct bhi_ins *ins = bhi_ins_new(ir, op, type, bhi_ir_id(ir), operands, count);
     ins->block = block;
     bhi_list_insert(&block->body, at, ins);
     return ins->result;
 }
 
-void bhi_block_do(struct bhi_ir *ir, struct bhi_block *block, SpvOp op, const uint32_t *operands,
-                  size_t count) {
+void bhi_block_do(struct bhi_ir *ir, struct bhi_basic_block *block, SpvOp op,
+                  const uint32_t *operands, size_t count) {
     bhi_block_do_before(ir, block, NULL, op, operands, count);
 }
 
-uint32_t bhi_block_value(struct bhi_ir *ir, struct bhi_block *block, SpvOp op, uint32_t type,
+uint32_t bhi_block_value(struct bhi_ir *ir, struct bhi_basic_block *block, SpvOp op, uint32_t type,
                          const uint32_t *operands, size_t count) {
     return bhi_block_value_before(ir, block, NULL, op, type, operands, count);
 }
 
-struct bhi_block *bhi_block_new(struct bhi_ir *ir, struct bhi_block *at) {
-    struct bhi_block *block = bhi_ir_alloc(ir, sizeof *block);
+struct bhi_basic_block *bhi_block_new(struct bhi_ir *ir, struct bhi_basic_block *at) {
+    struct bhi_basic_block *block = bhi_ir_alloc(ir, sizeof *block);
     block->label = bhi_ir_id(ir);
     block->function = at->function;
     ir->blocks[block->label] = block;
@@ -113,17 +114,18 @@ struct bhi_block *bhi_block_new(struct bhi_ir *ir, struct bhi_block *at) {
     return block;
 }
 
-void bhi_block_move_tail(struct bhi_block *block, struct bhi_ins *from, struct bhi_block *to) {
+void bhi_block_move_tail(struct bhi_basic_block *block, struct bhi_ins *from,
+                         struct bhi_basic_block *to) {
     while (from != NULL) {
         struct bhi_ins *next = from->next;
-        bhi_list_remove(&block->body, from);
+        bhi_ins_remove(&block->body, from);
         from->block = to;
-        bhi_list_append(&to->body, from);
+        bhi_ins_append(&to->body, from);
         from = next;
     }
 }
 
-struct bhi_ins *bhi_block_merge(const struct bhi_block *block) {
+struct bhi_ins *bhi_block_merge(const struct bhi_basic_block *block) {
     /* Second to last; a line may stand between. */
     for (struct bhi_ins *ins = block->body.last; ins != NULL; ins = ins->prev) {
         const SpvOp op = bhi_ins_op(ins);
@@ -137,7 +139,7 @@ struct bhi_ins *bhi_block_merge(const struct bhi_block *block) {
     return NULL;
 }
 
-struct bhi_ins *bhi_block_after_phis(const struct bhi_block *block) {
+struct bhi_ins *bhi_block_after_phis(const struct bhi_basic_block *block) {
     struct bhi_ins *after = block->body.first;
     for (struct bhi_ins *ins = after; ins != NULL; ins = ins->next) {
         const SpvOp op = bhi_ins_op(ins);
@@ -176,7 +178,7 @@ static uint32_t target_word(const struct bhi_ir *ir, const struct bhi_ins *last,
     return word < bhi_ins_length(last) ? word : 0;
 }
 
-uint32_t bhi_block_successors(struct bhi_ir *ir, const struct bhi_block *block,
+uint32_t bhi_block_successors(struct bhi_ir *ir, const struct bhi_basic_block *block,
                               const uint32_t **out_labels) {
     const struct bhi_ins *last = bhi_block_terminator(block);
     if (bhi_ins_op(last) != SpvOpSwitch) { /* its targets stand side by side */
@@ -191,7 +193,8 @@ uint32_t bhi_block_successors(struct bhi_ir *ir, const struct bhi_block *block,
     return count;
 }
 
-void bhi_block_retarget(struct bhi_ir *ir, struct bhi_block *block, uint32_t from, uint32_t to) {
+void bhi_block_retarget(struct bhi_ir *ir, struct bhi_basic_block *block, uint32_t from,
+                        uint32_t to) {
     struct bhi_ins *last = bhi_block_terminator(block);
     for (uint32_t number = 0, word; (word = target_word(ir, last, number)) != 0; number++) {
         if (last->words[word] == from) {
@@ -200,8 +203,8 @@ void bhi_block_retarget(struct bhi_ir *ir, struct bhi_block *block, uint32_t fro
     }
 }
 
-struct bhi_ins *bhi_phi_split(struct bhi_ir *ir, struct bhi_ins *phi, struct bhi_block *before,
-                              uint32_t latch) {
+struct bhi_ins *bhi_phi_split(struct bhi_ir *ir, struct bhi_ins *phi,
+                              struct bhi_basic_block *before, uint32_t latch) {
     const uint32_t length = bhi_ins_length(phi);
     uint32_t *outside = bhi_ir_alloc(ir, length * sizeof *outside), count = 0, around = 0;
     for (uint32_t i = 3; i + 1 < length; i += 2) {
@@ -217,7 +220,7 @@ struct bhi_ins *bhi_phi_split(struct bhi_ir *ir, struct bhi_ins *phi, struct bhi
     return bhi_ir_definition(ir, first);
 }
 
-void bhi_block_rename_pred(struct bhi_block *block, uint32_t from, uint32_t to) {
+void bhi_block_rename_pred(struct bhi_basic_block *block, uint32_t from, uint32_t to) {
     for (struct bhi_ins *ins = block->body.first; ins != NULL; ins = ins->next) {
         const SpvOp op = bhi_ins_op(ins);
         if (op == SpvOpPhi) {
@@ -232,11 +235,11 @@ void bhi_block_rename_pred(struct bhi_block *block, uint32_t from, uint32_t to) 
     }
 }
 
-void bhi_block_took_over(struct bhi_ir *ir, struct bhi_block *block, uint32_t from) {
+void bhi_block_took_over(struct bhi_ir *ir, struct bhi_basic_block *block, uint32_t from) {
     const uint32_t *labels;
     const uint32_t count = bhi_block_successors(ir, block, &labels);
     for (uint32_t i = 0; i < count; i++) {
-        struct bhi_block *successor = bhi_ir_block(ir, labels[i]);
+        struct bhi_basic_block *successor = bhi_ir_block(ir, labels[i]);
         if (successor != NULL) {
             bhi_block_rename_pred(successor, from, block->label);
         }

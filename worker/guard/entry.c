@@ -1,6 +1,6 @@
 #include "worker/guard/internal.h"
 
-struct bhi_ins *bhi_guard_after_variables(const struct bhi_block *block) {
+struct bhi_ins *bhi_guard_after_variables(const struct bhi_basic_block *block) {
     struct bhi_ins *after = block->body.first;
     for (struct bhi_ins *ins = after; ins != NULL; ins = ins->next) {
         if (bhi_ins_op(ins) == SpvOpVariable) { /* all stand in front, lines between them */
@@ -11,8 +11,9 @@ struct bhi_ins *bhi_guard_after_variables(const struct bhi_block *block) {
 }
 
 /* Ends |block|: where |condition| (an id) holds, |out|, which returns; else on to |rest|. */
-static void return_where(struct bhi_guard *g, struct bhi_block *block, struct bhi_block *rest,
-                         struct bhi_block *out, uint32_t condition) {
+static void return_where(struct bhi_guard *g, struct bhi_basic_block *block,
+                         struct bhi_basic_block *rest, struct bhi_basic_block *out,
+                         uint32_t condition) {
     struct bhi_ir *ir = &g->ir;
     bhi_block_do(ir, block, SpvOpSelectionMerge,
                  BHI_OPERANDS(rest->label, SpvSelectionControlMaskNone));
@@ -32,9 +33,9 @@ static void return_where(struct bhi_guard *g, struct bhi_block *block, struct bh
  * nothing for them to stay in, and is spared it: it would cost the shortest kernels most. */
 void bhi_guard_entry_check(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
-    struct bhi_block *entry = g->entry->first;
-    struct bhi_block *aborted = bhi_block_new(ir, entry);
-    struct bhi_block *rest = bhi_block_new(ir, aborted);
+    struct bhi_basic_block *entry = g->entry->first;
+    struct bhi_basic_block *aborted = bhi_block_new(ir, entry);
+    struct bhi_basic_block *rest = bhi_block_new(ir, aborted);
     bhi_block_move_tail(entry, bhi_guard_after_variables(entry), rest);
     bhi_block_took_over(ir, rest, entry->label);
     bhi_ir_set_name(ir, aborted->label, "bulkhead_abort");
@@ -43,8 +44,8 @@ void bhi_guard_entry_check(struct bhi_guard *g) {
         return_where(g, entry, rest, aborted, bhi_guard_load_abort(g, entry));
         return;
     }
-    struct bhi_block *there = bhi_block_new(ir, aborted);
-    struct bhi_block *not_there = bhi_block_new(ir, there);
+    struct bhi_basic_block *there = bhi_block_new(ir, aborted);
+    struct bhi_basic_block *not_there = bhi_block_new(ir, there);
     bhi_ir_set_name(ir, there->label, "bulkhead_alive");
     return_where(g, entry, there, aborted, bhi_guard_load_abort(g, entry));
     bhi_block_do(ir, there, SpvOpStore,

@@ -11,7 +11,7 @@
 uint32_t bhi_ir_global(struct bhi_ir *ir, SpvOp op, uint32_t type, const uint32_t *operands,
                        size_t count) {
     struct bhi_ins *ins = bhi_ins_new(ir, op, type, bhi_ir_id(ir), operands, count);
-    bhi_list_append(&ir->sections[BHI_IR_GLOBALS], ins);
+    bhi_ins_append(&ir->sections[BHI_IR_GLOBALS], ins);
     return ins->result;
 }
 
@@ -69,7 +69,7 @@ uint32_t bhi_ir_null(struct bhi_ir *ir, uint32_t type) {
 }
 
 void bhi_ir_decorate(struct bhi_ir *ir, SpvOp op, const uint32_t *operands, size_t count) {
-    bhi_list_append(&ir->sections[BHI_IR_DECORATIONS], bhi_ins_new(ir, op, 0, 0, operands, count));
+    bhi_ins_append(&ir->sections[BHI_IR_DECORATIONS], bhi_ins_new(ir, op, 0, 0, operands, count));
 }
 
 /* |text| as a literal string behind |first| words; returns the words in all. */
@@ -83,7 +83,7 @@ static size_t with_string(uint32_t *words, size_t capacity, size_t first, const 
 void bhi_ir_set_name(struct bhi_ir *ir, uint32_t id, const char *name) {
     uint32_t words[16] = {id};
     const size_t count = with_string(words, 16, 1, name);
-    bhi_list_append(&ir->sections[BHI_IR_NAMES], bhi_ins_new(ir, SpvOpName, 0, 0, words, count));
+    bhi_ins_append(&ir->sections[BHI_IR_NAMES], bhi_ins_new(ir, SpvOpName, 0, 0, words, count));
 }
 
 void bhi_ir_extension(struct bhi_ir *ir, const char *name) {
@@ -95,8 +95,8 @@ void bhi_ir_extension(struct bhi_ir *ir, const char *name) {
     }
     uint32_t words[24];
     const size_t count = with_string(words, 24, 0, name);
-    bhi_list_append(&ir->sections[BHI_IR_EXTENSIONS],
-                    bhi_ins_new(ir, SpvOpExtension, 0, 0, words, count));
+    bhi_ins_append(&ir->sections[BHI_IR_EXTENSIONS],
+                   bhi_ins_new(ir, SpvOpExtension, 0, 0, words, count));
 }
 
 bool bhi_ir_has_capability(const struct bhi_ir *ir, SpvCapability capability) {
@@ -111,8 +111,8 @@ bool bhi_ir_has_capability(const struct bhi_ir *ir, SpvCapability capability) {
 
 void bhi_ir_capability(struct bhi_ir *ir, SpvCapability capability) {
     if (!bhi_ir_has_capability(ir, capability)) {
-        bhi_list_append(&ir->sections[BHI_IR_CAPABILITIES],
-                        bhi_ins_new(ir, SpvOpCapability, 0, 0, BHI_OPERANDS((uint32_t)capability)));
+        bhi_ins_append(&ir->sections[BHI_IR_CAPABILITIES],
+                       bhi_ins_new(ir, SpvOpCapability, 0, 0, BHI_OPERANDS((uint32_t)capability)));
     }
 }
 

@@ -1,6 +1,6 @@
 #include "worker/guard/guard.h"
 
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/guard/internal.h"
 
 #include <bulkhead/bulkhead.h>
@@ -40,19 +40,19 @@ static void refuse_groups(struct bhi_guard *g) {
 }
 
 bool bhi_guard(const uint32_t *code, size_t words, const struct bhi_guard_options *options,
-               struct bhi_guarded *out, struct bhi_fault *fault) {
+               struct bhi_guarded *out, struct bhi_error *error) {
     memset(out, 0, sizeof *out);
     struct bhi_guard *g = calloc(1, sizeof *g);
     if (g == NULL) {
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while guarding the kernel");
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while guarding the kernel");
         return false;
     }
-    g->ir.fault = fault;
+    g->ir.error = error;
     g->options = options;
     g->out = out;
     volatile bool ok = false;
     if (bhi_module_init(&g->module, code, words, options->entry, options->constants,
-                        options->constant_count, fault) &&
+                        options->constant_count, error) &&
         setjmp(g->ir.escape) == 0) {
         bhi_ir_parse(&g->ir, code, words);
         refuse_groups(g);

@@ -41,10 +41,10 @@ struct bhi_guarded {
 };
 
 /* |code| has passed bhi_validate(). Returns a module that must be validated again, or false with
- * *fault: INVALID_KERNEL or LIMIT_EXCEEDED, and a text that names the instruction or the limit and
+ * *error: INVALID_KERNEL or LIMIT_EXCEEDED, and a text that names the instruction or the limit and
  * says what to do; OUT_OF_HOST_MEMORY. */
 bool bhi_guard(const uint32_t *code, size_t words, const struct bhi_guard_options *options,
-               struct bhi_guarded *out, struct bhi_fault *fault);
+               struct bhi_guarded *out, struct bhi_error *error);
 void bhi_guarded_fini(struct bhi_guarded *guarded);
 
 #endif

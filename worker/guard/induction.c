@@ -3,7 +3,7 @@
 uint32_t bhi_loop_mark(const struct bhi_loop *loop) {
     uint32_t count = 1;
     /* Backwards from the latch; a list through the blocks, so that nothing is allocated. */
-    struct bhi_block *work = loop->latch;
+    struct bhi_basic_block *work = loop->latch;
     loop->header->mark = loop;
     if (work->mark == loop) {
         return count; /* a single block */
@@ -11,11 +11,11 @@ uint32_t bhi_loop_mark(const struct bhi_loop *loop) {
     work->mark = loop;
     work->next_marked = NULL;
     while (work != NULL) {
-        struct bhi_block *block = work;
+        struct bhi_basic_block *block = work;
         work = block->next_marked;
         count++;
         for (uint32_t i = 0; i < block->pred_count; i++) {
-            struct bhi_block *pred = block->preds[i];
+            struct bhi_basic_block *pred = block->preds[i];
             if (pred->mark != loop) {
                 pred->mark = loop;
                 pred->next_marked = work;
@@ -27,13 +27,14 @@ uint32_t bhi_loop_mark(const struct bhi_loop *loop) {
 }
 
 bool bhi_loop_exit_branch(struct bhi_ir *ir, const struct bhi_loop *loop,
-                          const struct bhi_block *block, uint32_t *condition, bool *goes_on_where) {
+                          const struct bhi_basic_block *block, uint32_t *condition,
+                          bool *goes_on_where) {
     const struct bhi_ins *last = bhi_block_terminator(block);
     if (bhi_ins_op(last) != SpvOpBranchConditional || block->loop != loop) {
         return false;
     }
-    const struct bhi_block *yes = bhi_ir_block(ir, last->words[2]);
-    const struct bhi_block *no = bhi_ir_block(ir, last->words[3]);
+    const struct bhi_basic_block *yes = bhi_ir_block(ir, last->words[2]);
+    const struct bhi_basic_block *no = bhi_ir_block(ir, last->words[3]);
     *condition = last->words[1];
     *goes_on_where = bhi_loop_runs(loop, yes);
     return bhi_loop_runs(loop, yes) != bhi_loop_runs(loop, no);
@@ -108,9 +109,9 @@ static bool from_local(const struct bhi_values *values, const struct bhi_loop *l
             bhi_loop_contains(loop, load->block) && bhi_ins_precedes(load, store) &&
             step_of(values, step, side == 3, out)) {
             /* The one way in. */
-            struct bhi_block *before = NULL;
+            struct bhi_basic_block *before = NULL;
             for (uint32_t i = 0; i < loop->header->pred_count; i++) {
-                struct bhi_block *pred = loop->header->preds[i];
+                struct bhi_basic_block *pred = loop->header->preds[i];
                 if (pred != loop->latch) {
                     before = before == NULL ? pred : loop->latch;
                 }
@@ -211,8 +212,8 @@ SpvOp bhi_comparison_negated(SpvOp op) {
 }
 
 bool bhi_exit_find(const struct bhi_values *values, const struct bhi_loop *loop,
-                   struct bhi_block *block, uint32_t condition, bool goes_on_where,
-                   struct bhi_exit *out) {
+                   struct bhi_basic_block *block, uint32_t condition, bool goes_on_where,
+                   struct bhi_loop_exit *out) {
     struct bhi_ins *compare = bhi_ir_definition(values->ir, condition);
     if (compare == NULL || compare->block == NULL ||
         bhi_comparison_negated(bhi_ins_op(compare)) == SpvOpNop) {
@@ -221,7 +222,7 @@ bool bhi_exit_find(const struct bhi_values *values, const struct bhi_loop *loop,
     const SpvOp op =
         goes_on_where ? bhi_ins_op(compare) : bhi_comparison_negated(bhi_ins_op(compare));
     for (uint32_t side = 3; side <= 4; side++) {
-        *out = (struct bhi_exit){.block = block, .compare = compare, .side = side};
+        *out = (struct bhi_loop_exit){.block = block, .compare = compare, .side = side};
         if (induction_of(values, loop, compare->words[side], &out->after, &out->induction)) {
             out->op = side == 3 ? op : mirrored(op);
             out->inverted = !goes_on_where;

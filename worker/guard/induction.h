@@ -16,8 +16,8 @@ struct bhi_induction {
 
 /* A conditional branch that every iteration comes to: the loop goes on while
  * |induction| |op| |bound|. */
-struct bhi_exit {
-    struct bhi_block *block;
+struct bhi_loop_exit {
+    struct bhi_basic_block *block;
     struct bhi_ins *compare;
     uint32_t side; /* word of |compare| where the induction stands: 3 or 4 */
     bool after;    /* it is the value after the step that is compared */
@@ -30,7 +30,7 @@ struct bhi_exit {
 /* Marks the blocks from which |loop|'s back edge can be reached without leaving it: then
  * bhi_loop_runs() is for them. Returns how many. */
 uint32_t bhi_loop_mark(const struct bhi_loop *loop);
-static inline bool bhi_loop_runs(const struct bhi_loop *loop, const struct bhi_block *block) {
+static inline bool bhi_loop_runs(const struct bhi_loop *loop, const struct bhi_basic_block *block) {
     return block->mark == loop;
 }
 
@@ -39,11 +39,12 @@ SpvOp bhi_comparison_negated(SpvOp op);
 
 /* Does |compare| at the end of |block| test an induction of |loop| (which is marked)? */
 bool bhi_exit_find(const struct bhi_values *values, const struct bhi_loop *loop,
-                   struct bhi_block *block, uint32_t condition, bool goes_on_where,
-                   struct bhi_exit *out);
+                   struct bhi_basic_block *block, uint32_t condition, bool goes_on_where,
+                   struct bhi_loop_exit *out);
 /* Does the branch at the end of |block| leave |loop| on one side only? Tells on which truth value
  * it goes on, and the condition. */
 bool bhi_loop_exit_branch(struct bhi_ir *ir, const struct bhi_loop *loop,
-                          const struct bhi_block *block, uint32_t *condition, bool *goes_on_where);
+                          const struct bhi_basic_block *block, uint32_t *condition,
+                          bool *goes_on_where);
 
 #endif

@@ -16,8 +16,8 @@ struct bhi_guard {
     struct bhi_ir ir;
     const struct bhi_guard_options *options;
     struct bhi_guarded *out;
-    struct bhi_function *entry;
-    struct bhi_function **functions; /* by id */
+    struct bhi_ir_function *entry;
+    struct bhi_ir_function **functions; /* by id */
     uint32_t functions_bound;
     uint64_t steps;           /* bhi_values */
     bool no_wrap;             /* bhi_values */
@@ -35,15 +35,15 @@ struct bhi_guard {
 void bhi_guard_add_words(struct bhi_guard *g);
 /* Appends to |block|: a pointer to a member of struct bhi_guard_words; its value. */
 enum { BHI_WORD_ABORT, BHI_WORD_FLAGS, BHI_WORD_ALIVE };
-uint32_t bhi_guard_word(struct bhi_guard *g, struct bhi_block *block, uint32_t member);
-uint32_t bhi_guard_load(struct bhi_guard *g, struct bhi_block *block, uint32_t member);
+uint32_t bhi_guard_word(struct bhi_guard *g, struct bhi_basic_block *block, uint32_t member);
+uint32_t bhi_guard_load(struct bhi_guard *g, struct bhi_basic_block *block, uint32_t member);
 /* Appends to |block|: is the word set? Returns the id of a bool. */
-uint32_t bhi_guard_load_abort(struct bhi_guard *g, struct bhi_block *block);
+uint32_t bhi_guard_load_abort(struct bhi_guard *g, struct bhi_basic_block *block);
 /* Makes |block|, of |function|, one that returns. */
-void bhi_guard_return(struct bhi_guard *g, const struct bhi_function *function,
-                      struct bhi_block *block);
+void bhi_guard_return(struct bhi_guard *g, const struct bhi_ir_function *function,
+                      struct bhi_basic_block *block);
 /* Appends to |block|: counter += |amount| (an id). Returns the id of a bool: time to look. */
-uint32_t bhi_guard_count(struct bhi_guard *g, struct bhi_block *block, uint32_t amount);
+uint32_t bhi_guard_count(struct bhi_guard *g, struct bhi_basic_block *block, uint32_t amount);
 
 /* The entry point for compute lists |variable| in its interface; all of them do. */
 void bhi_guard_add_to_interface(struct bhi_guard *g, uint32_t variable);
@@ -52,7 +52,7 @@ void bhi_guard_add_to_compute(struct bhi_guard *g, uint32_t variable);
 /* entry.c: returns at once when the word is set. */
 void bhi_guard_entry_check(struct bhi_guard *g);
 /* The first instruction of a function's first block that is no variable, nor a line before one. */
-struct bhi_ins *bhi_guard_after_variables(const struct bhi_block *block);
+struct bhi_ins *bhi_guard_after_variables(const struct bhi_basic_block *block);
 
 /* clamp.c: indices into memory that is not a buffer's. */
 void bhi_guard_clamp(struct bhi_guard *g);
@@ -75,9 +75,9 @@ void bhi_guard_poll_exit(struct bhi_guard *g, struct bhi_loop *loop);
 uint32_t bhi_guard_weight(struct bhi_guard *g, const struct bhi_loop *loop);
 /* Ends |from|: if |due|, look at the word: set, |aborted| returns; else |reset| clears the counter.
  * Then |to|. */
-void bhi_guard_look(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi_block *from,
-                    uint32_t due, struct bhi_block *look, struct bhi_block *aborted,
-                    struct bhi_block *reset, struct bhi_block *to);
+void bhi_guard_look(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi_basic_block *from,
+                    uint32_t due, struct bhi_basic_block *look, struct bhi_basic_block *aborted,
+                    struct bhi_basic_block *reset, struct bhi_basic_block *to);
 
 /* lower.c. |loop| is marked; if it can, loop->exit says how. */
 bool bhi_guard_can_lower(struct bhi_guard *g, const struct bhi_values *values,
@@ -92,13 +92,13 @@ uint64_t bhi_guard_trips(const struct bhi_values *values, const struct bhi_loop 
 
 /* cut.c: counts what the driver counts. The fates of |function|'s loops are known, and
  * nothing is rewritten yet; its control flow must be built again where this returns true. */
-bool bhi_guard_cut_loops(struct bhi_guard *g, struct bhi_function *function);
+bool bhi_guard_cut_loops(struct bhi_guard *g, struct bhi_ir_function *function);
 /* Before |at|, at the beginning of the kernel. */
-void bhi_guard_cut_start(struct bhi_guard *g, struct bhi_block *block, struct bhi_ins *at);
+void bhi_guard_cut_start(struct bhi_guard *g, struct bhi_basic_block *block, struct bhi_ins *at);
 /* Appends to |block|, where |loop| looks at the word: has it counted too many? Returns the block
  * that goes on. */
-struct bhi_block *bhi_guard_cut_look(struct bhi_guard *g, const struct bhi_loop *loop,
-                                     struct bhi_block *block);
+struct bhi_basic_block *bhi_guard_cut_look(struct bhi_guard *g, const struct bhi_loop *loop,
+                                           struct bhi_basic_block *block);
 
 /* loops.c: decides for each loop, and does it. */
 void bhi_guard_loops(struct bhi_guard *g);

@@ -1,6 +1,6 @@
 #include "worker/guard/ir.h"
 
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/spirv/tools.h"
 
 #include <bulkhead/bulkhead.h>
@@ -44,7 +44,7 @@ static void *try_alloc(struct bhi_ir *ir, size_t bytes) {
 }
 
 static void set_starved(struct bhi_ir *ir) {
-    bhi_fault_set(ir->fault, BH_OUT_OF_HOST_MEMORY, "out of memory while guarding the kernel");
+    bhi_error_set(ir->error, BH_OUT_OF_HOST_MEMORY, "out of memory while guarding the kernel");
 }
 
 void *bhi_ir_alloc(struct bhi_ir *ir, size_t bytes) {
@@ -57,12 +57,12 @@ void *bhi_ir_alloc(struct bhi_ir *ir, size_t bytes) {
 }
 
 _Noreturn void bhi_ir_refuse(struct bhi_ir *ir, bh_status status, const char *format, ...) {
-    char text[sizeof ir->fault->text];
+    char text[sizeof ir->error->text];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    bhi_fault_set(ir->fault, status, "%s", text);
+    bhi_error_set(ir->error, status, "%s", text);
     longjmp(ir->escape, 1);
 }
 
@@ -120,8 +120,8 @@ static enum bhi_ir_section section_of(SpvOp op) {
 /* Runs inside spvBinaryParse(), which is C++: no way out but its own. */
 struct parser {
     struct bhi_ir *ir;
-    struct bhi_function *function;
-    struct bhi_block *block;
+    struct bhi_ir_function *function;
+    struct bhi_basic_block *block;
     struct bhi_ins_list between; /* what will stand before the next label or function */
 };
 
@@ -169,7 +169,7 @@ static struct bhi_ins *copy_parsed(struct bhi_ir *ir, const spv_parsed_instructi
 }
 
 static spv_result_t open_function(struct parser *p, struct bhi_ins *ins) {
-    struct bhi_function *function = try_alloc(p->ir, sizeof *function);
+    struct bhi_ir_function *function = try_alloc(p->ir, sizeof *function);
     if (function == NULL) {
         return SPV_ERROR_OUT_OF_MEMORY;
     }
@@ -179,12 +179,12 @@ static spv_result_t open_function(struct parser *p, struct bhi_ins *ins) {
     *(p->ir->last != NULL ? &p->ir->last->next : &p->ir->first) = function;
     p->ir->last = function;
     p->function = function;
-    bhi_list_append(&function->head, ins);
+    bhi_ins_append(&function->head, ins);
     return SPV_SUCCESS;
 }
 
 static spv_result_t open_block(struct parser *p, uint32_t label) {
-    struct bhi_block *block = try_alloc(p->ir, sizeof *block);
+    struct bhi_basic_block *block = try_alloc(p->ir, sizeof *block);
     if (block == NULL || p->function == NULL) {
         return block == NULL ? SPV_ERROR_OUT_OF_MEMORY : SPV_ERROR_INVALID_BINARY;
     }
@@ -229,16 +229,16 @@ static spv_result_t take_instruction(void *user, const spv_parsed_instruction_t 
     }
     if (p->block != NULL) {
         ins->block = p->block;
-        bhi_list_append(&p->block->body, ins);
+        bhi_ins_append(&p->block->body, ins);
         if (is_terminator(op)) {
             p->block = NULL;
         }
     } else if (p->function != NULL && p->function->first == NULL) {
-        bhi_list_append(&p->function->head, ins);
+        bhi_ins_append(&p->function->head, ins);
     } else if (p->ir->first != NULL) {
-        bhi_list_append(&p->between, ins);
+        bhi_ins_append(&p->between, ins);
     } else {
-        bhi_list_append(&p->ir->sections[section_of(op)], ins);
+        bhi_ins_append(&p->ir->sections[section_of(op)], ins);
     }
     return SPV_SUCCESS;
 }
@@ -273,7 +273,7 @@ void bhi_ir_parse(struct bhi_ir *ir, const uint32_t *code, size_t words) {
     if (result == SPV_ERROR_OUT_OF_MEMORY) {
         set_starved(ir);
     } else if (result != SPV_SUCCESS || parser.function != NULL) {
-        bhi_fault_set(ir->fault, BH_INVALID_KERNEL, "the guard cannot read the module: %s",
+        bhi_error_set(ir->error, BH_INVALID_KERNEL, "the guard cannot read the module: %s",
                       diagnostic != NULL ? diagnostic->error : "it is not whole");
     }
     const bool good = result == SPV_SUCCESS && parser.function == NULL;
@@ -312,10 +312,10 @@ static void put_module(struct writer *w, const struct bhi_ir *ir) {
     for (int i = 0; i < BHI_IR_SECTIONS; i++) {
         put_list(w, &ir->sections[i]);
     }
-    for (const struct bhi_function *f = ir->first; f != NULL; f = f->next) {
+    for (const struct bhi_ir_function *f = ir->first; f != NULL; f = f->next) {
         put_list(w, &f->before);
         put_list(w, &f->head);
-        for (const struct bhi_block *b = f->first; b != NULL; b = b->next) {
+        for (const struct bhi_basic_block *b = f->first; b != NULL; b = b->next) {
             const uint32_t label[2] = {2u << SpvWordCountShift | SpvOpLabel, b->label};
             put_list(w, &b->before);
             put(w, label, 2);

@@ -11,12 +11,12 @@
 
 struct bhi_ins {
     struct bhi_ins *prev, *next;
-    struct bhi_block *block; /* NULL: not in a block */
-    uint32_t *words;         /* words[0]: length and opcode, as in the module */
-    uint32_t type, result;   /* 0: none */
-    struct bhi_local *local; /* of an OpVariable in a function: locals.h */
-    uint64_t ids;            /* bit n: words[n] is an id that is used; only for the first 64 words
-                                of instructions that came with the module */
+    struct bhi_basic_block *block; /* NULL: not in a block */
+    uint32_t *words;               /* words[0]: length and opcode, as in the module */
+    uint32_t type, result;         /* 0: none */
+    struct bhi_local *local;       /* of an OpVariable in a function: locals.h */
+    uint64_t ids; /* bit n: words[n] is an id that is used; only for the first 64 words
+                     of instructions that came with the module */
 };
 
 struct bhi_ins_list {
@@ -25,34 +25,34 @@ struct bhi_ins_list {
 
 struct bhi_loop; /* cfg.h */
 
-struct bhi_block {
-    struct bhi_block *prev, *next;
-    struct bhi_function *function;
+struct bhi_basic_block {
+    struct bhi_basic_block *prev, *next;
+    struct bhi_ir_function *function;
     uint32_t label;
     struct bhi_ins_list before; /* OpLine and the like between the block before and OpLabel */
     struct bhi_ins_list body;   /* without OpLabel; the last one is the terminator */
     /* Filled in by bhi_cfg_build(); not kept true by edits. Blocks made since have order 0. */
     uint32_t order; /* 1, 2, …: reverse post-order; 0: unreachable */
-    struct bhi_block *dominator;
+    struct bhi_basic_block *dominator;
     uint32_t enters, leaves; /* of a walk through the tree of dominators */
-    struct bhi_block **preds;
+    struct bhi_basic_block **preds;
     uint32_t pred_count;
     struct bhi_loop *loop;       /* innermost */
     const struct bhi_loop *mark; /* bhi_loop_mark() */
-    struct bhi_block *next_marked;
+    struct bhi_basic_block *next_marked;
     uint32_t rounds; /* cut.c: of a header: id of how often the loop has come to it; 0: none */
 };
 
-struct bhi_function {
-    struct bhi_function *next;
+struct bhi_ir_function {
+    struct bhi_ir_function *next;
     uint32_t id;
     struct bhi_ins_list before; /* between the function before and OpFunction */
     struct bhi_ins_list head;   /* OpFunction and OpFunctionParameters */
-    struct bhi_block *first, *last;
-    struct bhi_ins_list end; /* what precedes OpFunctionEnd */
-    struct bhi_block **rpo;  /* bhi_cfg_build(): the reachable ones, in reverse post-order */
+    struct bhi_basic_block *first, *last;
+    struct bhi_ins_list end;      /* what precedes OpFunctionEnd */
+    struct bhi_basic_block **rpo; /* bhi_cfg_build(): the reachable ones, in reverse post-order */
     uint32_t reachable;
-    struct bhi_block **unreachable; /* the others */
+    struct bhi_basic_block **unreachable; /* the others */
     uint32_t unreachable_count;
     struct bhi_loop **loops; /* outer before inner */
     uint32_t loop_count;
@@ -64,7 +64,7 @@ struct bhi_function {
     bool counted;                    /* cut.c has rewritten it */
     bool guarded;
     bool open; /* being guarded, or one that it calls is */
-    struct bhi_function *caller;
+    struct bhi_ir_function *caller;
     struct bhi_ins *call;
 };
 
@@ -87,21 +87,21 @@ enum bhi_ir_section {
 struct bhi_ir {
     uint32_t version, generator, bound;
     struct bhi_ins_list sections[BHI_IR_SECTIONS];
-    struct bhi_function *first, *last;
-    struct bhi_ins_list tail;      /* behind the last function */
-    struct bhi_ins **definitions;  /* by id, NULL: none */
-    struct bhi_block **blocks;     /* by id of the label */
-    uint32_t capacity;             /* of both */
-    uint32_t type_uint, type_bool; /* 0: not looked for yet */
+    struct bhi_ir_function *first, *last;
+    struct bhi_ins_list tail;        /* behind the last function */
+    struct bhi_ins **definitions;    /* by id, NULL: none */
+    struct bhi_basic_block **blocks; /* by id of the label */
+    uint32_t capacity;               /* of both */
+    uint32_t type_uint, type_bool;   /* 0: not looked for yet */
     struct {
         uint32_t type, value, id;
     } constants[64]; /* found or made of late, by type and value */
     struct bhi_ir_chunk *chunks;
-    struct bhi_fault *fault;
+    struct bhi_error *error;
     jmp_buf escape;
 };
 
-/* The caller has set ir->fault, zeroed the rest, and set ir->escape. */
+/* The caller has set ir->error, zeroed the rest, and set ir->escape. */
 void bhi_ir_parse(struct bhi_ir *ir, const uint32_t *code, size_t words);
 void bhi_ir_fini(struct bhi_ir *ir);
 /* The module as words; the caller frees them. */
@@ -110,7 +110,7 @@ uint32_t *bhi_ir_words(struct bhi_ir *ir, size_t *out_words);
 void *bhi_ir_alloc(struct bhi_ir *ir, size_t bytes); /* zeroed */
 _Noreturn void bhi_ir_refuse(struct bhi_ir *ir, bh_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same with the fault that is set. */
+/* The same with the error that is set. */
 _Noreturn void bhi_ir_escape(struct bhi_ir *ir);
 /* "OpLoopMerge %12 ("name")" for refusals: the name is the id's OpName. In the module's memory. */
 const char *bhi_ir_describe(struct bhi_ir *ir, SpvOp op, uint32_t id);
@@ -127,7 +127,7 @@ static inline uint32_t bhi_ins_length(const struct bhi_ins *ins) {
 static inline struct bhi_ins *bhi_ir_definition(const struct bhi_ir *ir, uint32_t id) {
     return id < ir->bound ? ir->definitions[id] : NULL;
 }
-static inline struct bhi_block *bhi_ir_block(const struct bhi_ir *ir, uint32_t label) {
+static inline struct bhi_basic_block *bhi_ir_block(const struct bhi_ir *ir, uint32_t label) {
     return label < ir->bound ? ir->blocks[label] : NULL;
 }
 
@@ -141,53 +141,56 @@ struct bhi_ins *bhi_ins_new(struct bhi_ir *ir, SpvOp op, uint32_t type, uint32_t
 struct bhi_ins *bhi_ins_copy(struct bhi_ir *ir, const struct bhi_ins *ins);
 /* Puts |operands| in the place of all that follows type and result. */
 void bhi_ins_set(struct bhi_ir *ir, struct bhi_ins *ins, const uint32_t *operands, size_t count);
-void bhi_list_append(struct bhi_ins_list *list, struct bhi_ins *ins);
+void bhi_ins_append(struct bhi_ins_list *list, struct bhi_ins *ins);
 /* |at| NULL: at the end. */
 void bhi_list_insert(struct bhi_ins_list *list, struct bhi_ins *at, struct bhi_ins *ins);
-void bhi_list_remove(struct bhi_ins_list *list, struct bhi_ins *ins);
+void bhi_ins_remove(struct bhi_ins_list *list, struct bhi_ins *ins);
 
 #define BHI_OPERANDS(...)                                                                          \
     (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)
 
 /* At the end of a block: an instruction without and one with a result. The latter returns its id.
  */
-void bhi_block_do(struct bhi_ir *ir, struct bhi_block *block, SpvOp op, const uint32_t *operands,
-                  size_t count);
-uint32_t bhi_block_value(struct bhi_ir *ir, struct bhi_block *block, SpvOp op, uint32_t type,
+void bhi_block_do(struct bhi_ir *ir, struct bhi_basic_block *block, SpvOp op,
+                  const uint32_t *operands, size_t count);
+uint32_t bhi_block_value(struct bhi_ir *ir, struct bhi_basic_block *block, SpvOp op, uint32_t type,
                          const uint32_t *operands, size_t count);
 /* The same before |at| in |block|. */
-void bhi_block_do_before(struct bhi_ir *ir, struct bhi_block *block, struct bhi_ins *at, SpvOp op,
-                         const uint32_t *operands, size_t count);
-uint32_t bhi_block_value_before(struct bhi_ir *ir, struct bhi_block *block, struct bhi_ins *at,
-                                SpvOp op, uint32_t type, const uint32_t *operands, size_t count);
+void bhi_block_do_before(struct bhi_ir *ir, struct bhi_basic_block *block, struct bhi_ins *at,
+                         SpvOp op, const uint32_t *operands, size_t count);
+uint32_t bhi_block_value_before(struct bhi_ir *ir, struct bhi_basic_block *block,
+                                struct bhi_ins *at, SpvOp op, uint32_t type,
+                                const uint32_t *operands, size_t count);
 
 /* -- blocks ---------------------------------------------------------------------------------- */
 
 /* A new, empty one behind |at|. */
-struct bhi_block *bhi_block_new(struct bhi_ir *ir, struct bhi_block *at);
+struct bhi_basic_block *bhi_block_new(struct bhi_ir *ir, struct bhi_basic_block *at);
 /* Moves |from| and all behind it to the end of |to|. */
-void bhi_block_move_tail(struct bhi_block *block, struct bhi_ins *from, struct bhi_block *to);
-static inline struct bhi_ins *bhi_block_terminator(const struct bhi_block *block) {
+void bhi_block_move_tail(struct bhi_basic_block *block, struct bhi_ins *from,
+                         struct bhi_basic_block *to);
+static inline struct bhi_ins *bhi_block_terminator(const struct bhi_basic_block *block) {
     return block->body.last;
 }
 /* The OpLoopMerge or OpSelectionMerge; NULL: none. */
-struct bhi_ins *bhi_block_merge(const struct bhi_block *block);
+struct bhi_ins *bhi_block_merge(const struct bhi_basic_block *block);
 /* The first instruction that is no OpPhi and no line of one. */
-struct bhi_ins *bhi_block_after_phis(const struct bhi_block *block);
+struct bhi_ins *bhi_block_after_phis(const struct bhi_basic_block *block);
 /* Targets of its terminator, an entry for each edge (equal ones stand more than once). The array
  * is the module's. */
-uint32_t bhi_block_successors(struct bhi_ir *ir, const struct bhi_block *block,
+uint32_t bhi_block_successors(struct bhi_ir *ir, const struct bhi_basic_block *block,
                               const uint32_t **out_labels);
 /* The edges from |block| to |from| lead to |to| now. */
-void bhi_block_retarget(struct bhi_ir *ir, struct bhi_block *block, uint32_t from, uint32_t to);
+void bhi_block_retarget(struct bhi_ir *ir, struct bhi_basic_block *block, uint32_t from,
+                        uint32_t to);
 /* |phi| is of a loop's header: what comes to it from other blocks than |latch| comes through a new
  * phi, which is put at the end of |before| and returned. */
-struct bhi_ins *bhi_phi_split(struct bhi_ir *ir, struct bhi_ins *phi, struct bhi_block *before,
-                              uint32_t latch);
+struct bhi_ins *bhi_phi_split(struct bhi_ir *ir, struct bhi_ins *phi,
+                              struct bhi_basic_block *before, uint32_t latch);
 /* |from| is |to| now, as a predecessor in the phis of |block|. */
-void bhi_block_rename_pred(struct bhi_block *block, uint32_t from, uint32_t to);
+void bhi_block_rename_pred(struct bhi_basic_block *block, uint32_t from, uint32_t to);
 /* The terminator of |block| was that of |from|: tells its successors' phis. */
-void bhi_block_took_over(struct bhi_ir *ir, struct bhi_block *block, uint32_t from);
+void bhi_block_took_over(struct bhi_ir *ir, struct bhi_basic_block *block, uint32_t from);
 
 /* -- globals: what there is, else made ------------------------------------------------------- */
 

@@ -55,7 +55,7 @@ static void see(struct bhi_ir *ir, struct bhi_ins *ins) {
     }
 }
 
-void bhi_locals_find(struct bhi_ir *ir, const struct bhi_function *function) {
+void bhi_locals_find(struct bhi_ir *ir, const struct bhi_ir_function *function) {
     if (function->first == NULL) {
         return;
     }
@@ -93,10 +93,10 @@ bool bhi_ins_precedes(const struct bhi_ins *a, const struct bhi_ins *b) {
 }
 
 /* No store of |local| in what |header| dominates and |merge| does not, but in |header| itself. */
-static bool untouched(const struct bhi_local *local, const struct bhi_block *header,
-                      const struct bhi_block *merge) {
+static bool untouched(const struct bhi_local *local, const struct bhi_basic_block *header,
+                      const struct bhi_basic_block *merge) {
     for (uint32_t i = 0; i < local->store_count; i++) {
-        const struct bhi_block *block = local->stores[i]->block;
+        const struct bhi_basic_block *block = local->stores[i]->block;
         if (block != header && bhi_dominates(header, block) && !bhi_dominates(merge, block)) {
             return false;
         }
@@ -105,7 +105,7 @@ static bool untouched(const struct bhi_local *local, const struct bhi_block *hea
 }
 
 uint32_t bhi_local_value_at_end(struct bhi_ir *ir, const struct bhi_local *local,
-                                struct bhi_block *block) {
+                                struct bhi_basic_block *block) {
     for (uint32_t step = 0; step < MAX_STEPS; step++) {
         const struct bhi_ins *last = NULL;
         for (uint32_t i = 0; i < local->store_count; i++) {
@@ -117,7 +117,7 @@ uint32_t bhi_local_value_at_end(struct bhi_ir *ir, const struct bhi_local *local
         if (last != NULL) {
             return last->words[2];
         }
-        struct bhi_block *up = block->dominator;
+        struct bhi_basic_block *up = block->dominator;
         if (up == NULL) {
             return bhi_ins_length(local->variable) > 4 ? local->variable->words[4] : 0;
         }

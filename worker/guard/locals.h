@@ -13,13 +13,13 @@ struct bhi_local {
 };
 
 /* Looks at those of a function whose control flow is built. */
-void bhi_locals_find(struct bhi_ir *ir, const struct bhi_function *function);
+void bhi_locals_find(struct bhi_ir *ir, const struct bhi_ir_function *function);
 /* What |load| reads from; NULL: no OpLoad of such a variable, or a volatile one. */
 const struct bhi_local *bhi_local_of_load(const struct bhi_ir *ir, const struct bhi_ins *load);
 /* Both in blocks that can be reached: does |a| come before |b| on every way to it? */
 bool bhi_ins_precedes(const struct bhi_ins *a, const struct bhi_ins *b);
 /* The id that |local| has at the end of |block|, on every way to there; 0: not known. */
 uint32_t bhi_local_value_at_end(struct bhi_ir *ir, const struct bhi_local *local,
-                                struct bhi_block *block);
+                                struct bhi_basic_block *block);
 
 #endif

@@ -32,7 +32,7 @@ static uint64_t multiply(uint64_t a, uint64_t b) {
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-static struct bhi_function *callee(const struct bhi_guard *g, const struct bhi_ins *call) {
+static struct bhi_ir_function *callee(const struct bhi_guard *g, const struct bhi_ins *call) {
     return call->words[3] < g->functions_bound ? g->functions[call->words[3]] : NULL;
 }
 
@@ -55,7 +55,7 @@ static bool accesses_buffer(const struct bhi_ir *ir, const struct bhi_ins *ins) 
 
 /* Adds up what runs unpolled, by the loop that it stands in (or the function): instructions,
  * accesses of buffers, and what is called. */
-static void weigh(struct bhi_guard *g, struct bhi_function *f) {
+static void weigh(struct bhi_guard *g, struct bhi_ir_function *f) {
     for (uint32_t i = 0; i < f->reachable; i++) {
         struct bhi_loop *loop = f->rpo[i]->loop;
         uint64_t *accesses = loop != NULL ? &loop->accesses : &f->accesses;
@@ -66,7 +66,7 @@ static void weigh(struct bhi_guard *g, struct bhi_function *f) {
             if (bhi_ins_op(ins) != SpvOpFunctionCall) {
                 continue;
             }
-            const struct bhi_function *called = callee(g, ins);
+            const struct bhi_ir_function *called = callee(g, ins);
             const uint64_t cost = called != NULL ? called->cost : UINT64_MAX;
             const bool polls = called == NULL || called->polls;
             *(loop != NULL ? &loop->weight : &f->cost) =
@@ -80,7 +80,7 @@ static void weigh(struct bhi_guard *g, struct bhi_function *f) {
 
 /* Does each iteration of |loop| run through an inner loop's poll that can return? */
 static bool is_covered(const struct bhi_loop *loop) {
-    for (const struct bhi_block *b = loop->latch; b != loop->header; b = b->dominator) {
+    for (const struct bhi_basic_block *b = loop->latch; b != loop->header; b = b->dominator) {
         const struct bhi_loop *inner = b->loop;
         if (inner->header == b && !inner->in_continue &&
             (inner->fate == BHI_LOOP_POLLED || inner->fate == BHI_LOOP_LOWERED)) {
@@ -93,7 +93,7 @@ static bool is_covered(const struct bhi_loop *loop) {
 /* A block that every iteration comes to and that may leave the loop. */
 static void find_exit(struct bhi_guard *g, struct bhi_loop *loop) {
     uint32_t condition;
-    for (struct bhi_block *b = loop->latch;; b = b->dominator) {
+    for (struct bhi_basic_block *b = loop->latch;; b = b->dominator) {
         if (bhi_loop_exit_branch(&g->ir, loop, b, &condition, &loop->goes_on_where)) {
             loop->leaves = b;
             return;
@@ -109,7 +109,7 @@ static void find_exit(struct bhi_guard *g, struct bhi_loop *loop) {
 }
 
 /* May it be left alone? Once rounds are counted, those may that were not counted. */
-static bool is_short(const struct bhi_function *f, const struct bhi_loop *loop) {
+static bool is_short(const struct bhi_ir_function *f, const struct bhi_loop *loop) {
     const struct bhi_loop *parent = loop->parent;
     if (f->counted) {
         return loop->trips != BHI_TRIPS_UNKNOWN && loop->header->rounds == 0;
@@ -122,7 +122,7 @@ static bool is_short(const struct bhi_function *f, const struct bhi_loop *loop) 
                ALONE_INSTRUCTIONS;
 }
 
-static void decide(struct bhi_guard *g, const struct bhi_values *values, struct bhi_function *f,
+static void decide(struct bhi_guard *g, const struct bhi_values *values, struct bhi_ir_function *f,
                    uint32_t index) {
     struct bhi_loop *loop = f->loops[index];
     loop->blocks = bhi_loop_mark(loop);
@@ -163,7 +163,7 @@ static void decide(struct bhi_guard *g, const struct bhi_values *values, struct 
 
 /* Inner loops first. All is decided before anything is changed: edits leave what the analysis says
  * of the blocks that were there true. */
-static void analyse(struct bhi_guard *g, struct bhi_function *f) {
+static void analyse(struct bhi_guard *g, struct bhi_ir_function *f) {
     bhi_cfg_build(&g->ir, f);
     bhi_locals_find(&g->ir, f);
     const struct bhi_values values = {
@@ -176,7 +176,7 @@ static void analyse(struct bhi_guard *g, struct bhi_function *f) {
     }
 }
 
-static void guard_function(struct bhi_guard *g, struct bhi_function *f) {
+static void guard_function(struct bhi_guard *g, struct bhi_ir_function *f) {
     analyse(g, f);
     if (g->options->count_iterations && f->live && bhi_guard_cut_loops(g, f)) {
         f->counted = true;
@@ -211,13 +211,13 @@ static void guard_function(struct bhi_guard *g, struct bhi_function *f) {
 }
 
 /* Next call of |f| behind |from| (NULL: from its beginning) to a function that is not |done|. */
-static struct bhi_ins *next_call(const struct bhi_guard *g, const struct bhi_function *f,
+static struct bhi_ins *next_call(const struct bhi_guard *g, const struct bhi_ir_function *f,
                                  struct bhi_ins *from) {
-    struct bhi_block *block = from != NULL ? from->block : f->first;
+    struct bhi_basic_block *block = from != NULL ? from->block : f->first;
     struct bhi_ins *ins = from != NULL ? from->next : block != NULL ? block->body.first : NULL;
     while (block != NULL) {
         for (; ins != NULL; ins = ins->next) {
-            const struct bhi_function *called =
+            const struct bhi_ir_function *called =
                 bhi_ins_op(ins) == SpvOpFunctionCall ? callee(g, ins) : NULL;
             if (called != NULL && !called->guarded) {
                 return ins;
@@ -231,14 +231,14 @@ static struct bhi_ins *next_call(const struct bhi_guard *g, const struct bhi_fun
 
 /* Those that |f| calls, then |f|. Without recursion: call chains are as long as the caller likes.
  */
-static void guard_with_callees(struct bhi_guard *g, struct bhi_function *f) {
+static void guard_with_callees(struct bhi_guard *g, struct bhi_ir_function *f) {
     f->caller = NULL;
     f->call = NULL;
     f->open = true;
     while (f != NULL) {
         f->call = next_call(g, f, f->call);
         if (f->call != NULL) {
-            struct bhi_function *called = callee(g, f->call);
+            struct bhi_ir_function *called = callee(g, f->call);
             if (called->open) {
                 bhi_ir_refuse(&g->ir, BH_INVALID_KERNEL,
                               "%s calls itself; kernels cannot: make it a loop",
@@ -259,14 +259,14 @@ static void guard_with_callees(struct bhi_guard *g, struct bhi_function *f) {
 
 /* Marks what the entry point calls, and what that calls. */
 static void find_live(struct bhi_guard *g) {
-    struct bhi_function *work = g->entry;
+    struct bhi_ir_function *work = g->entry;
     g->entry->live = true;
     while (work != NULL) {
-        struct bhi_function *f = work;
+        struct bhi_ir_function *f = work;
         work = f->caller;
-        for (const struct bhi_block *b = f->first; b != NULL; b = b->next) {
+        for (const struct bhi_basic_block *b = f->first; b != NULL; b = b->next) {
             for (const struct bhi_ins *ins = b->body.first; ins != NULL; ins = ins->next) {
-                struct bhi_function *called =
+                struct bhi_ir_function *called =
                     bhi_ins_op(ins) == SpvOpFunctionCall ? callee(g, ins) : NULL;
                 if (called != NULL && !called->live) {
                     called->live = true;
@@ -282,7 +282,7 @@ void bhi_guard_loops(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     g->functions_bound = ir->bound;
     g->functions = bhi_ir_alloc(ir, ir->bound * sizeof *g->functions);
-    for (struct bhi_function *f = ir->first; f != NULL; f = f->next) {
+    for (struct bhi_ir_function *f = ir->first; f != NULL; f = f->next) {
         g->functions[f->id] = f;
     }
     find_live(g);
@@ -293,7 +293,7 @@ void bhi_guard_loops(struct bhi_guard *g) {
             bhi_ins_op(ins) == SpvOpDecorate && (ins->words[2] == SpvDecorationNoSignedWrap ||
                                                  ins->words[2] == SpvDecorationNoUnsignedWrap);
     }
-    for (struct bhi_function *f = ir->first; f != NULL; f = f->next) {
+    for (struct bhi_ir_function *f = ir->first; f != NULL; f = f->next) {
         if (!f->guarded) {
             guard_with_callees(g, f);
         }

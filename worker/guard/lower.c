@@ -28,8 +28,8 @@
 
 /* Only one edge leads out, from |exit| to the merge block, and no other comes to that. */
 static bool has_one_exit(struct bhi_ir *ir, const struct bhi_loop *loop,
-                         const struct bhi_block *exit) {
-    const struct bhi_function *f = loop->header->function;
+                         const struct bhi_basic_block *exit) {
+    const struct bhi_ir_function *f = loop->header->function;
     uint32_t left = loop->blocks;
     for (uint32_t i = loop->header->order - 1; i < f->reachable && left > 0; i++) {
         if (!bhi_loop_runs(loop, f->rpo[i])) {
@@ -39,7 +39,7 @@ static bool has_one_exit(struct bhi_ir *ir, const struct bhi_loop *loop,
         const uint32_t *labels;
         const uint32_t count = bhi_block_successors(ir, f->rpo[i], &labels);
         for (uint32_t k = 0; k < count; k++) {
-            const struct bhi_block *to = bhi_ir_block(ir, labels[k]);
+            const struct bhi_basic_block *to = bhi_ir_block(ir, labels[k]);
             if (!bhi_loop_runs(loop, to) && (f->rpo[i] != exit || to != loop->merge)) {
                 return false;
             }
@@ -50,8 +50,8 @@ static bool has_one_exit(struct bhi_ir *ir, const struct bhi_loop *loop,
 
 /* The block that a straight line of instructions without effects leads to from the header, and
  * that may leave the loop; NULL: none. */
-static struct bhi_block *find_test(struct bhi_ir *ir, const struct bhi_loop *loop) {
-    struct bhi_block *block = loop->header;
+static struct bhi_basic_block *find_test(struct bhi_ir *ir, const struct bhi_loop *loop) {
+    struct bhi_basic_block *block = loop->header;
     for (;;) {
         const struct bhi_ins *last = bhi_block_terminator(block);
         const struct bhi_ins *merge = bhi_block_merge(block);
@@ -114,7 +114,7 @@ static bool is_invariant(const struct bhi_values *values, const struct bhi_loop 
 }
 
 /* +1, -1, or 0 for anything else. */
-static int direction(const struct bhi_values *values, const struct bhi_exit *exit) {
+static int direction(const struct bhi_values *values, const struct bhi_loop_exit *exit) {
     uint64_t operand;
     if (!bhi_value_of(values, exit->induction.operand, &operand)) {
         return 0;
@@ -129,7 +129,7 @@ static int direction(const struct bhi_values *values, const struct bhi_exit *exi
 
 /* The induction as it stands in the comparison: the phi or a load, or one of these as the other
  * signedness. */
-static bool is_plain(const struct bhi_values *values, const struct bhi_exit *exit) {
+static bool is_plain(const struct bhi_values *values, const struct bhi_loop_exit *exit) {
     const struct bhi_ins *ins = bhi_ir_definition(values->ir, exit->compare->words[exit->side]);
     if (bhi_ins_op(ins) == SpvOpBitcast) {
         ins = bhi_ir_definition(values->ir, ins->words[3]);
@@ -142,11 +142,11 @@ static bool is_plain(const struct bhi_values *values, const struct bhi_exit *exi
 bool bhi_guard_can_lower(struct bhi_guard *g, const struct bhi_values *values,
                          struct bhi_loop *loop) {
     struct bhi_ir *ir = &g->ir;
-    struct bhi_exit exit;
+    struct bhi_loop_exit exit;
     uint32_t condition;
     bool goes_on_where;
     unsigned budget = MAX_CLONES;
-    struct bhi_block *test = loop->cont != loop->header ? find_test(ir, loop) : NULL;
+    struct bhi_basic_block *test = loop->cont != loop->header ? find_test(ir, loop) : NULL;
     if (test == NULL || !bhi_loop_exit_branch(ir, loop, test, &condition, &goes_on_where) ||
         !bhi_exit_find(values, loop, test, condition, goes_on_where, &exit) || exit.after ||
         !bhi_loop_contains(loop, exit.compare->block) || !is_plain(values, &exit) ||
@@ -171,7 +171,8 @@ bool bhi_guard_can_lower(struct bhi_guard *g, const struct bhi_values *values,
 /* |id|, or where |loop| (whose header's instructions are in |inner| now) computes it, a copy of
  * that at the end of |outer|. */
 static uint32_t clone(struct bhi_guard *g, const struct bhi_loop *loop,
-                      const struct bhi_block *inner, struct bhi_block *outer, uint32_t id) {
+                      const struct bhi_basic_block *inner, struct bhi_basic_block *outer,
+                      uint32_t id) {
     struct bhi_ir *ir = &g->ir;
     const struct bhi_ins *ins = bhi_ir_definition(ir, id);
     if (ins->block == NULL || (ins->block != inner && !bhi_loop_contains(loop, ins->block))) {
@@ -187,8 +188,9 @@ static uint32_t clone(struct bhi_guard *g, const struct bhi_loop *loop,
 }
 
 /* O's phis: what comes from outside, and from OC. H2's: from O, and from the latch. */
-static void split_phis(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi_block *outer,
-                       struct bhi_block *inner, uint32_t outer_cont) {
+static void split_phis(struct bhi_guard *g, const struct bhi_loop *loop,
+                       struct bhi_basic_block *outer, struct bhi_basic_block *inner,
+                       uint32_t outer_cont) {
     struct bhi_ir *ir = &g->ir;
     struct bhi_ins *end = bhi_block_after_phis(inner);
     for (struct bhi_ins *phi = inner->body.first; phi != end; phi = phi->next) {
@@ -205,8 +207,8 @@ static void split_phis(struct bhi_guard *g, const struct bhi_loop *loop, struct 
 }
 
 /* The induction's value at the end of O. */
-static uint32_t value_in(struct bhi_guard *g, const struct bhi_exit *exit,
-                         struct bhi_block *outer) {
+static uint32_t value_in(struct bhi_guard *g, const struct bhi_loop_exit *exit,
+                         struct bhi_basic_block *outer) {
     struct bhi_ir *ir = &g->ir;
     const struct bhi_ins *shown = bhi_ir_definition(ir, exit->compare->words[exit->side]);
     uint32_t value;
@@ -229,19 +231,19 @@ void bhi_guard_drop_hints(struct bhi_guard *g, struct bhi_ins *merge) {
 
 void bhi_guard_lower(struct bhi_guard *g, struct bhi_loop *loop) {
     struct bhi_ir *ir = &g->ir;
-    const struct bhi_exit *exit = loop->exit;
+    const struct bhi_loop_exit *exit = loop->exit;
     const bool up = exit->op == SpvOpULessThan || exit->op == SpvOpSLessThan;
     const uint32_t type = bhi_ir_definition(ir, exit->compare->words[exit->side])->type;
-    struct bhi_block *outer = loop->header, *merge = loop->merge;
+    struct bhi_basic_block *outer = loop->header, *merge = loop->merge;
 
-    struct bhi_block *inner = bhi_block_new(ir, outer);       /* H2 */
-    struct bhi_block *end = bhi_block_new(ir, merge->prev);   /* IM */
-    struct bhi_block *look = bhi_block_new(ir, end);          /* Q */
-    struct bhi_block *aborted = bhi_block_new(ir, look);      /* A */
-    struct bhi_block *reset = bhi_block_new(ir, aborted);     /* Y */
-    struct bhi_block *decide = bhi_block_new(ir, reset);      /* Z */
-    struct bhi_block *outer_cont = bhi_block_new(ir, decide); /* OC */
-    struct bhi_block *test = exit->block == outer ? inner : exit->block;
+    struct bhi_basic_block *inner = bhi_block_new(ir, outer);       /* H2 */
+    struct bhi_basic_block *end = bhi_block_new(ir, merge->prev);   /* IM */
+    struct bhi_basic_block *look = bhi_block_new(ir, end);          /* Q */
+    struct bhi_basic_block *aborted = bhi_block_new(ir, look);      /* A */
+    struct bhi_basic_block *reset = bhi_block_new(ir, aborted);     /* Y */
+    struct bhi_basic_block *decide = bhi_block_new(ir, reset);      /* Z */
+    struct bhi_basic_block *outer_cont = bhi_block_new(ir, decide); /* OC */
+    struct bhi_basic_block *test = exit->block == outer ? inner : exit->block;
 
     bhi_block_rename_pred(merge, exit->block->label, decide->label);
     bhi_block_move_tail(outer, outer->body.first, inner);

@@ -9,8 +9,8 @@
  * block for that. */
 static void split_latch(struct bhi_guard *g, struct bhi_loop *loop) {
     struct bhi_ir *ir = &g->ir;
-    struct bhi_block *header = loop->header;
-    struct bhi_block *cont = bhi_block_new(ir, header);
+    struct bhi_basic_block *header = loop->header;
+    struct bhi_basic_block *cont = bhi_block_new(ir, header);
     bhi_block_do(ir, cont, SpvOpBranch, BHI_OPERANDS(header->label));
     bhi_block_merge(header)->words[2] = cont->label;
     struct bhi_ins *last = bhi_block_terminator(header);
@@ -27,7 +27,7 @@ static void split_latch(struct bhi_guard *g, struct bhi_loop *loop) {
 /* |rest| has the terminator that stood behind OpLoopMerge. Where it chooses between two blocks of
  * the loop it is a selection of its own now. */
 static void make_selection(struct bhi_guard *g, const struct bhi_loop *loop,
-                           struct bhi_block *rest) {
+                           struct bhi_basic_block *rest) {
     struct bhi_ir *ir = &g->ir;
     struct bhi_ins *last = bhi_block_terminator(rest);
     const uint32_t merge = loop->merge->label, cont = loop->cont->label;
@@ -36,7 +36,7 @@ static void make_selection(struct bhi_guard *g, const struct bhi_loop *loop,
         last->words[3] == cont) {
         return;
     }
-    struct bhi_block *never = bhi_block_new(ir, rest);
+    struct bhi_basic_block *never = bhi_block_new(ir, rest);
     bhi_block_do(ir, never, SpvOpUnreachable, NULL, 0);
     bhi_block_do_before(ir, rest, last, SpvOpSelectionMerge,
                         BHI_OPERANDS(never->label, SpvSelectionControlMaskNone));
@@ -47,9 +47,9 @@ uint32_t bhi_guard_weight(struct bhi_guard *g, const struct bhi_loop *loop) {
                            loop->due < BHI_GUARD_LIMIT ? (uint32_t)loop->due : BHI_GUARD_LIMIT);
 }
 
-void bhi_guard_look(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi_block *from,
-                    uint32_t due, struct bhi_block *look, struct bhi_block *aborted,
-                    struct bhi_block *reset, struct bhi_block *to) {
+void bhi_guard_look(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi_basic_block *from,
+                    uint32_t due, struct bhi_basic_block *look, struct bhi_basic_block *aborted,
+                    struct bhi_basic_block *reset, struct bhi_basic_block *to) {
     struct bhi_ir *ir = &g->ir;
     bhi_block_do(ir, from, SpvOpSelectionMerge,
                  BHI_OPERANDS(to->label, SpvSelectionControlMaskNone));
@@ -66,23 +66,23 @@ void bhi_guard_look(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi
 
 /* Leaves |header| its phis, its OpLoopMerge and a branch to |poll|; what else it had, its
  * terminator too, is in |rest|. */
-static void split_header(struct bhi_guard *g, struct bhi_loop *loop, struct bhi_block *poll,
-                         struct bhi_block *rest) {
+static void split_header(struct bhi_guard *g, struct bhi_loop *loop, struct bhi_basic_block *poll,
+                         struct bhi_basic_block *rest) {
     struct bhi_ir *ir = &g->ir;
-    struct bhi_block *header = loop->header;
+    struct bhi_basic_block *header = loop->header;
     bhi_block_move_tail(header, bhi_block_after_phis(header), rest);
     bhi_block_took_over(ir, rest, header->label);
     struct bhi_ins *merge = bhi_block_merge(rest);
-    bhi_list_remove(&rest->body, merge);
+    bhi_ins_remove(&rest->body, merge);
     merge->block = header;
-    bhi_list_append(&header->body, merge);
+    bhi_ins_append(&header->body, merge);
     bhi_block_do(ir, header, SpvOpBranch, BHI_OPERANDS(poll->label));
     make_selection(g, loop, rest);
     if (header->rounds != 0) { /* looked at before the rest */
         struct bhi_ins *rounds = bhi_ir_definition(ir, header->rounds);
-        bhi_list_remove(&rest->body, rounds);
+        bhi_ins_remove(&rest->body, rounds);
         rounds->block = poll;
-        bhi_list_append(&poll->body, rounds);
+        bhi_ins_append(&poll->body, rounds);
     }
     bhi_guard_drop_hints(g, merge);
     bhi_ir_set_name(ir, poll->label, "bulkhead_poll");
@@ -96,7 +96,7 @@ static void split_header(struct bhi_guard *g, struct bhi_loop *loop, struct bhi_
  * and callers run into their own. */
 void bhi_guard_poll(struct bhi_guard *g, struct bhi_loop *loop) {
     struct bhi_ir *ir = &g->ir;
-    struct bhi_block *header = loop->header;
+    struct bhi_basic_block *header = loop->header;
     if (loop->cont == header) {
         if (loop->latch != header) {
             bhi_ir_refuse(ir, BH_INVALID_KERNEL,
@@ -107,11 +107,11 @@ void bhi_guard_poll(struct bhi_guard *g, struct bhi_loop *loop) {
         }
         split_latch(g, loop);
     }
-    struct bhi_block *poll = bhi_block_new(ir, header);
-    struct bhi_block *look = bhi_block_new(ir, poll);
-    struct bhi_block *aborted = bhi_block_new(ir, look);
-    struct bhi_block *reset = bhi_block_new(ir, aborted);
-    struct bhi_block *rest = bhi_block_new(ir, reset);
+    struct bhi_basic_block *poll = bhi_block_new(ir, header);
+    struct bhi_basic_block *look = bhi_block_new(ir, poll);
+    struct bhi_basic_block *aborted = bhi_block_new(ir, look);
+    struct bhi_basic_block *reset = bhi_block_new(ir, aborted);
+    struct bhi_basic_block *rest = bhi_block_new(ir, reset);
 
     split_header(g, loop, poll, rest);
     const uint32_t due = bhi_guard_count(g, poll, bhi_guard_weight(g, loop));
@@ -125,15 +125,15 @@ void bhi_guard_poll(struct bhi_guard *g, struct bhi_loop *loop) {
  * P is in the header, or where the exit is. */
 void bhi_guard_poll_exit(struct bhi_guard *g, struct bhi_loop *loop) {
     struct bhi_ir *ir = &g->ir;
-    struct bhi_block *header = loop->header, *poll = loop->leaves;
+    struct bhi_basic_block *header = loop->header, *poll = loop->leaves;
     if (loop->cont == header && loop->latch == header) {
         split_latch(g, loop);
     }
     if (poll == header) {
         poll = bhi_block_new(ir, header);
     }
-    struct bhi_block *look = bhi_block_new(ir, poll);
-    struct bhi_block *rest = bhi_block_new(ir, look);
+    struct bhi_basic_block *look = bhi_block_new(ir, poll);
+    struct bhi_basic_block *rest = bhi_block_new(ir, look);
     if (loop->leaves == header) {
         split_header(g, loop, poll, rest);
     } else {

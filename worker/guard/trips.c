@@ -63,7 +63,7 @@ static bool far(SpvOp op, uint32_t bits, uint64_t value, uint64_t operand, uint6
     return step == 0 || (up < down ? up : down) / step > BHI_TRIPS_MAX;
 }
 
-static uint64_t play(const struct bhi_values *values, const struct bhi_exit *exit) {
+static uint64_t play(const struct bhi_values *values, const struct bhi_loop_exit *exit) {
     const struct bhi_induction *induction = &exit->induction;
     const uint32_t bits = bhi_int_bits(values->ir, induction->type);
     uint64_t value, operand, bound;
@@ -98,7 +98,7 @@ static uint64_t play(const struct bhi_values *values, const struct bhi_exit *exi
 
 /* A conjunction is left as soon as one side is. */
 static uint64_t trips_of(const struct bhi_values *values, const struct bhi_loop *loop,
-                         struct bhi_block *block, uint32_t condition, bool goes_on_where,
+                         struct bhi_basic_block *block, uint32_t condition, bool goes_on_where,
                          unsigned depth) {
     const struct bhi_ins *ins = bhi_ir_definition(values->ir, condition);
     if (ins == NULL || depth == 0) {
@@ -114,14 +114,14 @@ static uint64_t trips_of(const struct bhi_values *values, const struct bhi_loop 
                    ? a
                    : trips_of(values, loop, block, ins->words[4], goes_on_where, depth - 1);
     }
-    struct bhi_exit exit;
+    struct bhi_loop_exit exit;
     return bhi_exit_find(values, loop, block, condition, goes_on_where, &exit) ? play(values, &exit)
                                                                                : BHI_TRIPS_UNKNOWN;
 }
 
 uint64_t bhi_guard_trips(const struct bhi_values *values, const struct bhi_loop *loop) {
     /* The blocks that every iteration comes to. */
-    for (struct bhi_block *block = loop->latch;; block = block->dominator) {
+    for (struct bhi_basic_block *block = loop->latch;; block = block->dominator) {
         uint32_t condition;
         bool goes_on_where;
         if (bhi_loop_exit_branch(values->ir, loop, block, &condition, &goes_on_where)) {

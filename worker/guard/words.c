@@ -159,13 +159,13 @@ void bhi_guard_add_words(struct bhi_guard *g) {
     bhi_ir_set_name(ir, g->counter, "bulkhead_counter");
 }
 
-uint32_t bhi_guard_word(struct bhi_guard *g, struct bhi_block *block, uint32_t member) {
+uint32_t bhi_guard_word(struct bhi_guard *g, struct bhi_basic_block *block, uint32_t member) {
     struct bhi_ir *ir = &g->ir;
     return bhi_block_value(ir, block, SpvOpAccessChain, g->word_pointer,
                            BHI_OPERANDS(g->buffer, bhi_ir_constant(ir, g->type_uint, member)));
 }
 
-uint32_t bhi_guard_load(struct bhi_guard *g, struct bhi_block *block, uint32_t member) {
+uint32_t bhi_guard_load(struct bhi_guard *g, struct bhi_basic_block *block, uint32_t member) {
     struct bhi_ir *ir = &g->ir;
     const uint32_t word = bhi_guard_word(g, block, member);
     if (vulkan_memory_model(ir)) {
@@ -180,14 +180,14 @@ uint32_t bhi_guard_load(struct bhi_guard *g, struct bhi_block *block, uint32_t m
                            BHI_OPERANDS(word, SpvMemoryAccessVolatileMask));
 }
 
-uint32_t bhi_guard_load_abort(struct bhi_guard *g, struct bhi_block *block) {
+uint32_t bhi_guard_load_abort(struct bhi_guard *g, struct bhi_basic_block *block) {
     const uint32_t word = bhi_guard_load(g, block, BHI_WORD_ABORT);
     return bhi_block_value(&g->ir, block, SpvOpINotEqual, g->type_bool,
                            BHI_OPERANDS(word, g->zero));
 }
 
-void bhi_guard_return(struct bhi_guard *g, const struct bhi_function *function,
-                      struct bhi_block *block) {
+void bhi_guard_return(struct bhi_guard *g, const struct bhi_ir_function *function,
+                      struct bhi_basic_block *block) {
     struct bhi_ir *ir = &g->ir;
     const uint32_t type = bhi_ir_definition(ir, function->id)->type;
     if (bhi_ins_op(bhi_ir_definition(ir, type)) == SpvOpTypeVoid) {
@@ -197,7 +197,7 @@ void bhi_guard_return(struct bhi_guard *g, const struct bhi_function *function,
     }
 }
 
-uint32_t bhi_guard_count(struct bhi_guard *g, struct bhi_block *block, uint32_t amount) {
+uint32_t bhi_guard_count(struct bhi_guard *g, struct bhi_basic_block *block, uint32_t amount) {
     struct bhi_ir *ir = &g->ir;
     const uint32_t before =
         bhi_block_value(ir, block, SpvOpLoad, g->type_uint, BHI_OPERANDS(g->counter));

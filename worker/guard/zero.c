@@ -13,7 +13,7 @@
 
 struct zeros {
     struct bhi_guard *g;
-    struct bhi_block *block; /* being filled */
+    struct bhi_basic_block *block; /* being filled */
     uint32_t local_index, invocations, type_uint_pointer;
     bool shares_explicitly; /* the Vulkan memory model */
     uint32_t variable;
@@ -91,9 +91,9 @@ static void loop(struct zeros *z, uint32_t type) {
                       "arrays in workgroup memory: more than %u (%s): use fewer", MAX_LEAVES,
                       bhi_ir_describe(ir, SpvOpVariable, z->variable));
     }
-    struct bhi_block *before = z->block, *header = bhi_block_new(ir, before),
-                     *body = bhi_block_new(ir, header), *again = bhi_block_new(ir, body),
-                     *after = bhi_block_new(ir, again);
+    struct bhi_basic_block *before = z->block, *header = bhi_block_new(ir, before),
+                           *body = bhi_block_new(ir, header), *again = bhi_block_new(ir, body),
+                           *after = bhi_block_new(ir, again);
     bhi_block_do(ir, before, SpvOpBranch, BHI_OPERANDS(header->label));
     const uint32_t next = bhi_ir_id(ir);
     const uint32_t i =
@@ -109,7 +109,7 @@ static void loop(struct zeros *z, uint32_t type) {
     bhi_block_do(ir, body, SpvOpBranch, BHI_OPERANDS(again->label));
     struct bhi_ins *add =
         bhi_ins_new(ir, SpvOpIAdd, z->g->type_uint, next, BHI_OPERANDS(i, z->invocations));
-    bhi_list_append(&again->body, add);
+    bhi_ins_append(&again->body, add);
     add->block = again;
     bhi_block_do(ir, again, SpvOpBranch, BHI_OPERANDS(header->label));
     z->block = after;
@@ -177,9 +177,9 @@ static void begin(struct zeros *z) {
     struct bhi_guard *g = z->g;
     struct bhi_ir *ir = &g->ir;
     uint32_t size[3];
-    struct bhi_fault fault;
-    if (!bhi_module_local_size(&g->module, size, &fault)) {
-        bhi_ir_refuse(ir, fault.status, "%s", fault.text);
+    struct bhi_error error;
+    if (!bhi_module_local_size(&g->module, size, &error)) {
+        bhi_ir_refuse(ir, error.status, "%s", error.text);
     }
     z->shares_explicitly = bhi_ir_has_capability(ir, SpvCapabilityVulkanMemoryModel);
     z->invocations = number(z, size[0] * size[1] * size[2]);
@@ -228,7 +228,7 @@ static bool is_used(const struct bhi_guard *g, uint32_t variable) {
 void bhi_guard_zero(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     struct zeros z = {.g = g};
-    struct bhi_block *rest = NULL;
+    struct bhi_basic_block *rest = NULL;
     for (struct bhi_ins *ins = ir->sections[BHI_IR_GLOBALS].first; ins != NULL; ins = ins->next) {
         if (bhi_ins_op(ins) != SpvOpVariable || ins->words[3] != SpvStorageClassWorkgroup ||
             bhi_ins_length(ins) > 4 || !is_used(g, ins->result)) {
@@ -244,7 +244,7 @@ void bhi_guard_zero(struct bhi_guard *g) {
             continue;
         }
         if (rest == NULL) {
-            struct bhi_block *entry = g->entry->first;
+            struct bhi_basic_block *entry = g->entry->first;
             rest = bhi_block_new(ir, entry);
             bhi_block_move_tail(entry, bhi_guard_after_variables(entry), rest);
             bhi_block_took_over(ir, rest, entry->label);

@@ -50,7 +50,7 @@ struct bhi_loader {
     bool starved; /* there was no memory to remember something */
 };
 
-struct bhi_loader *bhi_loader_create(struct bhi_progress *progress, struct bhi_fault *fault) {
+struct bhi_loader *bhi_loader_create(struct bhi_progress *progress, struct bhi_error *error) {
     struct bhi_loader *loader = calloc(1, sizeof *loader);
     if (loader != NULL) {
         loader->progress = progress;
@@ -58,8 +58,8 @@ struct bhi_loader *bhi_loader_create(struct bhi_progress *progress, struct bhi_f
         loader->reads = loader->closer == NULL ? NULL : bhi_reads_create();
     }
     if (loader == NULL || loader->reads == NULL) {
-        *fault = (struct bhi_fault){.status = BH_SYSTEM};
-        snprintf(fault->text, sizeof fault->text, "the loader's threads could not be started: %s",
+        *error = (struct bhi_error){.status = BH_SYSTEM};
+        snprintf(error->text, sizeof error->text, "the loader's threads could not be started: %s",
                  strerror(errno));
         bhi_closer_destroy(loader == NULL ? NULL : loader->closer);
         free(loader);
@@ -92,10 +92,10 @@ void bhi_loader_attach(struct bhi_loader *loader, uint64_t id, int fd, uint64_t 
         close(fd);
         return;
     }
-    const int error = bhi_memfd_verify(fd, size, 0);
+    const int err = bhi_memfd_verify(fd, size, 0);
     *buffer =
-        (struct buffer){.next = loader->buffers, .id = id, .size = size, .fd = error ? error : fd};
-    if (error) {
+        (struct buffer){.next = loader->buffers, .id = id, .size = size, .fd = err ? err : fd};
+    if (err) {
         close(fd);
     }
     loader->buffers = buffer;
@@ -168,73 +168,73 @@ void bhi_loader_detach_file(struct bhi_loader *loader, uint64_t id) {
 
 /* -- failures --------------------------------------------------------------------------------- */
 
-static bool fail(struct bhi_fault *fault, int error, const char *format, ...)
+static bool fail(struct bhi_error *error, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static bool fail(struct bhi_fault *fault, int error, const char *format, ...) {
+static bool fail(struct bhi_error *error, int err, const char *format, ...) {
     va_list args;
-    *fault = (struct bhi_fault){.status = BH_LOAD_FAILED,
-                                .vk_result = error,
+    *error = (struct bhi_error){.status = BH_LOAD_FAILED,
+                                .vk_result = err,
                                 .command_index = 0,
                                 .executed = BH_EXECUTED_UNKNOWN};
     va_start(args, format);
-    vsnprintf(fault->text, sizeof fault->text, format, args);
+    vsnprintf(error->text, sizeof error->text, format, args);
     va_end(args);
     return false;
 }
 
 static struct buffer *find_buffer(struct bhi_loader *loader, uint64_t id, uint64_t bytes,
-                                  struct bhi_fault *fault) {
+                                  struct bhi_error *error) {
     for (struct buffer *buffer = loader->buffers; buffer != NULL; buffer = buffer->next) {
         if (buffer->id != id) {
             continue;
         }
         if (buffer->fd < 0) {
-            fail(fault, -buffer->fd, "the buffer of %llu bytes cannot be written to: %s",
+            fail(error, -buffer->fd, "the buffer of %llu bytes cannot be written to: %s",
                  (unsigned long long)buffer->size, strerror(-buffer->fd));
             return NULL;
         }
         if (bytes > buffer->size) {
-            fail(fault, 0, "%llu bytes do not fit the buffer of %llu", (unsigned long long)bytes,
+            fail(error, 0, "%llu bytes do not fit the buffer of %llu", (unsigned long long)bytes,
                  (unsigned long long)buffer->size);
             return NULL;
         }
         return buffer;
     }
-    fail(fault, loader->starved ? ENOMEM : 0, "%s",
+    fail(error, loader->starved ? ENOMEM : 0, "%s",
          loader->starved ? "the loader is out of memory" : "no such buffer");
     return NULL;
 }
 
-static struct file *find_file(struct bhi_loader *loader, uint64_t id, struct bhi_fault *fault) {
+static struct file *find_file(struct bhi_loader *loader, uint64_t id, struct bhi_error *error) {
     for (struct file *file = loader->files; file != NULL; file = file->next) {
         if (file->info.file != id) {
             continue;
         }
         if (file->fd < 0) {
             /* EAGAIN: it was there when the host was told of it. EMSGSIZE: no room for it here. */
-            const int error = file->fd == -EMSGSIZE ? EMFILE : -file->fd;
-            fail(fault, error, "the open file did not come: %s",
-                 error == EAGAIN ? "its socket is empty" : strerror(error));
+            const int err = file->fd == -EMSGSIZE ? EMFILE : -file->fd;
+            fail(error, err, "the open file did not come: %s",
+                 err == EAGAIN ? "its socket is empty" : strerror(err));
             return NULL;
         }
         return file;
     }
-    fail(fault, loader->starved ? ENOMEM : 0, "%s",
+    fail(error, loader->starved ? ENOMEM : 0, "%s",
          loader->starved ? "the loader is out of memory" : "no such file");
     return NULL;
 }
 
 /* -- is it still the same? -------------------------------------------------------------------- */
 
-static bool unchanged(const struct file *file, struct bhi_fault *fault) {
+static bool unchanged(const struct file *file, struct bhi_error *error) {
     const struct bhi_msg_file_attach *was = &file->info;
     struct stat is;
     if (fstat(file->fd, &is) != 0) {
-        return fail(fault, errno, "fstat: %s", strerror(errno));
+        return fail(error, errno, "fstat: %s", strerror(errno));
     }
     if ((uint64_t)is.st_size != was->size) {
-        return fail(fault, 0, "offset %llu: its size has changed from %llu to %llu bytes",
+        return fail(error, 0, "offset %llu: its size has changed from %llu to %llu bytes",
                     (unsigned long long)((uint64_t)is.st_size < was->size ? (uint64_t)is.st_size
                                                                           : was->size),
                     (unsigned long long)was->size, (unsigned long long)is.st_size);
@@ -242,15 +242,15 @@ static bool unchanged(const struct file *file, struct bhi_fault *fault) {
     if (is.st_dev != was->device || is.st_ino != was->inode ||
         (uint64_t)is.st_mtim.tv_sec != was->modified_s ||
         (uint64_t)is.st_mtim.tv_nsec != was->modified_ns) {
-        return fail(fault, 0, "it was written to since it was opened");
+        return fail(error, 0, "it was written to since it was opened");
     }
     if (is.st_nlink != was->links) {
         /* A name went, or came; that changes the time of change, too. */
-        return was->named == 0 || fail(fault, 0, "it was replaced or removed since it was opened");
+        return was->named == 0 || fail(error, 0, "it was replaced or removed since it was opened");
     }
     if ((uint64_t)is.st_ctim.tv_sec != was->changed_s ||
         (uint64_t)is.st_ctim.tv_nsec != was->changed_ns) {
-        return fail(fault, 0, "it was changed since it was opened");
+        return fail(error, 0, "it was changed since it was opened");
     }
     return true;
 }
@@ -339,14 +339,14 @@ static void lie_of_all(struct bhi_file_list *list, int out) {
 #endif
 
 /* The answer is written behind whatever rows there are. */
-static bool give(int out, const void *answer, size_t size, struct bhi_fault *fault) {
+static bool give(int out, const void *answer, size_t size, struct bhi_error *error) {
     const ssize_t written = pwrite(out, answer, size, 0);
     return written == (ssize_t)size ||
-           fail(fault, written < 0 ? errno : EIO, "the answer could not be given");
+           fail(error, written < 0 ? errno : EIO, "the answer could not be given");
 }
 
-static bool give_list(int out, uint64_t count, const struct bhi_fault *wrong,
-                      struct bhi_fault *fault) {
+static bool give_list(int out, uint64_t count, const struct bhi_error *wrong,
+                      struct bhi_error *error) {
     struct bhi_file_list list = {.count = count};
     if (wrong != NULL) {
         list = (struct bhi_file_list){.refused = 1, .error = wrong->vk_result};
@@ -355,11 +355,11 @@ static bool give_list(int out, uint64_t count, const struct bhi_fault *wrong,
 #if BHI_FAULTS
     lie_of_all(&list, out);
 #endif
-    return give(out, &list, sizeof list, fault);
+    return give(out, &list, sizeof list, error);
 }
 
-static bool give_answer(int out, struct bhi_file_answer *answer, const struct bhi_fault *wrong,
-                        struct bhi_fault *fault) {
+static bool give_answer(int out, struct bhi_file_answer *answer, const struct bhi_error *wrong,
+                        struct bhi_error *error) {
     if (wrong != NULL) {
         *answer = (struct bhi_file_answer){.refused = 1, .error = wrong->vk_result};
         snprintf(answer->text, sizeof answer->text, "%s", wrong->text);
@@ -367,63 +367,62 @@ static bool give_answer(int out, struct bhi_file_answer *answer, const struct bh
 #if BHI_FAULTS
     lie(answer);
 #endif
-    return give(out, answer, sizeof *answer, fault);
+    return give(out, answer, sizeof *answer, error);
 }
 
 /* What is wrong with the file is the answer; only what keeps it from answering is a fault. */
 static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *command,
-                    struct bhi_fault *fault) {
+                    struct bhi_error *error) {
     BHI_FAULT_POINT("inspect");
     struct bhi_file_answer answer = {0};
     uint64_t count = 0;
     struct buffer *out =
         find_buffer(loader, command->answer,
-                    command->room ? bhi_file_list_bytes(command->room) : sizeof answer, fault);
+                    command->room ? bhi_file_list_bytes(command->room) : sizeof answer, error);
     if (out == NULL) {
         return false;
     }
-    const struct file *file = find_file(loader, command->file, fault);
+    const struct file *file = find_file(loader, command->file, error);
     struct bhi_complaint complaint = {.text = ""};
-    int error = 0;
+    int err = 0;
     bool good = file != NULL;
     if (good) {
         outwait_step(file);
-        good = unchanged(file, fault);
+        good = unchanged(file, error);
     }
     if (good) {
-        good = command->room
-                   ? bhi_loader_list(&file->info, file->fd, out->fd, command->room, &count, &error,
-                                     &complaint)
-                   : bhi_loader_header(&file->info, file->fd, &answer, &error, &complaint);
-        good = good || fail(fault, error, "%s", complaint.text);
+        good = command->room ? bhi_loader_list(&file->info, file->fd, out->fd, command->room,
+                                               &count, &err, &complaint)
+                             : bhi_loader_header(&file->info, file->fd, &answer, &err, &complaint);
+        good = good || fail(error, err, "%s", complaint.text);
     }
     BHI_FAULT_POINT("inspected");
-    struct bhi_fault later;
+    struct bhi_error later;
     if (file != NULL && !unchanged(file, &later)) {
         /* Whatever it looked like in between. */
-        *fault = later;
+        *error = later;
         good = false;
     }
-    const struct bhi_fault wrong = *fault;
-    good = command->room ? give_list(out->fd, count, good ? NULL : &wrong, fault)
-                         : give_answer(out->fd, &answer, good ? NULL : &wrong, fault);
+    const struct bhi_error wrong = *error;
+    good = command->room ? give_list(out->fd, count, good ? NULL : &wrong, error)
+                         : give_answer(out->fd, &answer, good ? NULL : &wrong, error);
     bhi_loader_detach(loader, command->answer); /* used once */
     return good;
 }
 
 static bool load(struct bhi_loader *loader, const struct bhi_cmd_load *command, uint64_t seq,
-                 struct bhi_fault *fault) {
+                 struct bhi_error *error) {
     struct bhi_progress_header *header = loader->progress->header;
     atomic_store_explicit(&header->load_bytes, 0, memory_order_relaxed);
     atomic_store_explicit(&header->load_seq, seq, memory_order_release);
-    const struct buffer *out = find_buffer(loader, command->buffer, command->bytes, fault);
-    const struct file *file = out == NULL ? NULL : find_file(loader, command->file, fault);
+    const struct buffer *out = find_buffer(loader, command->buffer, command->bytes, error);
+    const struct file *file = out == NULL ? NULL : find_file(loader, command->file, error);
     if (file == NULL) {
         return false;
     }
     outwait_step(file);
     BHI_FAULT_POINT("load");
-    if (!unchanged(file, fault)) {
+    if (!unchanged(file, error)) {
         bhi_loader_detach(loader, command->buffer);
         return false;
     }
@@ -432,17 +431,17 @@ static bool load(struct bhi_loader *loader, const struct bhi_cmd_load *command, 
                                     command->bytes, &header->load_bytes, &failure);
     bhi_loader_detach(loader, command->buffer); /* used once */
     if (!good) {
-        return fail(fault, failure.error, "offset %llu: %s%s", (unsigned long long)failure.offset,
+        return fail(error, failure.error, "offset %llu: %s%s", (unsigned long long)failure.offset,
                     failure.wrote ? "the buffer cannot be written to: " : "",
                     failure.error != 0 ? strerror(failure.error) : "the file ends here");
     }
     BHI_FAULT_POINT("loaded");
-    return unchanged(file, fault);
+    return unchanged(file, error);
 }
 
 void bhi_loader_run(struct bhi_loader *loader, const struct bhi_lane_record *record,
-                    struct bhi_result *result, struct bhi_fault *fault) {
-    *fault = (struct bhi_fault){.status = BH_OK, .command_index = BHI_NO_COMMAND};
+                    struct bhi_result *result, struct bhi_error *error) {
+    *error = (struct bhi_error){.status = BH_OK, .command_index = BHI_NO_COMMAND};
     *result = (struct bhi_result){
         .seq = record->seq, .started_ns = bhi_now_ns(), .command_index = BHI_NO_COMMAND};
     const struct bhi_cmd_header *command = bhi_record_first(record);
@@ -450,19 +449,19 @@ void bhi_loader_run(struct bhi_loader *loader, const struct bhi_lane_record *rec
     while (good && command != NULL) {
         const void *body = command;
         if (command->type == BHI_CMD_INSPECT) {
-            good = inspect(loader, body, fault);
+            good = inspect(loader, body, error);
         } else if (command->type == BHI_CMD_LOAD) {
-            good = load(loader, body, record->seq, fault);
+            good = load(loader, body, record->seq, error);
         } else {
-            good = fail(fault, 0, "a loader runs no %s", bhi_command_name(command->type));
+            good = fail(error, 0, "a loader runs no %s", bhi_command_name(command->type));
         }
         command = bhi_record_next(record, command);
     }
     if (!good) {
-        result->status = (uint32_t)fault->status;
-        result->vk_result = fault->vk_result;
-        result->command_index = fault->command_index;
-        result->executed = fault->executed;
+        result->status = (uint32_t)error->status;
+        result->vk_result = error->vk_result;
+        result->command_index = error->command_index;
+        result->executed = error->executed;
     } else {
         result->executed = BH_EXECUTED_YES;
     }

@@ -19,8 +19,8 @@
 
 struct bhi_loader;
 
-/* Starts its threads. NULL: |fault| says why. */
-struct bhi_loader *bhi_loader_create(struct bhi_progress *progress, struct bhi_fault *fault);
+/* Starts its threads. NULL: |error| says why. */
+struct bhi_loader *bhi_loader_create(struct bhi_progress *progress, struct bhi_error *error);
 void bhi_loader_destroy(struct bhi_loader *loader);
 
 /* Takes |fd| over, also where it fails: what uses the id fails then. */
@@ -31,9 +31,9 @@ void bhi_loader_attach_file(struct bhi_loader *loader, const struct bhi_msg_file
                             int socket);
 void bhi_loader_detach_file(struct bhi_loader *loader, uint64_t file);
 
-/* Runs a checked record. A file's fault is LOAD_FAILED, with errno where there is one in
+/* Runs a checked record. A file's error is LOAD_FAILED, with errno where there is one in
  * result->vk_result, and the text says at which offset. */
 void bhi_loader_run(struct bhi_loader *loader, const struct bhi_lane_record *record,
-                    struct bhi_result *result, struct bhi_fault *fault);
+                    struct bhi_result *result, struct bhi_error *error);
 
 #endif

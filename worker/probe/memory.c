@@ -67,7 +67,7 @@ static bool way_is_closed(const struct bhi_probe_context *context, const struct 
                                          .argument = (uintptr_t)way,
                                          .memory_limit = MEMORY_LIMIT,
                                          .address_space = MEMORY_LIMIT + ROOM};
-    struct bhi_outcome outcome;
+    struct bhi_victim_outcome outcome;
     bhi_victim_run(context, &plan, &outcome);
     const bool closed =
         way->dies ? outcome.entered && outcome.signal == SIGSYS : outcome.done && outcome.holds;

@@ -29,23 +29,23 @@ struct survey {
 };
 
 static size_t list(struct bhi_victim *victim, struct bhi_msg_device *devices, struct bhi_pci *pci,
-                   struct bhi_fault *fault) {
+                   struct bhi_error *error) {
     struct bhi_failure failure = {.status = BH_OK};
     const struct bhi_backend_config config = {
         .get_instance_proc_addr = bhi_driver_entry(victim->context->driver, &failure)};
     if (config.get_instance_proc_addr == NULL) {
-        snprintf(fault->text, sizeof fault->text, "%.200s", failure.text);
+        snprintf(error->text, sizeof error->text, "%.200s", failure.text);
         return 0;
     }
-    return bhi_backend_survey(&config, devices, pci, BHI_NODES_MOST, fault);
+    return bhi_backend_survey(&config, devices, pci, BHI_NODES_MOST, error);
 }
 
 /* The first: all devices. */
 static void look(struct bhi_victim *victim) {
     struct survey *survey = (struct survey *)victim->argument;
-    struct bhi_fault fault = {.text = "it lists none"};
-    survey->count = (uint32_t)list(victim, survey->scouted.devices, survey->pci, &fault);
-    bhi_victim_says(victim, survey->count > 0, "%.200s", fault.text);
+    struct bhi_error error = {.text = "it lists none"};
+    survey->count = (uint32_t)list(victim, survey->scouted.devices, survey->pci, &error);
+    bhi_victim_says(victim, survey->count > 0, "%.200s", error.text);
 }
 
 struct try {
@@ -57,16 +57,16 @@ static void look_for_one(struct bhi_victim *victim) {
     static struct bhi_msg_device devices[BHI_NODES_MOST];
     struct bhi_pci pci[BHI_NODES_MOST];
     const struct try *wanted = (const struct try *)victim->argument;
-    struct bhi_fault fault = {.text = "it is not listed"};
-    const size_t count = list(victim, devices, pci, &fault);
+    struct bhi_error error = {.text = "it is not listed"};
+    const size_t count = list(victim, devices, pci, &error);
     bool found = false;
     for (size_t i = 0; i < count; i++) {
         found |= bhi_pci_equal(&pci[i], &wanted->pci);
     }
-    bhi_victim_says(victim, found, "%.80s", fault.text);
+    bhi_victim_says(victim, found, "%.80s", error.text);
 }
 
-static void say_why(char *out, size_t size, const struct bhi_outcome *outcome) {
+static void say_why(char *out, size_t size, const struct bhi_victim_outcome *outcome) {
     if (outcome->timed_out) {
         snprintf(out, size, "the driver did not answer in time");
     } else if (outcome->signal != 0) {
@@ -91,7 +91,7 @@ static void try_nodes(const struct bhi_probe_context *context, struct bhi_nodes 
         pids[i] = nodes->of[i].path[0] == '\0' ? 0 : bhi_victim_start(context, &plan, &pages[i]);
     }
     for (unsigned i = 0; i < nodes->devices; i++) {
-        struct bhi_outcome outcome = {.entered = false};
+        struct bhi_victim_outcome outcome = {.entered = false};
         char reason[112];
         char why[144];
         if (pids[i] > 0) {
@@ -112,7 +112,7 @@ static void survey_all(const struct bhi_probe_context *context, const void *argu
     const struct bhi_victim_plan plan = {
         .stage = BHI_STAGE_START, .fn = look, .argument = (uintptr_t)survey};
     struct bhi_victim_page *page = NULL;
-    struct bhi_outcome outcome = {.entered = false};
+    struct bhi_victim_outcome outcome = {.entered = false};
     bhi_title_set("bh-scout", "scout");
     pid_t pid = bhi_victim_start(context, &plan, &page);
     if (pid > 0) {

@@ -142,7 +142,7 @@ static enum bhi_probe_result try_all(const struct bhi_probe_context *context, en
         const struct bhi_victim_plan plan = {.stage = thread ? BHI_STAGE_START : stage,
                                              .fn = thread ? try_thread : try_call,
                                              .argument = (uintptr_t)&calls[i]};
-        struct bhi_outcome outcome;
+        struct bhi_victim_outcome outcome;
         bhi_victim_run(context, &plan, &outcome);
         /* Without IA32 emulation int 0x80 is a general protection fault. */
         const bool died =

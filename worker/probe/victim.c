@@ -34,11 +34,11 @@ static int descriptors(struct bhi_failure *failure) {
     int pair[2];
     int r = bhi_fdpass_pair(pair);
     if (r != 0) {
-        return bhi_fail(failure, BH_SYSTEM, -r, "cannot create a socket pair");
+        return bhi_failure_set(failure, BH_SYSTEM, -r, "cannot create a socket pair");
     }
     int kept[] = {pair[0], eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     if (kept[1] < 0) {
-        return bhi_fail(failure, BH_SYSTEM, errno, "cannot create an eventfd");
+        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot create an eventfd");
     }
     return bhi_sandbox_descriptors(kept, 2, failure);
 }
@@ -71,8 +71,9 @@ static int bound_address_space(uint64_t more, struct bhi_failure *failure) {
             too_little = half;
         }
     }
-    return fits(enough + more) ? 0
-                               : bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot set RLIMIT_AS");
+    return fits(enough + more)
+               ? 0
+               : bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot set RLIMIT_AS");
 }
 
 static int enter(struct bhi_victim *victim, const struct bhi_victim_plan *plan,
@@ -138,7 +139,7 @@ static pid_t fork_victim(const struct bhi_probe_context *context,
 }
 
 /* Waits for the end of |pid|, which is killed when its time is up. */
-static void await(pid_t pid, uint64_t deadline_ns, struct bhi_outcome *out) {
+static void await(pid_t pid, uint64_t deadline_ns, struct bhi_victim_outcome *out) {
     struct pollfd ended = {.fd = pidfd_open(pid, 0), .events = POLLIN};
     const uint64_t now = bhi_now_ns();
     const uint64_t left_ms = deadline_ns > now ? (deadline_ns - now + 999999u) / 1000000u : 0;
@@ -156,7 +157,7 @@ static void await(pid_t pid, uint64_t deadline_ns, struct bhi_outcome *out) {
 }
 
 void bhi_victim_run(const struct bhi_probe_context *context, const struct bhi_victim_plan *plan,
-                    struct bhi_outcome *out) {
+                    struct bhi_victim_outcome *out) {
     struct bhi_victim_page *page = NULL;
     memset(out, 0, sizeof *out);
     pid_t pid = fork_victim(context, plan, &page);
@@ -168,7 +169,7 @@ void bhi_victim_run(const struct bhi_probe_context *context, const struct bhi_vi
 }
 
 void bhi_victim_finish(pid_t pid, struct bhi_victim_page *page, uint64_t deadline_ns,
-                       struct bhi_outcome *out) {
+                       struct bhi_victim_outcome *out) {
     memset(out, 0, sizeof *out);
     await(pid, deadline_ns, out);
     out->entered = atomic_load(&page->entered) != 0;
@@ -205,7 +206,7 @@ void bhi_victim_end(pid_t pid, struct bhi_victim_page *page) {
 enum bhi_probe_result bhi_victim_judge(const struct bhi_probe_context *context,
                                        const struct bhi_victim_plan *plan, char *text,
                                        size_t size) {
-    struct bhi_outcome outcome;
+    struct bhi_victim_outcome outcome;
     bhi_victim_run(context, plan, &outcome);
     if (outcome.done) {
         snprintf(text, size, "%s", outcome.text);

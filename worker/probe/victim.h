@@ -34,7 +34,7 @@ typedef void (*bhi_victim_fn)(struct bhi_victim *victim);
 void bhi_victim_says(struct bhi_victim *victim, bool holds, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-struct bhi_outcome {
+struct bhi_victim_outcome {
     bool entered;
     bool done;
     bool holds;
@@ -54,13 +54,13 @@ struct bhi_victim_plan {
 
 /* Runs one victim to its end, 2 s at most. */
 void bhi_victim_run(const struct bhi_probe_context *context, const struct bhi_victim_plan *plan,
-                    struct bhi_outcome *out);
+                    struct bhi_victim_outcome *out);
 /* Parts of the same, for victims beside each other: start returns once it is inside (its pid, or
  * -errno), finish waits for its end, until |deadline_ns| at most, and end kills and reaps it. */
 pid_t bhi_victim_start(const struct bhi_probe_context *context, const struct bhi_victim_plan *plan,
                        struct bhi_victim_page **out_page);
 void bhi_victim_finish(pid_t pid, struct bhi_victim_page *page, uint64_t deadline_ns,
-                       struct bhi_outcome *out);
+                       struct bhi_victim_outcome *out);
 void bhi_victim_end(pid_t pid, struct bhi_victim_page *page);
 
 /* A victim that should come back, as an answer. */

@@ -1,4 +1,4 @@
-#include "worker/process/keeper.h"
+#include "worker/process/memory_holder.h"
 
 #include "base/futex.h"
 #include "worker/faults/faults.h"
@@ -28,7 +28,7 @@
 #endif
 
 enum { STARTING, KEEPING, FAILED };
-static _Atomic int state; /* the keeper writes it, the worker waits for it */
+static _Atomic int state; /* the memory holder writes it, the worker waits for it */
 static const struct rlimit processor_time = {1, 1}; /* seconds */
 static bool taken_over; /* a test: what it would do for a worker that was taken over */
 
@@ -55,9 +55,9 @@ static bool filtered(void) {
 static int keep(void *argument) {
     const int pipe_end = (int)(ptrdiff_t)argument;
     char byte;
-    syscall(SYS_prctl, PR_SET_NAME, "bh-keeper", 0, 0, 0);
-    /* Before anybody hears of the worker's death: see keeper.h. If it has died already, no driver
-     * code ever ran, and the end of the pipe will do. */
+    syscall(SYS_prctl, PR_SET_NAME, "bh-holder", 0, 0, 0);
+    /* Before anybody hears of the worker's death: see memory_holder.h. If it has died already, no
+     * driver code ever ran, and the end of the pipe will do. */
     if (syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGSTOP, 0, 0, 0) != 0) {
         atomic_store(&state, FAILED);
         syscall(SYS_exit, 0);
@@ -81,16 +81,16 @@ static int keep(void *argument) {
     return 0;
 }
 
-int bhi_keeper_start(int pipe_end, struct bhi_failure *failure) {
+int bhi_memory_holder_start(int pipe_end, struct bhi_failure *failure) {
     char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED) {
-        return bhi_fail(failure, BH_SYSTEM, errno, "no stack for the keeper");
+        return bhi_failure_set(failure, BH_SYSTEM, errno, "no stack for the memory holder");
     }
-    taken_over = BHI_FAULT_FAILS("keeper");
+    taken_over = BHI_FAULT_FAILS("holder");
     /* A child, so that it gets its parent's death signal; the zygote inherits and reaps it. */
     if (clone(keep, stack + STACK_BYTES, CLONE_VM, (void *)(ptrdiff_t)pipe_end) < 0) {
-        return bhi_fail(failure, BH_SYSTEM, errno, "cannot make the keeper");
+        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot make the memory holder");
     }
     /* No driver code runs before it is behind its walls. */
     const uint64_t end_ns = bhi_deadline_ns(START_NS);
@@ -99,5 +99,5 @@ int bhi_keeper_start(int pipe_end, struct bhi_failure *failure) {
     }
     return atomic_load(&state) == KEEPING
                ? 0
-               : bhi_fail(failure, BH_SYSTEM, ETIMEDOUT, "the keeper does not start");
+               : bhi_failure_set(failure, BH_SYSTEM, ETIMEDOUT, "the memory holder does not start");
 }

@@ -86,7 +86,7 @@ static int read_start(struct warden *warden, struct bhi_failure *failure) {
     struct pollfd ready = {.fd = BHI_HOST_SOCKET, .events = POLLIN};
     int n = poll(&ready, 1, START_TIMEOUT_MS);
     if (n <= 0) {
-        return bhi_fail(failure, BH_SYSTEM, n == 0 ? ETIMEDOUT : errno, "no start message");
+        return bhi_failure_set(failure, BH_SYSTEM, n == 0 ? ETIMEDOUT : errno, "no start message");
     }
     struct bhi_message message;
     int fds[BHI_FDPASS_MAX];
@@ -97,24 +97,26 @@ static int read_start(struct warden *warden, struct bhi_failure *failure) {
         return 0;
     }
     if (r < 0) {
-        return bhi_fail(failure, BH_SYSTEM, -r, "malformed start message (%s)", why);
+        return bhi_failure_set(failure, BH_SYSTEM, -r, "malformed start message (%s)", why);
     }
     if (message.type != BHI_MSG_START) {
         for (uint32_t i = 0; i < bhi_message_info(message.type)->fds; i++) {
             close(fds[i]);
         }
-        return bhi_fail(failure, BH_SYSTEM, EPROTO, "the first message was %s, not start",
-                        bhi_message_info(message.type)->name);
+        return bhi_failure_set(failure, BH_SYSTEM, EPROTO, "the first message was %s, not start",
+                               bhi_message_info(message.type)->name);
     }
     warden->host = fds[0];
     warden->start = message.start;
     if (warden->start.runtime_dir[0] != '/') {
-        return bhi_fail(failure, BH_SYSTEM, EINVAL, "the runtime folder '%s' is not absolute",
-                        warden->start.runtime_dir);
+        return bhi_failure_set(failure, BH_SYSTEM, EINVAL,
+                               "the runtime folder '%s' is not absolute",
+                               warden->start.runtime_dir);
     }
     struct pollfd host = {.fd = warden->host, .events = POLLIN};
     if (poll(&host, 1, 0) == 1 && (host.revents & (POLLERR | POLLNVAL)) != 0) {
-        return bhi_fail(failure, BH_SYSTEM, EINVAL, "start came without a pidfd of the host");
+        return bhi_failure_set(failure, BH_SYSTEM, EINVAL,
+                               "start came without a pidfd of the host");
     }
     return 1;
 }
@@ -125,7 +127,7 @@ static int clone_zygote(struct warden *warden, struct bhi_zygote_config *config,
                         struct bhi_failure *failure) {
     int go[2];
     if (pipe2(go, O_CLOEXEC) != 0) {
-        return bhi_fail(failure, BH_SYSTEM, errno, "cannot create a pipe");
+        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot create a pipe");
     }
     config->go = go[0];
     config->warden = getpid();
@@ -143,7 +145,7 @@ static int clone_zygote(struct warden *warden, struct bhi_zygote_config *config,
     }
     int r = bhi_sandbox_map_ids(warden->pid, &config->ids, failure);
     if (r == 0 && write(go[1], "g", 1) != 1) {
-        r = bhi_fail(failure, BH_SYSTEM, errno, "the zygote died at once");
+        r = bhi_failure_set(failure, BH_SYSTEM, errno, "the zygote died at once");
     }
     /* Stays open: its hang-up tells workers of the host's end, and a zygote whose PDEATHSIG came
      * too late of ours. */
@@ -212,9 +214,10 @@ static int zygote_is_gone(const struct warden *warden, const struct bhi_driver *
                                                                         : BHI_EXIT_START_FAILED;
     }
     struct bhi_failure failure;
-    bhi_fail(&failure, BH_UNSUPPORTED, 0, "the zygote %s %d %s (%s)",
-             info->si_code == CLD_EXITED ? "exited with" : "was killed by signal", info->si_status,
-             stage_text(atomic_load(&warden->stage->stage)), driver->library);
+    bhi_failure_set(&failure, BH_UNSUPPORTED, 0, "the zygote %s %d %s (%s)",
+                    info->si_code == CLD_EXITED ? "exited with" : "was killed by signal",
+                    info->si_status, stage_text(atomic_load(&warden->stage->stage)),
+                    driver->library);
     return answer(&failure);
 }
 
@@ -247,13 +250,13 @@ static int begin(struct warden *warden, struct bhi_zygote_config *config,
     warden->stage = mmap(NULL, sizeof *warden->stage, PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (warden->stage == MAP_FAILED) {
-        return bhi_fail(failure, BH_SYSTEM, errno, "cannot map a page");
+        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot map a page");
     }
     if ((r = bhi_sandbox_ids_choose(&config->ids, failure)) != 0) { /* it reads a variable */
         return r;
     }
     if ((r = clean_environment()) != 0) {
-        return bhi_fail(failure, BH_SYSTEM, -r, "cannot set the environment");
+        return bhi_failure_set(failure, BH_SYSTEM, -r, "cannot set the environment");
     }
     if ((r = bhi_sandbox_standard_streams(failure)) != 0 ||
         (r = bhi_driver_pick(&config->driver, warden->start.driver, failure)) != 0) {

@@ -5,7 +5,7 @@
 #include "ipc/progress.h"
 #include "worker/faults/alloc.h"
 #include "worker/faults/faults.h"
-#include "worker/process/keeper.h"
+#include "worker/process/memory_holder.h"
 #include "worker/sandbox/sandbox.h"
 #include "worker/session/orphan.h"
 #include "worker/session/session.h"
@@ -36,31 +36,32 @@ static int enter_sandbox(struct worker *worker, struct bhi_failure *failure) {
     const int *fds = config->fds;
     int r = bhi_lane_view_map(&worker->lane, fds[BHI_SPAWN_LANE], config->spawn->lane_bytes);
     if (r != 0) {
-        return bhi_fail(failure, BH_SYSTEM, -r, "the lane is not a sealed memfd of %llu bytes",
-                        (unsigned long long)config->spawn->lane_bytes);
+        return bhi_failure_set(failure, BH_SYSTEM, -r,
+                               "the lane is not a sealed memfd of %llu bytes",
+                               (unsigned long long)config->spawn->lane_bytes);
     }
     /* Lane and progress are mapped: their descriptors go with everything else. */
     const bool device = config->spawn->kind == BHI_WORKER_DEVICE;
     int kept[] = {fds[BHI_SPAWN_FDPASS], fds[BHI_SPAWN_DOORBELL], fds[BHI_SPAWN_CHANNEL],
-                  config->farewell, config->keeper};
-    const size_t count = device ? config->keeper >= 0 ? 5 : 4 : 3;
+                  config->farewell, config->holder};
+    const size_t count = device ? config->holder >= 0 ? 5 : 4 : 3;
     if ((r = bhi_sandbox_descriptors(kept, count, failure)) != 0) {
         return r;
     }
     config->farewell = device ? kept[3] : -1;
-    config->keeper = config->keeper >= 0 ? kept[4] : -1;
+    config->holder = config->holder >= 0 ? kept[4] : -1;
     config->fds[BHI_SPAWN_CHANNEL] = kept[2];
     config->fds[BHI_SPAWN_FDPASS] = kept[0];
     config->fds[BHI_SPAWN_DOORBELL] = kept[1];
     worker->sandbox.layers |= BHI_LAYER_BIT(DESCRIPTORS);
     if (BHI_FAULT_FAILS("sandbox")) {
-        return bhi_fail(failure, BH_UNSUPPORTED, EPERM, "injected fault");
+        return bhi_failure_set(failure, BH_UNSUPPORTED, EPERM, "injected fault");
     }
-    if ((r = bhi_sandbox_enter(&worker->sandbox, failure)) != 0 || config->keeper < 0) {
+    if ((r = bhi_sandbox_enter(&worker->sandbox, failure)) != 0 || config->holder < 0) {
         return r;
     }
-    r = bhi_keeper_start(config->keeper, failure);
-    close(config->keeper);
+    r = bhi_memory_holder_start(config->holder, failure);
+    close(config->holder);
     return r;
 }
 
@@ -70,7 +71,8 @@ static int connect_channel(struct worker *worker, struct bhi_failure *failure) {
                 ? -ECONNREFUSED
                 : bhi_channel_accept(&worker->channel, worker->config->fds[BHI_SPAWN_CHANNEL]);
     if (r != 0) {
-        return bhi_fail(failure, BH_SYSTEM, -r, "cannot take the control channel's connection");
+        return bhi_failure_set(failure, BH_SYSTEM, -r,
+                               "cannot take the control channel's connection");
     }
     return 0;
 }
@@ -88,7 +90,7 @@ static int say_hello(struct worker *worker, struct bhi_failure *failure) {
     explicit_bzero(spawn->token, sizeof spawn->token);
     explicit_bzero(&message, sizeof message);
     if (r != 0) {
-        return bhi_fail(failure, BH_SYSTEM, -r, "cannot send hello");
+        return bhi_failure_set(failure, BH_SYSTEM, -r, "cannot send hello");
     }
     return 0;
 }
@@ -114,7 +116,7 @@ static int find_entry(struct worker *worker, struct bhi_failure *failure) {
 
 static int lock_down(struct worker *worker, struct bhi_failure *failure) {
     if (BHI_FAULT_FAILS("lock_down")) {
-        return bhi_fail(failure, BH_UNSUPPORTED, EPERM, "injected fault");
+        return bhi_failure_set(failure, BH_UNSUPPORTED, EPERM, "injected fault");
     }
     return bhi_sandbox_filter(&worker->sandbox, BHI_FILTER_STEADY, failure);
 }

@@ -2,7 +2,7 @@
  * with BHI_EXIT_START_FAILED.
  *
  *   progress, lane mapped → descriptors → capabilities, no_new_privs, dumpable, Landlock, rlimits
- *   → keeper → channel, hello → filter A → watchdog → session start (device, threads, warm-up)
+ *   → holder → channel, hello → filter A → watchdog → session start (device, threads, warm-up)
  *   → filter B → session
  *
  * What acts on one thread only comes before the channel, whose threads are the first. The channel
@@ -31,7 +31,7 @@ struct bhi_worker_config {
     unsigned ordinal;                  /* 1, 2, … in its zygote */
     struct bhi_msg_spawn *spawn;       /* the token in it is wiped once it is sent */
     int fds[BHI_SPAWN_FDS];
-    int keeper;   /* read end of the keeper's pipe; -1: none wanted */
+    int holder;   /* read end of the memory holder's pipe; -1: none wanted */
     int farewell; /* read end of the warden's pipe: hung up when the host has gone */
 };
 

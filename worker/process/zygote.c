@@ -45,7 +45,7 @@ struct child {
     uint64_t worker;
     uint64_t deadline_ns;
     bool killed;
-    int keeper;      /* write end of its keeper's pipe; -1: none */
+    int holder;      /* write end of its memory holder's pipe; -1: none */
     bool has_device; /* it is told of the host's end, and ends by itself */
     struct bhi_probe_report *report;
 };
@@ -132,11 +132,11 @@ static void child_ended(struct child *child, const siginfo_t *info) {
         message.exited.status = info->si_status;
         BHI_FAULT_POINT("exit_report");
     }
-    const int keeper = child->keeper;
+    const int holder = child->holder;
     *child = (struct child){0};
     say(&message, NULL, 0);
-    if (keeper >= 0) {
-        close(keeper);
+    if (holder >= 0) {
+        close(holder);
     }
 }
 
@@ -149,9 +149,9 @@ static struct child *find_child(pid_t pid) {
     return NULL;
 }
 
-/* Ends the keepers of those that have died: strangers that have been stopped. The last thing that
- * is done about a death: from here on the kernel frees that worker's memory. */
-static void end_keepers(void) {
+/* Ends the memory holders of those that have died: strangers that have been stopped. The last thing
+ * that is done about a death: from here on the kernel frees that worker's memory. */
+static void end_holders(void) {
     for (;;) {
         siginfo_t info = {0};
         if (waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG) != 0 || info.si_pid == 0) {
@@ -178,7 +178,7 @@ static void reap(void) {
             child_ended(child, &info);
         }
     }
-    end_keepers();
+    end_holders();
 }
 
 /* Kills probers that have used up their time; their end is reported when they are reaped.
@@ -251,12 +251,12 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
     if (worker_exists(spawn->worker)) {
         return -EEXIST;
     }
-    int keeper[2] = {-1, -1};
-    if (zygote.config->driver.info->keeper && spawn->kind == BHI_WORKER_DEVICE &&
-        pipe2(keeper, O_CLOEXEC) != 0) {
+    int holder[2] = {-1, -1};
+    if (zygote.config->driver.info->holder && spawn->kind == BHI_WORKER_DEVICE &&
+        pipe2(holder, O_CLOEXEC) != 0) {
         return -errno;
     }
-    struct bhi_worker_config config = {.keeper = keeper[0],
+    struct bhi_worker_config config = {.holder = holder[0],
                                        .farewell = zygote.config->go,
                                        .driver = &zygote.config->driver,
                                        .scouted = &zygote.scouted,
@@ -273,12 +273,12 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
     }
     const int fork_error = errno;
     bhi_oom_score_restore(&zygote.oom_score);
-    if (keeper[0] >= 0) {
-        close(keeper[0]);
+    if (holder[0] >= 0) {
+        close(holder[0]);
     }
     if (pid < 0) {
-        if (keeper[1] >= 0) {
-            close(keeper[1]);
+        if (holder[1] >= 0) {
+            close(holder[1]);
         }
         return -fork_error;
     }
@@ -287,14 +287,14 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
     if (pidfd < 0) {
         int error = errno;
         kill(pid, SIGKILL); /* a stranger now */
-        if (keeper[1] >= 0) {
-            close(keeper[1]);
+        if (holder[1] >= 0) {
+            close(holder[1]);
         }
         return -error;
     }
     *child = (struct child){.pid = pid,
                             .worker = spawn->worker,
-                            .keeper = keeper[1],
+                            .holder = holder[1],
                             .has_device = spawn->kind == BHI_WORKER_DEVICE};
     *out_pidfd = pidfd;
     return 0;
@@ -374,7 +374,7 @@ static void probe(uint32_t layer) {
         return;
     }
     *child = (struct child){.pid = pid,
-                            .keeper = -1,
+                            .holder = -1,
                             .layer = layer,
                             .deadline_ns = bhi_deadline_ns(BHI_PROBE_TIMEOUT_NS),
                             .report = report};
@@ -404,7 +404,7 @@ static void trace(const struct bhi_msg_trace *request, int fd) {
         refuse_trace("not traced: cannot fork", (int)-pid);
     } else {
         *child = (struct child){.pid = pid,
-                                .keeper = -1,
+                                .holder = -1,
                                 .layer = TRACE_LAYER,
                                 .deadline_ns = bhi_deadline_ns(BHI_TRACE_TIMEOUT_NS),
                                 .report = report};
@@ -493,7 +493,7 @@ static int watch_children(struct bhi_failure *failure) {
     sigprocmask(SIG_BLOCK, &set, NULL);
     zygote.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (zygote.signals < 0) {
-        return bhi_fail(failure, BH_SYSTEM, errno, "cannot create a signalfd");
+        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot create a signalfd");
     }
     return 0;
 }
@@ -524,7 +524,7 @@ static int begin(struct bhi_failure *failure) {
     }
     /* A worker could write into it, in the warden's sight. */
     if (madvise(config->stage, sizeof *config->stage, MADV_DONTFORK) != 0) {
-        return bhi_fail(failure, BH_SYSTEM, errno, "cannot keep a page from the workers");
+        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot keep a page from the workers");
     }
     zygote.probes.driver = &config->driver;
     zygote.probes.layers = config->layers | BHI_LAYER_BIT(ROOT);
@@ -549,7 +549,7 @@ static void announce(void) {
     int self = pidfd_open(getpid(), 0);
     if (self < 0) {
         struct bhi_failure failure;
-        bhi_fail(&failure, BH_SYSTEM, errno, "cannot open a pidfd of the zygote");
+        bhi_failure_set(&failure, BH_SYSTEM, errno, "cannot open a pidfd of the zygote");
         fail(&failure);
     }
     atomic_store(&zygote.config->stage->stage, BHI_ZYGOTE_SERVING);

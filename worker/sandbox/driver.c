@@ -315,7 +315,7 @@ static const struct bhi_driver_info drivers[] = {
         .versions = lavapipe_versions,
         .tried = true,
 #if !BHI_SANITIZED /* the sanitizers' runtime would see a second process in its memory */
-        .keeper = true,
+        .holder = true,
 #endif
     },
     {
@@ -332,7 +332,7 @@ static const struct bhi_driver_info drivers[] = {
         .versions = swiftshader_versions,
         .tried = true,
 #if !BHI_SANITIZED
-        .keeper = true,
+        .holder = true,
 #endif
     },
     {
@@ -432,12 +432,12 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_fail
     if (name[0] != '\0') {
         const struct bhi_driver_info *info = bhi_driver_info(name);
         if (info == NULL) {
-            return bhi_fail(
+            return bhi_failure_set(
                 failure, BH_NO_DEVICE, 0,
                 "no driver is called '%s' (known: nvidia, lavapipe, swiftshader, radv, anv)", name);
         }
         if (find(driver, info, seen[0], sizeof seen[0]) != 0) {
-            return bhi_fail(failure, BH_NO_DEVICE, 0, "driver not present: %s", seen[0]);
+            return bhi_failure_set(failure, BH_NO_DEVICE, 0, "driver not present: %s", seen[0]);
         }
         return 0;
     }
@@ -447,10 +447,11 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_fail
             return 0;
         }
     }
-    return bhi_fail(failure, BH_NO_DEVICE, 0,
-                    "no known Vulkan driver is present (%s; %s); install mesa-vulkan-drivers or "
-                    "the NVIDIA driver's Vulkan part",
-                    seen[0], seen[1]);
+    return bhi_failure_set(
+        failure, BH_NO_DEVICE, 0,
+        "no known Vulkan driver is present (%s; %s); install mesa-vulkan-drivers or "
+        "the NVIDIA driver's Vulkan part",
+        seen[0], seen[1]);
 }
 
 /* Threads of this process, or -errno; needs the host's /proc. */
@@ -470,19 +471,19 @@ static int count_threads(void) {
 int bhi_driver_load(struct bhi_driver *driver, struct bhi_failure *failure) {
     for (const struct bhi_driver_env *env = driver->info->environment; env->name != NULL; env++) {
         if (setenv(env->name, env->value, 1) != 0) {
-            return bhi_fail(failure, BH_SYSTEM, errno, "cannot set %s", env->name);
+            return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot set %s", env->name);
         }
     }
     /* RTLD_NOW: nothing may have to be looked up once the root is gone. */
     driver->handle = dlopen(driver->library, RTLD_NOW | RTLD_LOCAL);
     if (driver->handle == NULL) {
-        return bhi_fail(failure, BH_NO_DEVICE, 0, "cannot load driver %s: %s", driver->info->name,
-                        dlerror());
+        return bhi_failure_set(failure, BH_NO_DEVICE, 0, "cannot load driver %s: %s",
+                               driver->info->name, dlerror());
     }
     if (dlsym(driver->handle, "vk_icdNegotiateLoaderICDInterfaceVersion") == NULL ||
         dlsym(driver->handle, "vk_icdGetInstanceProcAddr") == NULL) {
-        return bhi_fail(failure, BH_NO_DEVICE, 0, "%s is not a Vulkan driver: no vk_icd… symbols",
-                        driver->library);
+        return bhi_failure_set(failure, BH_NO_DEVICE, 0,
+                               "%s is not a Vulkan driver: no vk_icd… symbols", driver->library);
     }
     struct link_map *map = NULL;
     if (dlinfo(driver->handle, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] == '/') {
@@ -493,9 +494,10 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_failure *failure) {
              slash == NULL ? 0 : (int)(slash - driver->library), driver->library);
     int threads = count_threads();
     if (threads != 1) {
-        return bhi_fail(failure, BH_UNSUPPORTED, 0,
-                        "driver %s started %d threads when it was loaded: it cannot be forked from",
-                        driver->info->name, threads - 1);
+        return bhi_failure_set(
+            failure, BH_UNSUPPORTED, 0,
+            "driver %s started %d threads when it was loaded: it cannot be forked from",
+            driver->info->name, threads - 1);
     }
     return 0;
 }
@@ -510,8 +512,9 @@ PFN_vkGetInstanceProcAddr bhi_driver_entry(const struct bhi_driver *driver,
     uint32_t version = 5; /* all that we use; what is newer concerns loaders */
     VkResult result = negotiate(&version);
     if (result != VK_SUCCESS || version < 2) {
-        bhi_fail(failure, BH_UNSUPPORTED, 0, "driver %s refused interface version 5 (VkResult %d)",
-                 driver->info->name, result);
+        bhi_failure_set(failure, BH_UNSUPPORTED, 0,
+                        "driver %s refused interface version 5 (VkResult %d)", driver->info->name,
+                        result);
         return NULL;
     }
     return entry;

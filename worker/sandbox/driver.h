@@ -67,7 +67,7 @@ struct bhi_driver_info {
     const struct bhi_seccomp_rule *start_rules;  /* added to filter A; SYSCALL -1 ends the list */
     const struct bhi_seccomp_rule *steady_rules; /* added to filter B */
     struct bhi_driver_limits limits;
-    bool keeper;   /* the device is the worker's own threads: see keeper.h */
+    bool holder;   /* the device is the worker's own threads: see memory_holder.h */
     bool compiles; /* it runs code that it has made itself */
     /* What it was made for: fnmatch patterns of bhi_driver_version(); NULL-terminated. */
     const char *const *versions;

@@ -63,14 +63,15 @@ static int parse(const char *text, unsigned *out, struct bhi_failure *failure) {
     errno = 0;
     const unsigned long id = strtoul(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || id == 0 || id > LAST_ID) {
-        return bhi_fail(failure, BH_UNSUPPORTED, EINVAL,
-                        "BULKHEAD_WORKER_ID is '%.40s': give a number from 1 to %u", text, LAST_ID);
+        return bhi_failure_set(failure, BH_UNSUPPORTED, EINVAL,
+                               "BULKHEAD_WORKER_ID is '%.40s': give a number from 1 to %u", text,
+                               LAST_ID);
     }
     if (!mapped_in_both((unsigned)id)) {
-        return bhi_fail(failure, BH_UNSUPPORTED, EINVAL,
-                        "BULKHEAD_WORKER_ID is %lu, which is no user and group of this user "
-                        "namespace: see /proc/self/uid_map and gid_map",
-                        id);
+        return bhi_failure_set(failure, BH_UNSUPPORTED, EINVAL,
+                               "BULKHEAD_WORKER_ID is %lu, which is no user and group of this user "
+                               "namespace: see /proc/self/uid_map and gid_map",
+                               id);
     }
     *out = (unsigned)id;
     return 0;
@@ -106,7 +107,7 @@ int bhi_sandbox_ids_take(const struct bhi_sandbox_ids *ids, struct bhi_failure *
     /* Root's capabilities over the namespace stay: inside, no id is 0. */
     if (setgroups(0, NULL) != 0 || setresgid(BHI_SANDBOX_ID, BHI_SANDBOX_ID, BHI_SANDBOX_ID) != 0 ||
         setresuid(BHI_SANDBOX_ID, BHI_SANDBOX_ID, BHI_SANDBOX_ID) != 0) {
-        return bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot become user %u", ids->user);
+        return bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot become user %u", ids->user);
     }
     return 0;
 }

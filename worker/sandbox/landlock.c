@@ -48,8 +48,8 @@ static int add_path(int ruleset, const char *path, uint64_t access, struct bhi_f
     int fd = open(path, O_PATH | O_CLOEXEC);
     if (fd < 0) {
         return errno == ENOENT ? 0
-                               : bhi_fail(failure, BH_UNSUPPORTED, errno,
-                                          "cannot open %s for a Landlock rule", path);
+                               : bhi_failure_set(failure, BH_UNSUPPORTED, errno,
+                                                 "cannot open %s for a Landlock rule", path);
     }
     struct stat st;
     if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode)) {
@@ -58,7 +58,8 @@ static int add_path(int ruleset, const char *path, uint64_t access, struct bhi_f
     struct path_beneath_attr attr = {.allowed_access = access, .parent_fd = fd};
     int r = 0;
     if (syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &attr, 0) != 0) {
-        r = bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot add a Landlock rule for %s", path);
+        r = bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot add a Landlock rule for %s",
+                            path);
     }
     close(fd);
     return r;
@@ -113,11 +114,11 @@ int bhi_sandbox_landlock(const struct bhi_driver *driver, const char *node, bool
     }
     int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
     if (ruleset < 0) {
-        return bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot create a Landlock ruleset");
+        return bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot create a Landlock ruleset");
     }
     int r = add_rules(ruleset, driver, node, attr.handled_access_fs, failure);
     if (r == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) != 0) {
-        r = bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot enter the Landlock ruleset");
+        r = bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot enter the Landlock ruleset");
     }
     close(ruleset);
     *out_applied = r == 0;

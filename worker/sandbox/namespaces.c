@@ -98,7 +98,7 @@ int bhi_sandbox_map_ids(pid_t pid, const struct bhi_sandbox_ids *ids, struct bhi
 
 int bhi_sandbox_namespaces_fini(struct bhi_failure *failure) {
     if (sethostname(BHI_SANDBOX_HOST, strlen(BHI_SANDBOX_HOST)) != 0) {
-        return bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot set the host name");
+        return bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot set the host name");
     }
     /* A user namespace of its own would give a worker every capability again, if only over itself:
      * a large part of the kernel becomes reachable. The filters forbid it too; a /proc/sys that

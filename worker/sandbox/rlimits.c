@@ -12,7 +12,7 @@
 static int lower(int resource, const char *name, uint64_t value, struct bhi_failure *failure) {
     struct rlimit limit;
     if (getrlimit((__rlimit_resource_t)resource, &limit) != 0) {
-        return bhi_fail(failure, BH_SYSTEM, errno, "cannot read %s", name);
+        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot read %s", name);
     }
     rlim_t wanted = (rlim_t)value;
     if (limit.rlim_max == RLIM_INFINITY || wanted < limit.rlim_max) {
@@ -20,7 +20,7 @@ static int lower(int resource, const char *name, uint64_t value, struct bhi_fail
     }
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit((__rlimit_resource_t)resource, &limit) != 0) {
-        return bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot set %s", name);
+        return bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot set %s", name);
     }
     return 0;
 }

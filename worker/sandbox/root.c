@@ -73,11 +73,11 @@ static int add_path(const char *path, enum bhi_path_kind kind, struct bhi_failur
     struct stat st;
     if (lstat(path, &st) != 0) {
         return errno == ENOENT ? 0
-                               : bhi_fail(failure, BH_UNSUPPORTED, errno,
-                                          "cannot look at %s for the worker's root", path);
+                               : bhi_failure_set(failure, BH_UNSUPPORTED, errno,
+                                                 "cannot look at %s for the worker's root", path);
     }
     if (snprintf(target, sizeof target, BASE "%s", path) >= (int)sizeof target) {
-        return bhi_fail(failure, BH_UNSUPPORTED, ENAMETOOLONG, "cannot bind %s", path);
+        return bhi_failure_set(failure, BH_UNSUPPORTED, ENAMETOOLONG, "cannot bind %s", path);
     }
     int r = make_folders(target, S_ISDIR(st.st_mode));
     if (r == 0 && S_ISLNK(st.st_mode)) {
@@ -104,8 +104,8 @@ static int add_path(const char *path, enum bhi_path_kind kind, struct bhi_failur
         }
     }
     return r == 0 ? 0
-                  : bhi_fail(failure, BH_UNSUPPORTED, -r, "cannot put %s into the worker's root",
-                             path);
+                  : bhi_failure_set(failure, BH_UNSUPPORTED, -r,
+                                    "cannot put %s into the worker's root", path);
 }
 
 static int add_paths(const struct bhi_driver *driver, struct bhi_failure *failure) {
@@ -148,7 +148,7 @@ int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_fa
         r = bhi_failure_refuse(failure, BHI_REFUSED_MOUNTS, errno,
                                "cannot mount a tmpfs for the worker's root");
     } else if (chdir(runtime_dir) != 0) {
-        r = bhi_fail(failure, BH_UNSUPPORTED, errno, "cannot enter the worker's root");
+        r = bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot enter the worker's root");
     }
     if (r != 0) {
         close(tree);

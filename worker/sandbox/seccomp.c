@@ -89,13 +89,14 @@ int bhi_sandbox_seccomp(enum bhi_filter filter, const struct bhi_driver *driver,
     const char *name = filter == BHI_FILTER_START ? "A" : "B";
     scmp_filter_ctx context = seccomp_init(SCMP_ACT_KILL_PROCESS);
     if (context == NULL) {
-        return bhi_fail(failure, BH_SYSTEM, ENOMEM, "cannot create filter %s", name);
+        return bhi_failure_set(failure, BH_SYSTEM, ENOMEM, "cannot create filter %s", name);
     }
     int r = fill(context, filter, driver);
     if (r != 0) {
-        r = bhi_fail(failure, verdict_of(r), -r, "cannot build filter %s", name);
+        r = bhi_failure_set(failure, verdict_of(r), -r, "cannot build filter %s", name);
     } else if ((r = seccomp_load(context)) != 0) {
-        r = bhi_fail(failure, verdict_of(r), -r, "cannot load filter %s on all threads", name);
+        r = bhi_failure_set(failure, verdict_of(r), -r, "cannot load filter %s on all threads",
+                            name);
     }
     seccomp_release(context);
     return r;

@@ -30,7 +30,7 @@ struct bhi_session {
     /* The batch in hand. */
     const struct bhi_lane_record *records[BHI_SESSION_BATCH];
     struct bhi_result results[BHI_SESSION_BATCH];
-    struct bhi_fault faults[BHI_SESSION_BATCH];
+    struct bhi_error errors[BHI_SESSION_BATCH];
     struct bhi_msg_kernel_binding bindings[256];
 };
 

@@ -38,7 +38,7 @@ int bhi_orphan_prepare(int go, unsigned limit_ms, struct bhi_failure *failure) {
     int r = sigaction(SIGALRM, &action, NULL);
     action.sa_handler = look;
     if (r != 0 || sigaction(SIGCONT, &action, NULL) != 0 || prctl(PR_SET_PDEATHSIG, SIGCONT) != 0) {
-        return bhi_fail(failure, BH_SYSTEM, errno, "cannot prepare for the warden's end");
+        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot prepare for the warden's end");
     }
     look(SIGCONT); /* it may have died before */
     return 0;

@@ -45,14 +45,14 @@ static struct bhi_backend_config backend_config(struct bhi_session *s) {
 }
 
 static int send_known_devices(struct bhi_session *s) {
-    int error = 0;
-    for (size_t i = 0; i < s->config.device_count && error == 0; i++) {
+    int err = 0;
+    for (size_t i = 0; i < s->config.device_count && err == 0; i++) {
         struct bhi_message message = {.type = BHI_MSG_DEVICE};
         message.device = s->config.devices[i];
         message.device.chosen = s->backend != NULL && i == s->config.device_index;
-        error = bhi_session_send(s, &message);
+        err = bhi_session_send(s, &message);
     }
-    return error;
+    return err;
 }
 
 /* The `device` messages, also where we could have none. */
@@ -64,29 +64,29 @@ static int send_devices(struct bhi_session *s, const struct bhi_backend_config *
     if (devices == NULL) {
         return BHI_EXIT_START_FAILED;
     }
-    int error = 0;
+    int err = 0;
     size_t count = bhi_backend_devices(config, s->backend, devices, 64);
-    for (size_t i = 0; i < count && error == 0; i++) {
+    for (size_t i = 0; i < count && err == 0; i++) {
         struct bhi_message message = {.type = BHI_MSG_DEVICE};
         message.device = devices[i];
-        error = bhi_session_send(s, &message);
+        err = bhi_session_send(s, &message);
     }
     free(devices);
-    return error;
+    return err;
 }
 
 /* One that has no device. */
 static struct bhi_session *start_other(struct bhi_session *s) {
-    struct bhi_fault fault;
+    struct bhi_error error;
     if (s->config.kind == BHI_WORKER_LOADER) {
-        s->loader = bhi_loader_create(s->config.progress, &fault);
+        s->loader = bhi_loader_create(s->config.progress, &error);
     } else {
-        s->compiler = bhi_compiler_create(&fault);
+        s->compiler = bhi_compiler_create(&error);
     }
     if (s->loader != NULL || s->compiler != NULL) {
         return s;
     }
-    bhi_progress_step_failed(s->config.progress, fault.status, 0, fault.text);
+    bhi_progress_step_failed(s->config.progress, error.status, 0, error.text);
     bhi_session_destroy(s);
     return NULL;
 }
@@ -106,23 +106,23 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
         return start_other(s);
     }
     const struct bhi_backend_config backend = backend_config(s);
-    struct bhi_fault fault = {.status = BH_VULKAN, .text = "vkCreateDevice: told to fail"};
-    s->backend = BHI_FAULT_FAILS("device") ? NULL : bhi_backend_create(&backend, &fault);
+    struct bhi_error error = {.status = BH_VULKAN, .text = "vkCreateDevice: told to fail"};
+    s->backend = BHI_FAULT_FAILS("device") ? NULL : bhi_backend_create(&backend, &error);
     int sent = send_devices(s, &backend);
     if (s->backend == NULL) {
-        bhi_progress_step_failed(progress, fault.status, 0, fault.text);
+        bhi_progress_step_failed(progress, error.status, 0, error.text);
     } else if (sent != 0) {
         bhi_progress_step_failed(progress, BH_SYSTEM, 0, "the devices could not be reported");
     } else {
         bhi_progress_step(progress, BHI_STEP_WARM_UP);
-        fault = (struct bhi_fault){.status = BH_VULKAN, .text = "warm-up: told to fail"};
-        if (!BHI_FAULT_FAILS("warm_up") && bhi_backend_warm_up(s->backend, &fault)) {
+        error = (struct bhi_error){.status = BH_VULKAN, .text = "warm-up: told to fail"};
+        if (!BHI_FAULT_FAILS("warm_up") && bhi_backend_warm_up(s->backend, &error)) {
             if (config->watchdog != NULL) {
                 atomic_store(&config->watchdog->backend, s->backend);
             }
             return s;
         }
-        bhi_progress_step_failed(progress, fault.status, 0, fault.text);
+        bhi_progress_step_failed(progress, error.status, 0, error.text);
     }
     bhi_session_destroy(s);
     return NULL;
@@ -161,7 +161,7 @@ static void publish(struct bhi_session *s, uint64_t seq, bool failed) {
     }
 }
 
-/* The fault slot of |seq| may still hold a text that the supervisor has not read: it must have
+/* The error slot of |seq| may still hold a text that the supervisor has not read: it must have
  * harvested that submission first. It is told, and it harvests in bounded time or is gone. */
 static void wait_for_slot(struct bhi_session *s, uint64_t seq) {
     const struct bhi_lane_header *lane = s->config.lane->header;
@@ -203,9 +203,9 @@ static int gather(struct bhi_session *s, const struct bhi_lane_record *first, si
         if (!merges || count == most) {
             break;
         }
-        int error = 0;
-        record = bhi_lane_peek(lane, offset, &error);
-        if (error != 0) {
+        int err = 0;
+        record = bhi_lane_peek(lane, offset, &err);
+        if (err != 0) {
             return BHI_EXIT_SUPERVISOR;
         }
         if (record != NULL && (int32_t)(record->control_seq - s->control_handled) > 0) {
@@ -219,14 +219,14 @@ static int gather(struct bhi_session *s, const struct bhi_lane_record *first, si
 /* Runs |count| records. False: the device is lost. Without one they are never gathered. */
 static bool run_records(struct bhi_session *s, size_t count) {
     if (s->loader != NULL) {
-        bhi_loader_run(s->loader, s->records[0], &s->results[0], &s->faults[0]);
+        bhi_loader_run(s->loader, s->records[0], &s->results[0], &s->errors[0]);
         return true;
     }
     if (s->compiler != NULL) {
-        bhi_compiler_run(s->compiler, s->records[0], &s->results[0], &s->faults[0]);
+        bhi_compiler_run(s->compiler, s->records[0], &s->results[0], &s->errors[0]);
         return true;
     }
-    return bhi_backend_run(s->backend, s->records, count, s->results, s->faults);
+    return bhi_backend_run(s->backend, s->records, count, s->results, s->errors);
 }
 
 /* Runs the next record, unless it was withdrawn. */
@@ -240,7 +240,7 @@ static bool run_first(struct bhi_session *s) {
                                         .ended_ns = now,
                                         .status = BH_CANCELLED,
                                         .command_index = BHI_NO_COMMAND};
-    s->faults[0].text[0] = '\0';
+    s->errors[0].text[0] = '\0';
     return true;
 }
 
@@ -305,9 +305,9 @@ static int run_batch(struct bhi_session *s, size_t count) {
     const uint64_t took = s->results[count - 1].ended_ns - s->results[0].started_ns;
     s->record_ns = (3 * s->record_ns + took / count) / 4;
     s->next_seq += count;
-    int error = s->backend == NULL || is_alone(s) ? 0 : bhi_session_send_reflections(s);
-    if (error != 0) {
-        return error;
+    int err = s->backend == NULL || is_alone(s) ? 0 : bhi_session_send_reflections(s);
+    if (err != 0) {
+        return err;
     }
     if (s->backend != NULL) {
         /* Before anybody knows that it is compiled: then they may end this process. */
@@ -340,7 +340,7 @@ static int run_batch(struct bhi_session *s, size_t count) {
             }
             wait_for_slot(s, first + i);
         }
-        write_result(s, &s->results[i], poisoned ? s->faults[i].text : NULL);
+        write_result(s, &s->results[i], poisoned ? s->errors[i].text : NULL);
         s->config.lane->tail += s->records[i]->size;
         failed |= poisoned;
     }
@@ -377,23 +377,23 @@ static void sleep_on(struct bhi_session *s, uint32_t seen) {
 /* One turn: control messages, a batch, or sleep. Returns 0 or an exit code. */
 static int turn(struct bhi_session *s) {
     const struct bhi_lane_header *lane = s->config.lane->header;
-    int error = 0;
+    int err = 0;
     atomic_fetch_add_explicit(&s->config.progress->header->heartbeat, 1, memory_order_relaxed);
     /* Read the doorbell first: what is published after this changes it. */
     const uint32_t seen = atomic_load_explicit(&lane->doorbell, memory_order_acquire);
-    const struct bhi_lane_record *record = bhi_lane_peek(s->config.lane, 0, &error);
-    if (error != 0) {
+    const struct bhi_lane_record *record = bhi_lane_peek(s->config.lane, 0, &err);
+    if (err != 0) {
         return BHI_EXIT_SUPERVISOR;
     }
     if (record != NULL) {
-        while (error == 0 && (int32_t)(record->control_seq - s->control_handled) > 0) {
-            error = bhi_session_control(s);
+        while (err == 0 && (int32_t)(record->control_seq - s->control_handled) > 0) {
+            err = bhi_session_control(s);
         }
         size_t count = 0;
-        if (error == 0 && (error = gather(s, record, &count)) == 0) {
-            error = run_batch(s, count);
+        if (err == 0 && (err = gather(s, record, &count)) == 0) {
+            err = run_batch(s, count);
         }
-        return error;
+        return err;
     }
     /* A message that a record asked for may have been handled before it is counted there. */
     const uint32_t sent = atomic_load_explicit(&lane->control_sent, memory_order_acquire);
@@ -415,10 +415,10 @@ int bhi_session_run(struct bhi_session *s, uint64_t layers) {
     ready.ready.layers = layers;
     ready.ready.aborts =
         s->config.watchdog != NULL && s->backend != NULL && bhi_backend_aborts(s->backend);
-    int error = bhi_session_send(s, &ready);
-    while (error == 0) {
-        error = turn(s);
-        if (error == 0 && s->shutdown) {
+    int err = bhi_session_send(s, &ready);
+    while (err == 0) {
+        err = turn(s);
+        if (err == 0 && s->shutdown) {
             int peek_error = 0;
             const bool idle = bhi_lane_peek(s->config.lane, 0, &peek_error) == NULL;
             if (idle) {
@@ -426,5 +426,5 @@ int bhi_session_run(struct bhi_session *s, uint64_t layers) {
             }
         }
     }
-    return error;
+    return err;
 }

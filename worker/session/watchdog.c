@@ -93,5 +93,5 @@ int bhi_watchdog_start(struct bhi_watchdog *watchdog, const struct bhi_lane_view
     if (error == 0 && farewell >= 0) {
         error = start(watch_host, watchdog);
     }
-    return error == 0 ? 0 : bhi_fail(failure, BH_SYSTEM, error, "cannot start the watchdog");
+    return error == 0 ? 0 : bhi_failure_set(failure, BH_SYSTEM, error, "cannot start the watchdog");
 }

@@ -1,6 +1,6 @@
 #include "worker/spirv/array_indices.h"
 
-#include "worker/fault.h"
+#include "worker/error.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 struct check {
     const struct bhi_module *module;
     const struct bhi_array_rules *rules;
-    struct bhi_fault *fault;
+    struct bhi_error *error;
 };
 
 static SpvOp opcode(const uint32_t *at) {
@@ -79,7 +79,7 @@ static enum arrays computed(const struct check *c, const uint32_t *at) {
 
 static bool refuse_chain(const struct check *c, const uint32_t *at, const char *kind,
                          const char *how, const char *why) {
-    bhi_fault_set(c->fault, BH_INVALID_KERNEL,
+    bhi_error_set(c->error, BH_INVALID_KERNEL,
                   "OpAccessChain %%%u: which %s buffer of an array it takes is %s; %s: index the "
                   "array with constants",
                   at[2], kind, how, why);
@@ -162,8 +162,8 @@ static bool check_choice(const struct check *c, const uint32_t *at) {
     if (!chooses(c, at) || result_type(c, at)[2] != SpvStorageClassUniform) {
         return true;
     }
-    bhi_fault_set(
-        c->fault, BH_INVALID_KERNEL,
+    bhi_error_set(
+        c->error, BH_INVALID_KERNEL,
         "%s %%%u: which uniform buffer a pointer leads to is computed; SPIR-V allows that "
         "of storage buffers and workgroup memory: choose between the values",
         name_of(opcode(at)), at[2]);
@@ -226,7 +226,7 @@ static bool check_lengths(const struct check *c) {
         if (picks.picked == NULL) { /* few kernels ask for a length */
             picks.picked = calloc(module->bound, 1);
             if (picks.picked == NULL) {
-                bhi_fault_set(c->fault, BH_OUT_OF_HOST_MEMORY,
+                bhi_error_set(c->error, BH_OUT_OF_HOST_MEMORY,
                               "out of memory while looking at the kernel's pointers");
                 return false;
             }
@@ -236,8 +236,8 @@ static bool check_lengths(const struct check *c) {
         }
         good = !picks.picked[at[3]];
         if (!good) {
-            bhi_fault_set(
-                c->fault, BH_INVALID_KERNEL,
+            bhi_error_set(
+                c->error, BH_INVALID_KERNEL,
                 "OpArrayLength %%%u: which buffer's length it is is computed; a driver that runs "
                 "on a processor may take the index from an invocation that is switched off, and "
                 "compute wrongly without an error: give the lengths as push constants",
@@ -249,8 +249,8 @@ static bool check_lengths(const struct check *c) {
 }
 
 bool bhi_array_indices_check(const struct bhi_module *module, const struct bhi_array_rules *rules,
-                             struct bhi_fault *fault) {
-    const struct check c = {.module = module, .rules = rules, .fault = fault};
+                             struct bhi_error *error) {
+    const struct check c = {.module = module, .rules = rules, .error = error};
     for (size_t i = 5; i < module->words; i += length_of(&module->code[i])) {
         const uint32_t *at = &module->code[i];
         const enum arrays kind = computed(&c, at);

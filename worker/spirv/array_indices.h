@@ -14,9 +14,9 @@ struct bhi_array_rules {
                         index that the first of them has, even where that one is switched off */
 };
 
-/* |module| is of a valid module. False with *fault: INVALID_KERNEL, and a text that names the
+/* |module| is of a valid module. False with *error: INVALID_KERNEL, and a text that names the
  * instruction and says what to do. */
 bool bhi_array_indices_check(const struct bhi_module *module, const struct bhi_array_rules *rules,
-                             struct bhi_fault *fault);
+                             struct bhi_error *error);
 
 #endif

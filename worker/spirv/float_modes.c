@@ -1,6 +1,6 @@
 #include "worker/spirv/float_modes.h"
 
-#include "worker/fault.h"
+#include "worker/error.h"
 
 #include <bulkhead/bulkhead.h>
 
@@ -32,7 +32,7 @@ size_t bhi_float_modes_capabilities(const struct bhi_float_modes *modes, SpvCapa
  * for. */
 static bool agree(const uint8_t asked[BHI_FLOAT_MODES], uint32_t a, uint32_t b,
                   enum bhi_float_independence independence, const char *property,
-                  struct bhi_fault *fault) {
+                  struct bhi_error *error) {
     for (uint32_t left = 16; left <= 64; left *= 2) {
         for (uint32_t right = 16; right <= 64; right *= 2) {
             const bool tied = left == right || independence == BHI_FLOAT_NONE ||
@@ -41,12 +41,12 @@ static bool agree(const uint8_t asked[BHI_FLOAT_MODES], uint32_t a, uint32_t b,
                 continue;
             }
             if (left == right) {
-                bhi_fault_set(fault, BH_INVALID_KERNEL,
+                bhi_error_set(error, BH_INVALID_KERNEL,
                               "execution modes %s and %s are both declared for floats of %u bits: "
                               "leave one",
                               table[a].name, table[b].name, left);
             } else {
-                bhi_fault_set(fault, BH_INVALID_KERNEL,
+                bhi_error_set(error, BH_INVALID_KERNEL,
                               "execution modes %s for floats of %u bits and %s for those of %u "
                               "bits: this device has one for both (%s); declare the same",
                               table[a].name, left, table[b].name, right, property);
@@ -58,7 +58,7 @@ static bool agree(const uint8_t asked[BHI_FLOAT_MODES], uint32_t a, uint32_t b,
 }
 
 bool bhi_float_modes_check(const struct bhi_float_modes *modes, const uint32_t *code, size_t words,
-                           uint32_t function, struct bhi_fault *fault) {
+                           uint32_t function, struct bhi_error *error) {
     uint8_t asked[BHI_FLOAT_MODES] = {0};
     for (size_t i = 5; i < words && (code[i] & SpvOpCodeMask) != SpvOpFunction;
          i += code[i] >> SpvWordCountShift) {
@@ -72,13 +72,13 @@ bool bhi_float_modes_check(const struct bhi_float_modes *modes, const uint32_t *
             }
             const uint32_t width = at[3];
             if (width != 16 && width != 32 && width != 64) {
-                bhi_fault_set(fault, BH_INVALID_KERNEL,
+                bhi_error_set(error, BH_INVALID_KERNEL,
                               "execution mode %s for floats of %u bits: there are 16, 32 and 64",
                               table[m].name, width);
                 return false;
             }
             if (!(modes->widths[m] & width)) {
-                bhi_fault_set(fault, BH_INVALID_KERNEL,
+                bhi_error_set(error, BH_INVALID_KERNEL,
                               "execution mode %s for floats of %u bits is not supported by this "
                               "device (shader%sFloat%u): compile the kernel without it",
                               table[m].name, width, table[m].name, width);
@@ -88,6 +88,6 @@ bool bhi_float_modes_check(const struct bhi_float_modes *modes, const uint32_t *
         }
     }
     return agree(asked, DENORM_PRESERVE, DENORM_FLUSH, modes->denorms, "denormBehaviorIndependence",
-                 fault) &&
-           agree(asked, ROUND_EVEN, ROUND_ZERO, modes->rounding, "roundingModeIndependence", fault);
+                 error) &&
+           agree(asked, ROUND_EVEN, ROUND_ZERO, modes->rounding, "roundingModeIndependence", error);
 }

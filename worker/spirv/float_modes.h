@@ -19,9 +19,9 @@ struct bhi_float_modes {
 /* Appends the capabilities of those that the device has for any width. Returns how many. */
 size_t bhi_float_modes_capabilities(const struct bhi_float_modes *modes, SpvCapability *out,
                                     size_t capacity);
-/* Does the device have what entry point |function| of a valid module asks for? Else *fault:
+/* Does the device have what entry point |function| of a valid module asks for? Else *error:
  * INVALID_KERNEL, and which mode, width and property. */
 bool bhi_float_modes_check(const struct bhi_float_modes *modes, const uint32_t *code, size_t words,
-                           uint32_t function, struct bhi_fault *fault);
+                           uint32_t function, struct bhi_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 #include "worker/spirv/limits.h"
 
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/spirv/tools.h"
 
 #include <bulkhead/bulkhead.h>
@@ -15,7 +15,7 @@ struct walk {
     const uint32_t *code;
     size_t words;
     uint32_t bound;
-    struct bhi_fault *fault;
+    struct bhi_error *error;
     /* Of a type: how deep it nests; of a block: in how many constructs it stands. An id is one or
      * the other, or malformed. */
     uint16_t *depth;
@@ -34,7 +34,7 @@ static bool exceeds(struct walk *w, uint64_t value, uint64_t limit, size_t numbe
     if (value <= limit) {
         return false;
     }
-    bhi_fault_set(w->fault, BH_LIMIT_EXCEEDED,
+    bhi_error_set(w->error, BH_LIMIT_EXCEEDED,
                   "%s: %llu or more, the guard allows %llu (instruction %zu, Op%s): %s", what,
                   (unsigned long long)value, (unsigned long long)limit, number,
                   spvOpcodeString((uint32_t)op), remedy);
@@ -160,7 +160,7 @@ static bool inlines(struct walk *w) {
     uint64_t *own = w->inlined;
     uint64_t *total = calloc(2 * (size_t)w->bound, sizeof *total);
     if (total == NULL) {
-        bhi_fault_set(w->fault, BH_OUT_OF_HOST_MEMORY, "out of memory while checking the kernel");
+        bhi_error_set(w->error, BH_OUT_OF_HOST_MEMORY, "out of memory while checking the kernel");
         return false;
     }
     uint64_t *next = total + w->bound;
@@ -177,7 +177,7 @@ static bool inlines(struct walk *w) {
             const struct call *c = &w->calls[i];
             next[c->caller] += total[c->callee];
             if (next[c->caller] > BHI_LIMIT_INLINED) {
-                bhi_fault_set(w->fault, BH_LIMIT_EXCEEDED,
+                bhi_error_set(w->error, BH_LIMIT_EXCEEDED,
                               "instructions once calls are inlined: more than %u, which the guard "
                               "allows (OpFunction %%%u): call less, or loop instead",
                               BHI_LIMIT_INLINED, c->caller);
@@ -191,7 +191,7 @@ static bool inlines(struct walk *w) {
             total[caller] = next[caller];
         }
         if (ok && changed && round >= BHI_LIMIT_CALL_NESTING) {
-            bhi_fault_set(w->fault, BH_LIMIT_EXCEEDED,
+            bhi_error_set(w->error, BH_LIMIT_EXCEEDED,
                           "calls nested in each other: more than %u, which the guard allows, or "
                           "recursion (OpFunctionCall): inline some of them",
                           BHI_LIMIT_CALL_NESTING);
@@ -233,10 +233,10 @@ static size_t count_calls(const uint32_t *code, size_t words) {
     return count;
 }
 
-bool bhi_guard_limits(const uint32_t *code, size_t words, struct bhi_fault *fault) {
-    struct walk w = {.code = code, .words = words, .fault = fault};
+bool bhi_guard_limits(const uint32_t *code, size_t words, struct bhi_error *error) {
+    struct walk w = {.code = code, .words = words, .error = error};
     if (words * sizeof *code > BHI_LIMIT_MODULE_BYTES) {
-        bhi_fault_set(fault, BH_LIMIT_EXCEEDED,
+        bhi_error_set(error, BH_LIMIT_EXCEEDED,
                       "bytes of the module: %zu, the guard allows %u: split the kernel, or strip "
                       "its debug information (spirv-opt --strip-debug)",
                       words * sizeof *code, BHI_LIMIT_MODULE_BYTES);
@@ -247,7 +247,7 @@ bool bhi_guard_limits(const uint32_t *code, size_t words, struct bhi_fault *faul
     }
     w.bound = code[3];
     if (w.bound > BHI_LIMIT_ID_BOUND) {
-        bhi_fault_set(fault, BH_LIMIT_EXCEEDED,
+        bhi_error_set(error, BH_LIMIT_EXCEEDED,
                       "bound of ids (the module's header): %u, the guard allows %u: number them "
                       "anew (spirv-opt --compact-ids)",
                       w.bound, BHI_LIMIT_ID_BOUND);
@@ -260,7 +260,7 @@ bool bhi_guard_limits(const uint32_t *code, size_t words, struct bhi_fault *faul
     w.calls = calloc(calls > 0 ? calls : 1, sizeof *w.calls);
     bool ok = w.depth != NULL && w.fixed != NULL && w.inlined != NULL && w.calls != NULL;
     if (!ok) {
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while checking the kernel");
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while checking the kernel");
     } else {
         ok = walk_module(&w);
     }

@@ -22,12 +22,12 @@
 /* What can be told from the words alone. For modules that nobody has validated yet: it assumes
  * nothing, and leaves what is malformed to the validator. Call it first: the validator and the
  * reflection are recursive, too. */
-bool bhi_guard_limits(const uint32_t *code, size_t words, struct bhi_fault *fault);
+bool bhi_guard_limits(const uint32_t *code, size_t words, struct bhi_error *error);
 
 /* Sizes of values and variables with these specialization constants, for a module that has passed
  * bhi_validate(). An array whose length is 0, or cannot be computed here, is refused. */
 bool bhi_guard_limits_sizes(const uint32_t *code, size_t words, const char *entry,
                             const struct bhi_spec_constant *constants, uint32_t constant_count,
-                            struct bhi_fault *fault);
+                            struct bhi_error *error);
 
 #endif

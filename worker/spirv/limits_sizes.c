@@ -3,7 +3,7 @@
 #define SPV_ENABLE_UTILITY_CODE /* SpvHasResultAndType */
 #include "worker/spirv/limits.h"
 
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/spirv/module.h"
 #include "worker/spirv/tools.h"
 
@@ -12,7 +12,7 @@
 
 struct sizes {
     const struct bhi_module *module;
-    struct bhi_fault *fault;
+    struct bhi_error *error;
     uint64_t *scalars;  /* by id of a type: in a value of it; UINT64_MAX: more than fit */
     uint32_t *types;    /* by id of a value: its type */
     uint32_t *pointees; /* by id of a type: what it points to; 0: it is no pointer */
@@ -31,7 +31,7 @@ static bool exceeds(const struct sizes *s, SpvOp op, uint32_t id, uint64_t value
     if (value <= limit) {
         return false;
     }
-    bhi_fault_set(s->fault, BH_LIMIT_EXCEEDED,
+    bhi_error_set(s->error, BH_LIMIT_EXCEEDED,
                   "%s: %s%llu, the guard allows %llu (instruction %zu, Op%s %%%u): %s", what,
                   value == UINT64_MAX ? "at least " : "", (unsigned long long)value,
                   (unsigned long long)limit, s->number, spvOpcodeString((uint32_t)op), id, remedy);
@@ -53,7 +53,7 @@ static bool take_type(struct sizes *s, const uint32_t *at, size_t length, SpvOp 
         return true;
     case SpvOpTypeArray:
         if (!bhi_module_constant(s->module, at[3], &count)) {
-            bhi_fault_set(s->fault, BH_INVALID_KERNEL,
+            bhi_error_set(s->error, BH_INVALID_KERNEL,
                           "the length of an array is not a constant that can be computed here "
                           "(instruction %zu, OpTypeArray %%%u): write it as a literal or a "
                           "specialization constant",
@@ -61,7 +61,7 @@ static bool take_type(struct sizes *s, const uint32_t *at, size_t length, SpvOp 
             return false;
         }
         if (count == 0) {
-            bhi_fault_set(s->fault, BH_INVALID_KERNEL,
+            bhi_error_set(s->error, BH_INVALID_KERNEL,
                           "the length of an array is 0 with these specialization constants "
                           "(instruction %zu, OpTypeArray %%%u): give others",
                           s->number, at[1]);
@@ -136,18 +136,18 @@ static bool take(struct sizes *s, const uint32_t *at) {
 
 bool bhi_guard_limits_sizes(const uint32_t *code, size_t words, const char *entry,
                             const struct bhi_spec_constant *constants, uint32_t constant_count,
-                            struct bhi_fault *fault) {
+                            struct bhi_error *error) {
     struct bhi_module module;
-    if (!bhi_module_init(&module, code, words, entry, constants, constant_count, fault)) {
+    if (!bhi_module_init(&module, code, words, entry, constants, constant_count, error)) {
         return false;
     }
-    struct sizes s = {.module = &module, .fault = fault};
+    struct sizes s = {.module = &module, .error = error};
     s.scalars = calloc(module.bound, sizeof *s.scalars);
     s.types = calloc(module.bound, sizeof *s.types);
     s.pointees = calloc(module.bound, sizeof *s.pointees);
     bool ok = s.scalars != NULL && s.types != NULL && s.pointees != NULL;
     if (!ok) {
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while checking the kernel");
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while checking the kernel");
     }
     for (size_t i = 5; ok && i < words; i += code[i] >> SpvWordCountShift) {
         s.number++;

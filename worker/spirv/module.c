@@ -1,7 +1,7 @@
 #define SPV_ENABLE_UTILITY_CODE /* SpvHasResultAndType */
 #include "worker/spirv/module.h"
 
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/spirv/module_access.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static const uint32_t *definition(const struct bhi_module *module, uint32_t id) 
 }
 
 /* What counts is what the driver takes, and of two decorations drivers take either. */
-static bool decorate(struct bhi_module *module, const uint32_t *at, struct bhi_fault *fault) {
+static bool decorate(struct bhi_module *module, const uint32_t *at, struct bhi_error *error) {
     const char *what = NULL;
     if (at[2] == SpvDecorationSpecId) {
         what = module->spec_ids[at[1]] != 0 ? "SpecId" : NULL;
@@ -35,7 +35,7 @@ static bool decorate(struct bhi_module *module, const uint32_t *at, struct bhi_f
         module->work_group_size = at[1];
     }
     if (what != NULL) {
-        bhi_fault_set(fault, BH_INVALID_KERNEL,
+        bhi_error_set(error, BH_INVALID_KERNEL,
                       "%s is decorated twice (OpDecorate %%%u): which one counts is not defined; "
                       "leave one",
                       what, at[1]);
@@ -45,7 +45,7 @@ static bool decorate(struct bhi_module *module, const uint32_t *at, struct bhi_f
 
 /* Indexes one instruction. */
 static bool index_instruction(struct bhi_module *module, size_t offset, const char *entry,
-                              struct bhi_fault *fault) {
+                              struct bhi_error *error) {
     const uint32_t *at = &module->code[offset];
     bool has_result = false, has_type = false;
     SpvHasResultAndType(opcode(at), &has_result, &has_type);
@@ -57,7 +57,7 @@ static bool index_instruction(struct bhi_module *module, size_t offset, const ch
         }
     }
     if (opcode(at) == SpvOpDecorate && length >= 4 && at[1] < module->bound) {
-        return decorate(module, at, fault);
+        return decorate(module, at, error);
     }
     if (opcode(at) == SpvOpEntryPoint && at[1] == SpvExecutionModelGLCompute &&
         strcmp((const char *)&at[3], entry) == 0) {
@@ -68,7 +68,7 @@ static bool index_instruction(struct bhi_module *module, size_t offset, const ch
 
 bool bhi_module_init(struct bhi_module *module, const uint32_t *code, size_t words,
                      const char *entry, const struct bhi_spec_constant *constants,
-                     uint32_t constant_count, struct bhi_fault *fault) {
+                     uint32_t constant_count, struct bhi_error *error) {
     memset(module, 0, sizeof *module);
     module->code = code;
     module->words = words;
@@ -80,18 +80,18 @@ bool bhi_module_init(struct bhi_module *module, const uint32_t *code, size_t wor
     module->uses = calloc(module->bound, sizeof *module->uses);
     if (module->definitions == NULL || module->spec_ids == NULL || module->uses == NULL) {
         bhi_module_fini(module);
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
         return false;
     }
     for (size_t i = 5; i < words; i += code[i] >> SpvWordCountShift) {
-        if (!index_instruction(module, i, entry, fault)) {
+        if (!index_instruction(module, i, entry, error)) {
             bhi_module_fini(module);
             return false;
         }
     }
     if (!bhi_module_find_accesses(module)) {
         bhi_module_fini(module);
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
         return false;
     }
     return true;
@@ -345,7 +345,7 @@ bool bhi_module_constant(const struct bhi_module *module, uint32_t id, uint64_t 
     return evaluate(module, id, &budget, out_value);
 }
 
-bool bhi_module_check_constants(const struct bhi_module *module, struct bhi_fault *fault) {
+bool bhi_module_check_constants(const struct bhi_module *module, struct bhi_error *error) {
     for (uint32_t id = 1; id < module->bound; id++) {
         const uint32_t *at = module->spec_ids[id] != 0 ? definition(module, id) : NULL;
         const struct bhi_spec_constant *given = at != NULL ? override(module, id) : NULL;
@@ -354,7 +354,7 @@ bool bhi_module_check_constants(const struct bhi_module *module, struct bhi_faul
         }
         uint32_t bytes = scalar_bits(module, at[1]) / 8;
         if (given->size != bytes) {
-            bhi_fault_set(fault, BH_INVALID_KERNEL,
+            bhi_error_set(error, BH_INVALID_KERNEL,
                           "specialization constant %u has %u bytes in the module; %u were given",
                           given->constant_id, bytes, given->size);
             return false;
@@ -364,7 +364,7 @@ bool bhi_module_check_constants(const struct bhi_module *module, struct bhi_faul
 }
 
 bool bhi_module_local_size(const struct bhi_module *module, uint32_t out_size[3],
-                           struct bhi_fault *fault) {
+                           struct bhi_error *error) {
     const uint32_t function = module->code[module->entry + 2];
     const uint32_t *ids = NULL;
     bool found = false;
@@ -390,7 +390,7 @@ bool bhi_module_local_size(const struct bhi_module *module, uint32_t out_size[3]
     for (int axis = 0; ids != NULL && axis < 3; axis++) {
         uint64_t value;
         if (!bhi_module_constant(module, ids[axis], &value)) {
-            bhi_fault_set(fault, BH_INVALID_KERNEL,
+            bhi_error_set(error, BH_INVALID_KERNEL,
                           "the workgroup size in %c is not a constant that can be computed here",
                           "xyz"[axis]);
             return false;
@@ -399,7 +399,7 @@ bool bhi_module_local_size(const struct bhi_module *module, uint32_t out_size[3]
         found = true;
     }
     if (!found || out_size[0] == 0 || out_size[1] == 0 || out_size[2] == 0) {
-        bhi_fault_set(fault, BH_INVALID_KERNEL, "the kernel has no workgroup size");
+        bhi_error_set(error, BH_INVALID_KERNEL, "the kernel has no workgroup size");
         return false;
     }
     return true;

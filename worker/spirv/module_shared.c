@@ -5,7 +5,7 @@
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>
 
-#include "worker/fault.h"
+#include "worker/error.h"
 
 /* Of a type, saturating; 0 where it has none. */
 struct size {
@@ -229,12 +229,12 @@ static void measure_fini(struct measure *m) {
 }
 
 bool bhi_module_shared_bytes(const struct bhi_module *module, uint64_t *out_bytes,
-                             struct bhi_fault *fault) {
+                             struct bhi_error *error) {
     struct measure m = {.module = module};
     bool any, good = prepare(&m, &any);
     *out_bytes = 0;
     if (!good) {
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
     } else if (any) {
         decorate(&m);
         for (size_t i = 5; i < m.functions; i += length_of(&module->code[i])) {

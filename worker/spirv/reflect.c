@@ -1,6 +1,6 @@
 #include "worker/spirv/reflect.h"
 
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/spirv/module.h"
 
 #include <bulkhead/bulkhead.h>
@@ -15,8 +15,8 @@ struct reflector {
     const struct bhi_module *module;
     const spvc_reflected_resource *active; /* of the kind in hand */
     size_t active_count;
-    struct bhi_reflection *out;
-    struct bhi_fault *fault;
+    struct bhi_module_bindings *out;
+    struct bhi_error *error;
 };
 
 static bool cross_failed(struct reflector *r) {
@@ -24,7 +24,7 @@ static bool cross_failed(struct reflector *r) {
         r->context != NULL ? spvc_context_get_last_error_string(r->context) : "out of memory";
     /* It gives the text of whatever C++ threw, and no code of its own for this. */
     const bool starved = r->context == NULL || strstr(text, "bad_alloc") != NULL;
-    bhi_fault_set(r->fault, starved ? BH_OUT_OF_HOST_MEMORY : BH_INVALID_KERNEL,
+    bhi_error_set(r->error, starved ? BH_OUT_OF_HOST_MEMORY : BH_INVALID_KERNEL,
                   "the module cannot be reflected: %s", text);
     return false;
 }
@@ -81,15 +81,15 @@ static bool count_buffers(struct reflector *r, const spvc_reflected_resource *re
         }
     }
     if (why != NULL) {
-        bhi_fault_set(r->fault, BH_INVALID_KERNEL,
+        bhi_error_set(r->error, BH_INVALID_KERNEL,
                       "set %u binding %u (\"%s\") is an array of buffers %s: give it one length, a "
                       "literal or a specialization constant",
                       one->set, one->binding, one->name, why);
         return false;
     }
     if (count > BHI_MAX_BINDINGS) {
-        bhi_fault_set(
-            r->fault, BH_LIMIT_EXCEEDED,
+        bhi_error_set(
+            r->error, BH_LIMIT_EXCEEDED,
             "set %u binding %u (\"%s\") is an array of %llu buffers, a kernel binds %u at "
             "most",
             one->set, one->binding, one->name, (unsigned long long)count, BHI_MAX_BINDINGS);
@@ -110,7 +110,7 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
     copy_name(r, spvc_compiler_get_name(r->compiler, resource->id),
               spvc_compiler_get_name(r->compiler, resource->base_type_id), one.name);
     if (set >= BHI_MAX_SETS || binding > 65535) {
-        bhi_fault_set(r->fault, BH_LIMIT_EXCEEDED,
+        bhi_error_set(r->error, BH_LIMIT_EXCEEDED,
                       "set %u binding %u (\"%s\"): sets go up to 31, bindings up to 65535", set,
                       binding, one.name);
         return false;
@@ -135,7 +135,7 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
             continue;
         }
         if (other->kind != kind) {
-            bhi_fault_set(r->fault, BH_INVALID_KERNEL,
+            bhi_error_set(r->error, BH_INVALID_KERNEL,
                           "set %u binding %u is a storage buffer (\"%s\") and a uniform buffer "
                           "(\"%s\") at once",
                           set, binding, kind == BH_STORAGE_BUFFER ? one.name : other->name,
@@ -143,7 +143,7 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
             return false;
         }
         if (other->count != one.count) {
-            bhi_fault_set(r->fault, BH_INVALID_KERNEL,
+            bhi_error_set(r->error, BH_INVALID_KERNEL,
                           "set %u binding %u is declared with %u buffers (\"%s\") and with %u "
                           "(\"%s\"): declare it alike",
                           set, binding, other->count, other->name, one.count, one.name);
@@ -159,7 +159,7 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
     }
     r->out->buffer_count += one.count;
     if (r->out->buffer_count > BHI_MAX_BINDINGS) {
-        bhi_fault_set(r->fault, BH_LIMIT_EXCEEDED, "the kernel binds more than %u buffers",
+        bhi_error_set(r->error, BH_LIMIT_EXCEEDED, "the kernel binds more than %u buffers",
                       BHI_MAX_BINDINGS);
         return false;
     }
@@ -217,8 +217,8 @@ static bool refuse_others(struct reflector *r, spvc_resources all) {
             char name[64];
             copy_name(r, spvc_compiler_get_name(r->compiler, resources[0].id), resources[0].name,
                       name);
-            bhi_fault_set(
-                r->fault, BH_INVALID_KERNEL,
+            bhi_error_set(
+                r->error, BH_INVALID_KERNEL,
                 "set %u binding %u (\"%s\") is %s; storage images and samplers are out of scope: "
                 "only storage and uniform buffers are supported",
                 spvc_compiler_get_decoration(r->compiler, resources[0].id,
@@ -300,23 +300,23 @@ static bool reflect_resources(struct reflector *r, const uint32_t *code, size_t 
 
 bool bhi_reflect(const uint32_t *code, size_t words, const char *entry,
                  const struct bhi_spec_constant *constants, uint32_t constant_count,
-                 struct bhi_reflection *out, struct bhi_fault *fault) {
+                 struct bhi_module_bindings *out, struct bhi_error *error) {
     memset(out, 0, sizeof *out);
     struct bhi_module module;
-    if (!bhi_module_init(&module, code, words, entry, constants, constant_count, fault)) {
+    if (!bhi_module_init(&module, code, words, entry, constants, constant_count, error)) {
         return false;
     }
-    struct reflector r = {.module = &module, .out = out, .fault = fault};
+    struct reflector r = {.module = &module, .out = out, .error = error};
     bool ok;
     if (spvc_context_create(&r.context) != SPVC_SUCCESS) {
         r.context = NULL;
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
         ok = false;
     } else {
-        ok = bhi_module_check_constants(&module, fault) &&
-             bhi_module_local_size(&module, out->local_size, fault) &&
+        ok = bhi_module_check_constants(&module, error) &&
+             bhi_module_local_size(&module, out->local_size, error) &&
              reflect_resources(&r, code, words, entry) &&
-             bhi_module_shared_bytes(&module, &out->shared_bytes, fault);
+             bhi_module_shared_bytes(&module, &out->shared_bytes, error);
         spvc_context_destroy(r.context);
     }
     bhi_module_fini(&module);

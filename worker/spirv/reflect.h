@@ -18,7 +18,7 @@ struct bhi_reflected_binding {
     char name[64];      /* variable's, else block's; may be empty */
 };
 
-struct bhi_reflection {
+struct bhi_module_bindings {
     uint32_t binding_count;
     uint32_t buffer_count; /* the sum of their counts, at most BHI_MAX_BINDINGS */
     uint32_t set_count;    /* highest set + 1 */
@@ -32,6 +32,6 @@ struct bhi_reflection {
  * storage or uniform buffer, arrays of them without a length, more than 256 of them in all. */
 bool bhi_reflect(const uint32_t *code, size_t words, const char *entry,
                  const struct bhi_spec_constant *constants, uint32_t constant_count,
-                 struct bhi_reflection *out, struct bhi_fault *fault);
+                 struct bhi_module_bindings *out, struct bhi_error *error);
 
 #endif

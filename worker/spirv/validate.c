@@ -1,7 +1,7 @@
 #include "worker/spirv/validate.h"
 
 #include "base/text.h"
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/spirv/names.h"
 #include "worker/spirv/tools.h"
 
@@ -9,15 +9,15 @@
 #include <string.h>
 
 /* SPIRV-Tools' message on one line. */
-static void set_rule(struct bhi_fault *fault, spv_result_t result, spv_diagnostic diagnostic) {
+static void set_rule(struct bhi_error *error, spv_result_t result, spv_diagnostic diagnostic) {
     if (result == SPV_ERROR_OUT_OF_MEMORY || result == SPV_ERROR_INTERNAL) {
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "the SPIR-V validator ran out of memory");
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "the SPIR-V validator ran out of memory");
         return;
     }
     const char *rule = diagnostic != NULL && diagnostic->error != NULL ? diagnostic->error : "";
-    bhi_fault_set(fault, BH_INVALID_KERNEL, "not valid SPIR-V: %s (instruction %zu)", rule,
+    bhi_error_set(error, BH_INVALID_KERNEL, "not valid SPIR-V: %s (instruction %zu)", rule,
                   diagnostic != NULL ? diagnostic->position.index : 0);
-    for (char *c = fault->text; *c != '\0'; c++) {
+    for (char *c = error->text; *c != '\0'; c++) {
         if ((unsigned char)*c < ' ') {
             *c = ' ';
         }
@@ -25,9 +25,9 @@ static void set_rule(struct bhi_fault *fault, spv_result_t result, spv_diagnosti
 }
 
 bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
-                        struct bhi_fault *fault) {
+                        struct bhi_error *error) {
     if (words >= 5 && code[4] != 0) {
-        bhi_fault_set(fault, BH_INVALID_KERNEL,
+        bhi_error_set(error, BH_INVALID_KERNEL,
                       "not valid SPIR-V: the header's schema word (word 4) is 0x%08x, it must be 0",
                       code[4]);
         return false;
@@ -38,7 +38,7 @@ bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *c
     if (context == NULL || options == NULL) {
         spvValidatorOptionsDestroy(options);
         spvContextDestroy(context);
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "the SPIR-V validator ran out of memory");
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "the SPIR-V validator ran out of memory");
         return false;
     }
     spvValidatorOptionsSetScalarBlockLayout(options, target->scalar_block_layout);
@@ -49,7 +49,7 @@ bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *c
     spv_diagnostic diagnostic = NULL;
     spv_result_t result = spvValidateWithOptions(context, options, &binary, &diagnostic);
     if (result != SPV_SUCCESS) {
-        set_rule(fault, result, diagnostic);
+        set_rule(error, result, diagnostic);
     }
     spvDiagnosticDestroy(diagnostic);
     spvValidatorOptionsDestroy(options);
@@ -57,7 +57,7 @@ bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *c
     return result == SPV_SUCCESS;
 }
 
-void bhi_no_entry(const uint32_t *code, size_t words, const char *entry, struct bhi_fault *fault) {
+void bhi_no_entry(const uint32_t *code, size_t words, const char *entry, struct bhi_error *error) {
     char names[256] = "";
     size_t used = 0;
     for (size_t i = 5; i < words && (code[i] & SpvOpCodeMask) != SpvOpFunction;
@@ -71,7 +71,7 @@ void bhi_no_entry(const uint32_t *code, size_t words, const char *entry, struct 
                                      used > 0 ? ", " : "", name);
         }
     }
-    bhi_fault_set(fault, BH_INVALID_KERNEL, "there is no entry point \"%s\"; the module has %s",
+    bhi_error_set(error, BH_INVALID_KERNEL, "there is no entry point \"%s\"; the module has %s",
                   entry, used > 0 ? names : "none for compute");
 }
 
@@ -91,7 +91,7 @@ static const char *literal(const uint32_t *at, size_t room) {
 }
 
 static bool extension_allowed(const struct bhi_spirv_target *target, const char *name,
-                              struct bhi_fault *fault) {
+                              struct bhi_error *error) {
     for (size_t i = 0; i < target->extension_count; i++) {
         if (strcmp(target->extensions[i], name) == 0) {
             return true;
@@ -99,7 +99,7 @@ static bool extension_allowed(const struct bhi_spirv_target *target, const char 
     }
     char text[80];
     bhi_text_sanitise(text, sizeof text, name, strlen(name));
-    bhi_fault_set(fault, BH_INVALID_KERNEL,
+    bhi_error_set(error, BH_INVALID_KERNEL,
                   "extension %s is not supported by this device, or not allowed (OpExtension): "
                   "compile the kernel without it",
                   text);
@@ -107,14 +107,14 @@ static bool extension_allowed(const struct bhi_spirv_target *target, const char 
 }
 
 /* GLSL's functions, and what no driver executes. */
-static bool import_allowed(const char *name, struct bhi_fault *fault) {
+static bool import_allowed(const char *name, struct bhi_error *error) {
     if (strcmp(name, "GLSL.std.450") == 0 || strncmp(name, "NonSemantic.", 12) == 0 ||
         strcmp(name, "OpenCL.DebugInfo.100") == 0) {
         return true;
     }
     char text[80];
     bhi_text_sanitise(text, sizeof text, name, strlen(name));
-    bhi_fault_set(fault, BH_INVALID_KERNEL,
+    bhi_error_set(error, BH_INVALID_KERNEL,
                   "the instruction set %s is not allowed (OpExtInstImport): only GLSL.std.450 and "
                   "NonSemantic.* are; compile the kernel for Vulkan",
                   text);
@@ -136,13 +136,13 @@ static bool lists(const uint32_t *code, size_t entry, uint32_t variable) {
 /* Nobody gives a kernel other inputs than the built-in ones; validators take them, and drivers
  * crash. */
 static bool check_interface(const uint32_t *code, size_t words, size_t entry,
-                            struct bhi_fault *fault) {
+                            struct bhi_error *error) {
     for (size_t i = 5; i < words && (code[i] & SpvOpCodeMask) != SpvOpFunction;
          i += code[i] >> SpvWordCountShift) {
         const uint32_t *at = &code[i];
         if ((at[0] & SpvOpCodeMask) == SpvOpDecorate && at[2] == SpvDecorationLocation &&
             lists(code, entry, at[1])) {
-            bhi_fault_set(fault, BH_INVALID_KERNEL,
+            bhi_error_set(error, BH_INVALID_KERNEL,
                           "%%%u is an input or output with a location (OpDecorate Location), and a "
                           "kernel has built-in ones alone: pass it in a buffer or a push constant",
                           at[1]);
@@ -153,9 +153,9 @@ static bool check_interface(const uint32_t *code, size_t words, size_t entry,
 }
 
 bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
-                  const char *entry, struct bhi_fault *fault) {
+                  const char *entry, struct bhi_error *error) {
     if (words < 5 || code[0] != SpvMagicNumber) {
-        bhi_fault_set(fault, BH_INVALID_KERNEL,
+        bhi_error_set(error, BH_INVALID_KERNEL,
                       "not SPIR-V: it must begin with the magic number 0x07230203");
         return false;
     }
@@ -177,28 +177,28 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
         }
         if (op == SpvOpCapability && length == 2) {
             if (at[1] == SpvCapabilityPhysicalStorageBufferAddresses) {
-                bhi_fault_set(fault, BH_INVALID_KERNEL,
+                bhi_error_set(error, BH_INVALID_KERNEL,
                               "physical storage buffer pointers are not allowed: they reach any "
                               "address (capability PhysicalStorageBufferAddresses)");
                 return false;
             }
             if (!capability_allowed(target, at[1])) {
-                bhi_fault_set(fault, BH_INVALID_KERNEL,
+                bhi_error_set(error, BH_INVALID_KERNEL,
                               "capability %s (%u) is not supported by this device, or not "
                               "allowed: compile the kernel without it",
                               bhi_capability_name(at[1]), at[1]);
                 return false;
             }
         } else if (op == SpvOpExtension && length >= 2 && literal(&at[1], length - 1) != NULL) {
-            if (!extension_allowed(target, literal(&at[1], length - 1), fault)) {
+            if (!extension_allowed(target, literal(&at[1], length - 1), error)) {
                 return false;
             }
         } else if (op == SpvOpExtInstImport && length >= 3 && literal(&at[2], length - 2) != NULL) {
-            if (!import_allowed(literal(&at[2], length - 2), fault)) {
+            if (!import_allowed(literal(&at[2], length - 2), error)) {
                 return false;
             }
         } else if (op == SpvOpMemoryModel && length == 3 && at[1] != SpvAddressingModelLogical) {
-            bhi_fault_set(fault, BH_INVALID_KERNEL,
+            bhi_error_set(error, BH_INVALID_KERNEL,
                           "the addressing model must be Logical: physical pointers reach any "
                           "address");
             return false;
@@ -216,19 +216,19 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
         }
         i += length;
     }
-    if (!bhi_validate_rules(target, code, words, fault)) {
+    if (!bhi_validate_rules(target, code, words, error)) {
         return false;
     }
     if (!entry_found) {
-        bhi_no_entry(code, words, entry, fault);
+        bhi_no_entry(code, words, entry, error);
         return false;
     }
     if (model != SpvExecutionModelGLCompute) {
-        bhi_fault_set(fault, BH_INVALID_KERNEL,
+        bhi_error_set(error, BH_INVALID_KERNEL,
                       "entry point \"%s\" is not for compute (execution model %s)", entry,
                       bhi_execution_model_name((uint32_t)model));
         return false;
     }
-    return check_interface(code, words, listed, fault) &&
-           bhi_float_modes_check(&target->floats, code, words, function, fault);
+    return check_interface(code, words, listed, error) &&
+           bhi_float_modes_check(&target->floats, code, words, function, error);
 }

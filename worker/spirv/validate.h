@@ -22,13 +22,13 @@ struct bhi_spirv_target {
     struct bhi_float_modes floats;
 };
 
-/* Returns true, or false with *fault: INVALID_KERNEL and the text of the rule. */
+/* Returns true, or false with *error: INVALID_KERNEL and the text of the rule. */
 bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
-                  const char *entry, struct bhi_fault *fault);
+                  const char *entry, struct bhi_error *error);
 /* SPIRV-Tools' rules alone. */
 bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
-                        struct bhi_fault *fault);
+                        struct bhi_error *error);
 /* That a valid module has no compute entry point |entry|, and which it has. */
-void bhi_no_entry(const uint32_t *code, size_t words, const char *entry, struct bhi_fault *fault);
+void bhi_no_entry(const uint32_t *code, size_t words, const char *entry, struct bhi_error *error);
 
 #endif

@@ -48,10 +48,10 @@ static bool compile(struct bhi_trace_course *course, struct bhi_tracee_page *pag
         .name = {"trace.comp", 10}, .text = {source, sizeof source - 1}, .optimize = true};
     struct bhi_compile_answer *answer = calloc(1, sizeof *answer);
     struct bhi_glsl_compiler *compiler = bhi_glsl_compiler_create();
-    struct bhi_fault fault = {.status = BH_OK};
+    struct bhi_error error = {.status = BH_OK};
     course->code = malloc(room);
     const bool good = answer != NULL && compiler != NULL && course->code != NULL &&
-                      bhi_glsl_compile(compiler, &glsl, answer, course->code, room, &fault) &&
+                      bhi_glsl_compile(compiler, &glsl, answer, course->code, room, &error) &&
                       answer->refused == 0 && answer->code_bytes <= room;
     if (good) {
         course->code_bytes = answer->code_bytes;
@@ -96,7 +96,7 @@ struct job {
 enum { IN = 1, OUT, BIG, GUARDED = 1, TRUSTED };
 
 static bool run(struct bhi_backend *backend, uint64_t seq, uint64_t kernel, uint64_t input,
-                uint64_t bytes, struct bhi_fault *fault) {
+                uint64_t bytes, struct bhi_error *error) {
     struct job job = {
         .record = {.size = sizeof job, .seq = seq, .command_count = 3},
         .dispatch = {.header = {.type = BHI_CMD_DISPATCH,
@@ -121,9 +121,9 @@ static bool run(struct bhi_backend *backend, uint64_t seq, uint64_t kernel, uint
     };
     const struct bhi_lane_record *record = &job.record;
     struct bhi_result result;
-    *fault = (struct bhi_fault){.status = BH_OK, .command_index = BHI_NO_COMMAND};
-    (void)bhi_backend_run(backend, &record, 1, &result, fault);
-    return fault->status == BH_OK;
+    *error = (struct bhi_error){.status = BH_OK, .command_index = BHI_NO_COMMAND};
+    (void)bhi_backend_run(backend, &record, 1, &result, error);
+    return error->status == BH_OK;
 }
 
 static void add_kernel(struct bhi_backend *backend, const struct bhi_trace_course *course,
@@ -135,16 +135,16 @@ static void add_kernel(struct bhi_backend *backend, const struct bhi_trace_cours
 }
 
 static bool work(struct bhi_trace_course *course, struct bhi_backend *backend,
-                 struct bhi_fault *fault) {
+                 struct bhi_error *error) {
     bhi_backend_cache_attach(backend, course->cache, CACHE);
     bhi_backend_attach(backend, IN, course->buffers[0], SMALL, BHI_ATTACH_CONSTANT);
     bhi_backend_attach(backend, OUT, course->buffers[1], SMALL, BHI_ATTACH_WRITE);
     bhi_backend_attach(backend, BIG, course->buffers[2], LARGE, BHI_ATTACH_READ);
     add_kernel(backend, course, GUARDED);
     add_kernel(backend, course, TRUSTED);
-    const bool good = run(backend, 1, GUARDED, IN, SMALL, fault) &&
-                      run(backend, 2, TRUSTED, BIG, LARGE, fault) &&
-                      run(backend, 3, GUARDED, BIG, LARGE, fault);
+    const bool good = run(backend, 1, GUARDED, IN, SMALL, error) &&
+                      run(backend, 2, TRUSTED, BIG, LARGE, error) &&
+                      run(backend, 3, GUARDED, BIG, LARGE, error);
     bhi_backend_abort(backend, 3);
     bhi_backend_cache_save(backend, true);
     bhi_backend_kernel_destroy(backend, GUARDED);
@@ -178,7 +178,7 @@ static void note_descriptors(struct bhi_tracee_page *page) {
 void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_probe_context *context,
                           uint32_t index, struct bhi_tracee_page *page) {
     struct bhi_failure failure = {.status = BH_OK};
-    struct bhi_fault fault = {.status = BH_OK, .text = ""};
+    struct bhi_error error = {.status = BH_OK, .text = ""};
     const struct bhi_backend_config config = {
         .get_instance_proc_addr = bhi_driver_entry(context->driver, &failure),
         .device_index = index,
@@ -190,23 +190,23 @@ void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_prob
         return;
     }
     BHI_FAULT_POINT("device");
-    struct bhi_backend *backend = bhi_backend_create(&config, &fault);
+    struct bhi_backend *backend = bhi_backend_create(&config, &error);
     tell_version(&config, backend, page);
     bool good = backend != NULL;
     if (good) {
         atomic_store(&page->phase, BHI_TRACE_WARM_UP);
         BHI_FAULT_POINT("warm_up");
-        good = bhi_backend_warm_up(backend, &fault);
+        good = bhi_backend_warm_up(backend, &error);
     }
     if (good) {
         atomic_store(&page->phase, BHI_TRACE_PHASES);
         note_descriptors(page);
         atomic_store(&page->phase, BHI_TRACE_RUNNING);
         BHI_FAULT_POINT("ready");
-        good = work(course, backend, &fault);
+        good = work(course, backend, &error);
     }
     if (!good) {
-        snprintf(page->failure, sizeof page->failure, "%.250s", fault.text);
+        snprintf(page->failure, sizeof page->failure, "%.250s", error.text);
     }
     atomic_store(&page->complete, good);
 }

@@ -1,6 +1,6 @@
 #include "worker/vulkan/abort.h"
 
-#include "worker/fault.h"
+#include "worker/error.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -152,7 +152,7 @@ static VkResult create_sets(struct bhi_vk_device *device, struct bhi_vk_abort *a
 }
 
 bool bhi_vk_abort_init(struct bhi_vk_device *device, struct bhi_vk_abort *a,
-                       struct bhi_fault *fault) {
+                       struct bhi_error *error) {
     const char *call;
     a->wanted = UINT64_MAX;
     pthread_mutex_init(&a->mutex, NULL);
@@ -164,7 +164,7 @@ bool bhi_vk_abort_init(struct bhi_vk_device *device, struct bhi_vk_abort *a,
         result = create_sets(device, a, &call);
     }
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, call);
+        bhi_error_vk(error, result, call);
     }
     return result == VK_SUCCESS;
 }

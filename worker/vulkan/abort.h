@@ -42,7 +42,7 @@ struct bhi_vk_abort {
 };
 
 bool bhi_vk_abort_init(struct bhi_vk_device *device, struct bhi_vk_abort *abort,
-                       struct bhi_fault *fault);
+                       struct bhi_error *error);
 void bhi_vk_abort_fini(struct bhi_vk_device *device, struct bhi_vk_abort *abort);
 /* Is there memory in which a running kernel would see the word? */
 bool bhi_vk_abort_reaches(const VkPhysicalDeviceMemoryProperties *memory, bool is_cpu);

@@ -1,7 +1,7 @@
 #include "worker/vulkan/backend.h"
 
 #include "ipc/commands.h"
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/vulkan/reserve.h"
 
 #include <bulkhead/bulkhead.h>
@@ -42,11 +42,11 @@ static const uint32_t warm_up_code[] = {
 #define WARM_UP_WORD 0x57415231u
 
 struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
-                                       struct bhi_fault *fault) {
-    *fault = (struct bhi_fault){.command_index = BHI_NO_COMMAND};
+                                       struct bhi_error *error) {
+    *error = (struct bhi_error){.command_index = BHI_NO_COMMAND};
     struct bhi_backend *b = calloc(1, sizeof *b);
     if (b == NULL) {
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory for the backend");
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for the backend");
         return NULL;
     }
     b->kernels.max_pipelines = config->max_pipelines ? config->max_pipelines : BHI_WORKER_PIPELINES;
@@ -57,7 +57,7 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
     b->compiling = config->compiling;
     b->user = config->user;
     b->compiles = UINT64_MAX;
-    if (!bhi_vk_device_init(&b->device, config, fault)) {
+    if (!bhi_vk_device_init(&b->device, config, error)) {
         free(b);
         return NULL;
     }
@@ -65,11 +65,11 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
     VkResult result = b->device.api.CreateFence(b->device.device, &fence, NULL, &b->fence);
     if (result != VK_SUCCESS) {
         b->fence = VK_NULL_HANDLE;
-        bhi_fault_vk(fault, result, "vkCreateFence");
+        bhi_error_vk(error, result, "vkCreateFence");
     }
-    if (result != VK_SUCCESS || !bhi_vk_recordings_init(&b->device, &b->recordings, fault) ||
-        !bhi_vk_merge_init(b, config->markers, fault) ||
-        !bhi_vk_abort_init(&b->device, &b->abort, fault)) {
+    if (result != VK_SUCCESS || !bhi_vk_recordings_init(&b->device, &b->recordings, error) ||
+        !bhi_vk_merge_init(b, config->markers, error) ||
+        !bhi_vk_abort_init(&b->device, &b->abort, error)) {
         bhi_backend_destroy(b);
         return NULL;
     }
@@ -112,15 +112,15 @@ size_t bhi_backend_devices(const struct bhi_backend_config *config,
         return bhi_vk_device_messages(&backend->device.api, backend->device.instance,
                                       backend->device.physical, out, capacity);
     }
-    struct bhi_fault fault;
-    return bhi_backend_survey(config, out, NULL, capacity, &fault);
+    struct bhi_error error;
+    return bhi_backend_survey(config, out, NULL, capacity, &error);
 }
 
 size_t bhi_backend_survey(const struct bhi_backend_config *config, struct bhi_msg_device *out,
-                          struct bhi_pci *out_pci, size_t capacity, struct bhi_fault *fault) {
+                          struct bhi_pci *out_pci, size_t capacity, struct bhi_error *error) {
     struct bhi_vk_api api = {0};
     VkInstance instance = VK_NULL_HANDLE;
-    if (!bhi_vk_instance_create(&api, config, &instance, fault)) {
+    if (!bhi_vk_instance_create(&api, config, &instance, error)) {
         return 0;
     }
     size_t count = bhi_vk_device_messages(&api, instance, VK_NULL_HANDLE, out, capacity);
@@ -176,7 +176,7 @@ bool bhi_backend_next_reflection(struct bhi_backend *b, struct bhi_msg_kernel_in
         b->kernels.reflected_last = NULL;
     }
     kernel->next_reflected = NULL;
-    const struct bhi_reflection *r = kernel->reflection;
+    const struct bhi_module_bindings *r = kernel->reflection;
     *out = (struct bhi_msg_kernel_info){
         .kernel = kernel->id,
         .bindings = r->binding_count,
@@ -203,7 +203,7 @@ bool bhi_backend_next_reflection(struct bhi_backend *b, struct bhi_msg_kernel_in
 static void drop_buffer(struct bhi_backend *b, struct bhi_vk_buffer *buffer) {
     bhi_vk_recordings_forget(&b->device, &b->recordings, &b->groups, buffer);
     bhi_vk_groups_forget(&b->device, &b->groups, buffer, NULL);
-    b->imported_bytes -= buffer->fault.status == BH_OK ? buffer->size : 0;
+    b->imported_bytes -= buffer->error.status == BH_OK ? buffer->size : 0;
     b->staged -= buffer->source != NULL;
     bhi_vk_buffer_destroy(&b->device, buffer);
 }
@@ -216,7 +216,7 @@ void bhi_backend_attach(struct bhi_backend *b, uint64_t id, int fd, uint64_t siz
         b->starved = true; /* whoever names it is told so */
         return;
     }
-    b->imported_bytes += buffer->fault.status == BH_OK ? size : 0;
+    b->imported_bytes += buffer->error.status == BH_OK ? size : 0;
     b->staged += buffer->source != NULL;
     if (!bhi_map_put(&b->buffers, id, buffer)) {
         b->starved = true;
@@ -261,7 +261,7 @@ void bhi_backend_counts(const struct bhi_backend *b, struct bhi_backend_counts *
 
 /* The warm-up takes the way of every submission: a kernel, a buffer (the scratch words of the
  * markers page), a record. */
-bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_fault *fault) {
+bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_error *error) {
     struct bhi_msg_kernel_create kernel = {
         .kernel = UINT64_MAX, .code_bytes = sizeof warm_up_code, .trusted = 1, .entry = "main"};
     memcpy(kernel.name, "warm-up", sizeof "warm-up");
@@ -287,11 +287,11 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_fault *fault) {
     struct bhi_result result;
     bhi_backend_kernel_create(b, &kernel, warm_up_code, NULL, 0);
     if (!bhi_map_put(&b->buffers, UINT64_MAX, &b->page_buffer)) {
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory for the warm-up");
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for the warm-up");
         return false;
     }
     b->page->scratch[0] = 0;
-    const bool alive = bhi_backend_run(b, &record, 1, &result, fault);
+    const bool alive = bhi_backend_run(b, &record, 1, &result, error);
     bhi_map_remove(&b->buffers, UINT64_MAX);
     bhi_vk_recordings_forget(&b->device, &b->recordings, &b->groups, &b->page_buffer);
     bhi_vk_groups_forget(&b->device, &b->groups, &b->page_buffer, NULL);
@@ -301,12 +301,12 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_fault *fault) {
     }
     bhi_backend_kernel_destroy(b, UINT64_MAX);
     b->queue_submits = 0;
-    if (fault->status == BH_OK && !alive) {
-        bhi_fault_set(fault, BH_DEVICE_LOST, "the device was lost after its first work");
+    if (error->status == BH_OK && !alive) {
+        bhi_error_set(error, BH_DEVICE_LOST, "the device was lost after its first work");
     }
-    if (fault->status == BH_OK && b->page->scratch[0] != WARM_UP_WORD) {
-        bhi_fault_set(fault, BH_UNSUPPORTED,
+    if (error->status == BH_OK && b->page->scratch[0] != WARM_UP_WORD) {
+        bhi_error_set(error, BH_UNSUPPORTED,
                       "the device ran a trivial kernel and its result did not appear");
     }
-    return fault->status == BH_OK && bhi_vk_reserve_code(&b->device, fault);
+    return error->status == BH_OK && bhi_vk_reserve_code(&b->device, error);
 }

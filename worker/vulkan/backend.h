@@ -18,7 +18,7 @@ struct bhi_recorder {
     struct bhi_backend *backend;
     struct bhi_vk_recording *uses; /* lists what the commands use */
     VkCommandBuffer commands;
-    struct bhi_fault *fault;
+    struct bhi_error *error;
     bool check_only;                         /* look up and check, record nothing */
     uint64_t seq;                            /* of the record */
     uint32_t slot;                           /* of its abort word */
@@ -58,11 +58,11 @@ struct bhi_backend {
     uint64_t barriers; /* recorded so far between dependent commands, for tests */
 };
 
-/* record.c: a command buffer for a checked record, an old one or a new one. NULL and *fault:
+/* record.c: a command buffer for a checked record, an old one or a new one. NULL and *error:
  * the record is refused. */
 struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *backend,
                                        const struct bhi_lane_record *record,
-                                       struct bhi_fault *fault);
+                                       struct bhi_error *error);
 /* record.c: binds what a dispatch of |kernel| needs besides its pipeline. */
 void bhi_vk_bind_group(const struct bhi_backend *backend, VkCommandBuffer commands,
                        const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group);
@@ -70,18 +70,18 @@ void bhi_vk_bind_abort(const struct bhi_backend *backend, VkCommandBuffer comman
                        const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group,
                        uint32_t slot);
 /* merge.c: the markers, and records in one command buffer. Begin, add records one by one, end
- * with what is to be submitted (VK_NULL_HANDLE: *fault). A record that is refused leaves nothing
+ * with what is to be submitted (VK_NULL_HANDLE: *error). A record that is refused leaves nothing
  * behind; *out_spoiled: it did, and the command buffer cannot be used. |before| is the seq of the
  * record before it, |last| that of the last one, |slot| where its
  * abort word is. */
 bool bhi_vk_merge_init(struct bhi_backend *backend, struct bhi_markers *markers,
-                       struct bhi_fault *fault);
+                       struct bhi_error *error);
 void bhi_vk_merge_fini(struct bhi_backend *backend);
-bool bhi_vk_merge_begin(struct bhi_backend *backend, struct bhi_fault *fault);
+bool bhi_vk_merge_begin(struct bhi_backend *backend, struct bhi_error *error);
 bool bhi_vk_merge_add(struct bhi_backend *backend, const struct bhi_lane_record *record,
-                      uint64_t before, uint32_t slot, struct bhi_fault *fault, bool *out_spoiled);
+                      uint64_t before, uint32_t slot, struct bhi_error *error, bool *out_spoiled);
 VkCommandBuffer bhi_vk_merge_end(struct bhi_backend *backend, uint64_t last,
-                                 struct bhi_fault *fault);
+                                 struct bhi_error *error);
 /* Releases what the merged records used; after the device has finished. */
 void bhi_vk_merge_clear(struct bhi_backend *backend);
 /* backend.c: evicts pipelines beyond the limit that the current run does not use, with the

@@ -1,14 +1,14 @@
 #include "worker/vulkan/recorder.h"
 
 #include "ipc/commands.h"
-#include "worker/fault.h"
+#include "worker/error.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>
 #include <string.h>
 
 /* The reflection's binding at |set|, |binding|, or -1. They are sorted. */
-static int place_of(const struct bhi_reflection *reflection, uint32_t set, uint32_t binding) {
+static int place_of(const struct bhi_module_bindings *reflection, uint32_t set, uint32_t binding) {
     uint32_t low = 0, high = reflection->binding_count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
@@ -56,33 +56,33 @@ static bool check_range(struct bhi_recorder *r, const struct bhi_vk_kernel *kern
         uniform ? limits->maxUniformBufferRange : limits->maxStorageBufferRange;
     const char *kind = uniform ? "Uniform" : "Storage";
     if (given->offset > buffer->size || given->size > buffer->size - given->offset) {
-        bhi_fault_set(
-            r->fault, BH_BINDING_MISMATCH, PLACE ": bytes %llu to %llu of a buffer of %llu bytes",
+        bhi_error_set(
+            r->error, BH_BINDING_MISMATCH, PLACE ": bytes %llu to %llu of a buffer of %llu bytes",
             PLACE_ARGUMENTS(place, given->element, kernel), (unsigned long long)given->offset,
             (unsigned long long)(given->offset + given->size), (unsigned long long)buffer->size);
         return false;
     }
     if (given->size == 0 && buffer->size != 0) {
-        bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE ": the range is empty",
+        bhi_error_set(r->error, BH_BINDING_MISMATCH, PLACE ": the range is empty",
                       PLACE_ARGUMENTS(place, given->element, kernel));
         return false;
     }
     if (given->offset % alignment != 0) {
-        bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+        bhi_error_set(r->error, BH_BINDING_MISMATCH,
                       PLACE ": offset %llu is not a multiple of %llu (min%sBufferOffsetAlignment)",
                       PLACE_ARGUMENTS(place, given->element, kernel),
                       (unsigned long long)given->offset, (unsigned long long)alignment, kind);
         return false;
     }
     if (given->size > longest) {
-        bhi_fault_set(r->fault, BH_LIMIT_EXCEEDED,
+        bhi_error_set(r->error, BH_LIMIT_EXCEEDED,
                       PLACE ": %llu bytes, the device allows %llu (max%sBufferRange)",
                       PLACE_ARGUMENTS(place, given->element, kernel),
                       (unsigned long long)given->size, (unsigned long long)longest, kind);
         return false;
     }
     if (given->size < place->min_bytes) {
-        bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+        bhi_error_set(r->error, BH_BINDING_MISMATCH,
                       PLACE ": the uniform block has %u bytes, %llu were given",
                       PLACE_ARGUMENTS(place, given->element, kernel), place->min_bytes,
                       (unsigned long long)given->size);
@@ -95,13 +95,13 @@ static bool check_range(struct bhi_recorder *r, const struct bhi_vk_kernel *kern
  * order. False: there is no such place. */
 static bool find_place(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                        const struct bhi_cmd_binding *given, uint32_t *guess) {
-    const struct bhi_reflection *reflection = kernel->reflection;
+    const struct bhi_module_bindings *reflection = kernel->reflection;
     const struct bhi_reflected_binding *place = &reflection->bindings[*guess];
     if (*guess >= reflection->binding_count || place->set != given->set ||
         place->binding != given->binding) {
         const int at = place_of(reflection, given->set, given->binding);
         if (at < 0) {
-            bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+            bhi_error_set(r->error, BH_BINDING_MISMATCH,
                           "set %u binding %u was given, but kernel \"%s\" does not use it",
                           given->set, given->binding, BHI_KERNEL_LABEL(kernel));
             return false;
@@ -110,7 +110,7 @@ static bool find_place(struct bhi_recorder *r, const struct bhi_vk_kernel *kerne
         place = &reflection->bindings[at];
     }
     if (given->element >= place->count) {
-        bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+        bhi_error_set(r->error, BH_BINDING_MISMATCH,
                       "set %u binding %u element %u (\"%s\") was given, but kernel \"%s\" has %u "
                       "buffer%s there",
                       given->set, given->binding, given->element, place->name,
@@ -124,14 +124,14 @@ static bool check_access(struct bhi_recorder *r, const struct bhi_vk_kernel *ker
                          const struct bhi_reflected_binding *place,
                          const struct bhi_cmd_binding *given) {
     if (place->stores && !(given->access & BH_WRITE)) {
-        bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+        bhi_error_set(r->error, BH_BINDING_MISMATCH,
                       PLACE " was given to read, but the kernel writes to it: give it to "
                             "write, or mend the kernel and declare it readonly",
                       PLACE_ARGUMENTS(place, given->element, kernel));
         return false;
     }
     if (place->access == BH_READ && given->access == BH_WRITE) {
-        bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+        bhi_error_set(r->error, BH_BINDING_MISMATCH,
                       PLACE " was given to be overwritten, but the kernel declares it readonly",
                       PLACE_ARGUMENTS(place, given->element, kernel));
         return false;
@@ -141,12 +141,12 @@ static bool check_access(struct bhi_recorder *r, const struct bhi_vk_kernel *ker
 
 static bool check_complete(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                            struct bhi_vk_buffer *const buffers[BHI_MAX_BINDINGS]) {
-    const struct bhi_reflection *reflection = kernel->reflection;
+    const struct bhi_module_bindings *reflection = kernel->reflection;
     for (uint32_t i = 0; i < reflection->binding_count; i++) {
         const struct bhi_reflected_binding *place = &reflection->bindings[i];
         for (uint32_t element = 0; element < place->count; element++) {
             if (buffers[place->first + element] == NULL) {
-                bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE " was not given",
+                bhi_error_set(r->error, BH_BINDING_MISMATCH, PLACE " was not given",
                               PLACE_ARGUMENTS(place, element, kernel));
                 return false;
             }
@@ -159,7 +159,7 @@ static bool resolve_bindings(struct bhi_recorder *r, const struct bhi_vk_kernel 
                              const struct bhi_cmd_dispatch *dispatch,
                              struct bhi_vk_buffer *buffers[BHI_MAX_BINDINGS],
                              struct bhi_group_range *ranges) {
-    const struct bhi_reflection *reflection = kernel->reflection;
+    const struct bhi_module_bindings *reflection = kernel->reflection;
     const struct bhi_cmd_binding *given = bhi_cmd_bindings(dispatch);
     memset(buffers, 0, reflection->buffer_count * sizeof *buffers);
     for (uint32_t i = 0, next = 0; i < dispatch->binding_count; i++) {
@@ -169,15 +169,15 @@ static bool resolve_bindings(struct bhi_recorder *r, const struct bhi_vk_kernel 
         const struct bhi_reflected_binding *place = &reflection->bindings[next];
         const uint32_t at = place->first + given[i].element;
         if (buffers[at] != NULL) {
-            bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE " was given twice",
+            bhi_error_set(r->error, BH_BINDING_MISMATCH, PLACE " was given twice",
                           PLACE_ARGUMENTS(place, given[i].element, kernel));
             return false;
         }
         buffers[at] = bhi_recorder_buffer(r, given[i].buffer, given[i].access & BH_WRITE);
-        if (buffers[at] == NULL && r->fault->status == BH_BINDING_MISMATCH) {
+        if (buffers[at] == NULL && r->error->status == BH_BINDING_MISMATCH) {
             char why[128];
-            snprintf(why, sizeof why, "%.127s", r->fault->text);
-            bhi_fault_set(r->fault, BH_BINDING_MISMATCH, PLACE ": %s",
+            snprintf(why, sizeof why, "%.127s", r->error->text);
+            bhi_error_set(r->error, BH_BINDING_MISMATCH, PLACE ": %s",
                           PLACE_ARGUMENTS(place, given[i].element, kernel), why);
         }
         if (buffers[at] == NULL || !check_range(r, kernel, place, &given[i], buffers[at]) ||
@@ -195,7 +195,7 @@ static bool check_grid(struct bhi_recorder *r, const struct bhi_cmd_dispatch *di
     const uint32_t *limits = r->backend->device.limits.maxComputeWorkGroupCount;
     for (int axis = 0; axis < 3; axis++) {
         if (groups[axis] > limits[axis]) {
-            bhi_fault_set(r->fault, BH_LIMIT_EXCEEDED,
+            bhi_error_set(r->error, BH_LIMIT_EXCEEDED,
                           "%u workgroups in %c, the device allows %u (maxComputeWorkGroupCount)",
                           groups[axis], "xyz"[axis], limits[axis]);
             return false;
@@ -206,7 +206,7 @@ static bool check_grid(struct bhi_recorder *r, const struct bhi_cmd_dispatch *di
         product = UINT64_MAX;
     }
     if (product > UINT32_MAX && !r->backend->device.whole_grids) {
-        bhi_fault_set(r->fault, BH_LIMIT_EXCEEDED,
+        bhi_error_set(r->error, BH_LIMIT_EXCEEDED,
                       "%u x %u x %u workgroups are %s%llu, this driver counts up to %u and would "
                       "run a part of them; split the grid",
                       groups[0], groups[1], groups[2], product == UINT64_MAX ? "more than " : "",
@@ -219,7 +219,7 @@ static bool check_grid(struct bhi_recorder *r, const struct bhi_cmd_dispatch *di
 static bool check_push(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                        const struct bhi_cmd_dispatch *dispatch) {
     if (dispatch->push_size != kernel->reflection->push_bytes) {
-        bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+        bhi_error_set(r->error, BH_BINDING_MISMATCH,
                       "kernel \"%s\" takes %u bytes of push constants, %u were given",
                       BHI_KERNEL_LABEL(kernel), kernel->reflection->push_bytes,
                       dispatch->push_size);

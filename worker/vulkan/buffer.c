@@ -1,7 +1,7 @@
 #include "worker/vulkan/buffer.h"
 
 #include "base/memfd.h"
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/faults/faults.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static bool create_buffer(struct bhi_vk_device *device, struct bhi_vk_buffer *b)
     VkResult result = device->api.CreateBuffer(device->device, &info, NULL, &b->buffer);
     if (result != VK_SUCCESS) {
         b->buffer = VK_NULL_HANDLE;
-        bhi_fault_vk(&b->fault, result, "vkCreateBuffer");
+        bhi_error_vk(&b->error, result, "vkCreateBuffer");
     }
     return result == VK_SUCCESS;
 }
@@ -60,7 +60,7 @@ bool bhi_vk_buffer_import(struct bhi_vk_device *device, struct bhi_vk_buffer *b)
     VkResult result = device->api.GetMemoryHostPointerPropertiesEXT(device->device, HANDLE_TYPE,
                                                                     b->pointer, &pointer);
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(&b->fault, result, "vkGetMemoryHostPointerPropertiesEXT");
+        bhi_error_vk(&b->error, result, "vkGetMemoryHostPointerPropertiesEXT");
         return false;
     }
     if (!create_buffer(device, b)) {
@@ -70,7 +70,7 @@ bool bhi_vk_buffer_import(struct bhi_vk_device *device, struct bhi_vk_buffer *b)
     device->api.GetBufferMemoryRequirements(device->device, b->buffer, &needs);
     int type = pick_memory_type(&device->memory, pointer.memoryTypeBits & needs.memoryTypeBits);
     if (type < 0 || needs.size > b->mapped) {
-        bhi_fault_set(&b->fault, BH_VULKAN, "the device cannot import %zu bytes of host memory%s",
+        bhi_error_set(&b->error, BH_VULKAN, "the device cannot import %zu bytes of host memory%s",
                       b->mapped, type < 0 ? ": no coherent memory type" : "");
         bhi_vk_buffer_release(device, b);
         return false;
@@ -89,13 +89,13 @@ bool bhi_vk_buffer_import(struct bhi_vk_device *device, struct bhi_vk_buffer *b)
     result = device->api.AllocateMemory(device->device, &allocate, NULL, &b->memory);
     if (result != VK_SUCCESS) {
         b->memory = VK_NULL_HANDLE;
-        bhi_fault_vk(&b->fault, result, "vkAllocateMemory (import of a buffer)");
+        bhi_error_vk(&b->error, result, "vkAllocateMemory (import of a buffer)");
         bhi_vk_buffer_release(device, b);
         return false;
     }
     result = device->api.BindBufferMemory(device->device, b->buffer, b->memory, 0);
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(&b->fault, result, "vkBindBufferMemory");
+        bhi_error_vk(&b->error, result, "vkBindBufferMemory");
         bhi_vk_buffer_release(device, b);
         return false;
     }
@@ -105,7 +105,7 @@ bool bhi_vk_buffer_import(struct bhi_vk_device *device, struct bhi_vk_buffer *b)
 static void *map(struct bhi_vk_buffer *b, int protection, int flags, int fd) {
     void *pointer = mmap(NULL, b->mapped, protection, flags, fd, 0);
     if (pointer == MAP_FAILED) {
-        bhi_fault_set(&b->fault, BH_OUT_OF_HOST_MEMORY,
+        bhi_error_set(&b->error, BH_OUT_OF_HOST_MEMORY,
                       "buffer %llu: %zu bytes cannot be mapped%s: %s", (unsigned long long)b->id,
                       b->mapped, fd < 0 ? " for a copy" : "", strerror(errno));
         return NULL;
@@ -123,7 +123,7 @@ static void import_read_only(struct bhi_vk_device *device, struct bhi_vk_buffer 
     if (copy == NULL) {
         return;
     }
-    b->fault.status = BH_OK;
+    b->error.status = BH_OK;
     b->source = b->pointer;
     b->pointer = copy;
     bhi_vk_buffer_import(device, b);
@@ -141,15 +141,15 @@ struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_
     const bool writable = access == BHI_ATTACH_WRITE;
     b->writable = writable;
     b->constant = access == BHI_ATTACH_CONSTANT;
-    int error = bhi_memfd_verify(fd, size, 0);
+    int err = bhi_memfd_verify(fd, size, 0);
     uint64_t pages = bhi_page_round(size);
     if (BHI_FAULT_FAILS("attach")) {
-        error = -ENOMEM;
+        err = -ENOMEM;
     }
-    if (error != 0 || pages == 0) {
-        bhi_fault_set(&b->fault, error == -ENOMEM ? BH_OUT_OF_HOST_MEMORY : BH_VULKAN,
+    if (err != 0 || pages == 0) {
+        bhi_error_set(&b->error, err == -ENOMEM ? BH_OUT_OF_HOST_MEMORY : BH_VULKAN,
                       "buffer %llu: its memory cannot be used: %s", (unsigned long long)id,
-                      strerror(error != 0 ? -error : EINVAL));
+                      strerror(err != 0 ? -err : EINVAL));
     } else {
         b->mapped = (size_t)pages;
         b->pointer =

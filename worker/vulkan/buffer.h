@@ -15,7 +15,7 @@ struct bhi_vk_buffer {
     void *source;  /* NULL, or the read-only mapping that the device would not import (stage.h) */
     VkDeviceMemory memory;
     VkBuffer buffer;        /* VK_NULL_HANDLE: size 0 and the device takes null descriptors */
-    struct bhi_fault fault; /* status BH_OK, or why it cannot be used */
+    struct bhi_error error; /* status BH_OK, or why it cannot be used */
     /* Hazard tracking (hazards.c): what commands since the last barrier did with it. */
     uint64_t epoch;
     uint32_t first_range;
@@ -28,7 +28,7 @@ struct bhi_vk_buffer {
 };
 
 /* Maps |fd| (verified, taken over) and imports it. Always returns a buffer, perhaps one with a
- * fault; NULL only when out of memory (|fd| is closed). */
+ * error; NULL only when out of memory (|fd| is closed). */
 struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_t id, int fd,
                                            uint64_t size, enum bhi_attach access);
 /* Imports |mapped| bytes at |pointer|, which stay the caller's. */

@@ -1,7 +1,7 @@
 #include "worker/vulkan/device.h"
 
 #include "ipc/layers.h"
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/vulkan/abort.h"
 #include "worker/vulkan/features.h"
 #include "worker/vulkan/reserve.h"
@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_config *config,
-                            VkInstance *out_instance, struct bhi_fault *fault) {
+                            VkInstance *out_instance, struct bhi_error *error) {
     const char *missing = bhi_vk_api_global(api, config->get_instance_proc_addr);
     if (missing != NULL) {
-        bhi_fault_set(fault, BH_UNSUPPORTED, "the Vulkan driver has no %s", missing);
+        bhi_error_set(error, BH_UNSUPPORTED, "the Vulkan driver has no %s", missing);
         return false;
     }
     uint32_t version = VK_API_VERSION_1_0;
@@ -23,7 +23,7 @@ bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_con
         (void)api->EnumerateInstanceVersion(&version);
     }
     if (version < VK_API_VERSION_1_2) {
-        bhi_fault_set(fault, BH_UNSUPPORTED, "the Vulkan driver speaks %u.%u; 1.2 is needed",
+        bhi_error_set(error, BH_UNSUPPORTED, "the Vulkan driver speaks %u.%u; 1.2 is needed",
                       VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
         return false;
     }
@@ -45,7 +45,7 @@ bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_con
     };
     VkResult result = api->CreateInstance(&info, NULL, out_instance);
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, "vkCreateInstance");
+        bhi_error_vk(error, result, "vkCreateInstance");
         return false;
     }
     missing = bhi_vk_api_instance(api, config->get_instance_proc_addr, *out_instance);
@@ -56,7 +56,7 @@ bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_con
             destroy(*out_instance, NULL);
         }
         *out_instance = VK_NULL_HANDLE;
-        bhi_fault_set(fault, BH_UNSUPPORTED, "the Vulkan driver has no %s", missing);
+        bhi_error_set(error, BH_UNSUPPORTED, "the Vulkan driver has no %s", missing);
         return false;
     }
     return true;
@@ -152,7 +152,7 @@ static bool runs_whole_grids(const VkPhysicalDeviceDriverProperties *driver) {
     return driver->driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;
 }
 
-static bool pick_queue_family(struct bhi_vk_device *d, struct bhi_fault *fault) {
+static bool pick_queue_family(struct bhi_vk_device *d, struct bhi_error *error) {
     VkQueueFamilyProperties families[32];
     uint32_t count = 32;
     d->api.GetPhysicalDeviceQueueFamilyProperties(d->physical, &count, families);
@@ -162,11 +162,11 @@ static bool pick_queue_family(struct bhi_vk_device *d, struct bhi_fault *fault) 
             return true;
         }
     }
-    bhi_fault_set(fault, BH_UNSUPPORTED, "the device has no compute queue");
+    bhi_error_set(error, BH_UNSUPPORTED, "the device has no compute queue");
     return false;
 }
 
-static bool create_device(struct bhi_vk_device *d, struct bhi_fault *fault) {
+static bool create_device(struct bhi_vk_device *d, struct bhi_error *error) {
     const char *extensions[8];
     const float priority = 1.0f;
     const VkDeviceQueueCreateInfo queue = {
@@ -186,18 +186,18 @@ static bool create_device(struct bhi_vk_device *d, struct bhi_fault *fault) {
     VkResult result = d->api.CreateDevice(d->physical, &info, NULL, &d->device);
     if (result != VK_SUCCESS) {
         d->device = VK_NULL_HANDLE;
-        bhi_fault_vk(fault, result, "vkCreateDevice");
+        bhi_error_vk(error, result, "vkCreateDevice");
         return false;
     }
     const char *missing = bhi_vk_api_device(&d->api, d->device);
     if (missing != NULL) {
-        bhi_fault_set(fault, BH_UNSUPPORTED, "the Vulkan driver has no %s", missing);
+        bhi_error_set(error, BH_UNSUPPORTED, "the Vulkan driver has no %s", missing);
         return false;
     }
     d->in_parts = d->enabled.has_conditional && d->enabled.conditional.conditionalRendering &&
                   d->api.CmdBeginConditionalRenderingEXT != NULL &&
                   d->api.CmdEndConditionalRenderingEXT != NULL;
-    if (!d->enabled.fault.deviceFault) {
+    if (!d->enabled.error.deviceFault) {
         d->api.GetDeviceFaultInfoEXT = NULL;
     }
     d->api.GetDeviceQueue(d->device, d->queue_family, 0, &d->queue);
@@ -233,23 +233,23 @@ static struct bhi_float_modes float_modes(const VkPhysicalDeviceFloatControlsPro
 }
 
 static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_config *config,
-                          struct bhi_fault *fault) {
+                          struct bhi_error *error) {
     VkPhysicalDevice list[BHI_VK_MAX_DEVICES];
     uint32_t count;
     VkResult result = list_devices(&d->api, d->instance, list, &count);
     if (result < 0) { /* that there are none is another matter: nobody would try again */
-        bhi_fault_vk(fault, result, "vkEnumeratePhysicalDevices");
+        bhi_error_vk(error, result, "vkEnumeratePhysicalDevices");
         return false;
     }
     const struct bhi_pci *pci = config->pci;
     uint32_t index = config->device_index;
     if (pci != NULL && (index = find_wanted(&d->api, list, count, pci)) == count) {
-        bhi_fault_set(fault, BH_NO_DEVICE, "the driver has no device at %04x:%02x:%02x.%x any more",
+        bhi_error_set(error, BH_NO_DEVICE, "the driver has no device at %04x:%02x:%02x.%x any more",
                       pci->domain, pci->bus, pci->device, pci->function);
         return false;
     }
     if (index >= count) {
-        bhi_fault_set(fault, BH_NO_DEVICE, "the driver has %u device%s; there is no number %u",
+        bhi_error_set(error, BH_NO_DEVICE, "the driver has %u device%s; there is no number %u",
                       count, count == 1 ? "" : "s", index);
         return false;
     }
@@ -257,7 +257,7 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
     VkPhysicalDeviceProperties basic;
     d->api.GetPhysicalDeviceProperties(d->physical, &basic);
     if (basic.apiVersion < VK_API_VERSION_1_2) {
-        bhi_fault_set(fault, BH_UNSUPPORTED, "%s speaks Vulkan %u.%u; 1.2 is needed",
+        bhi_error_set(error, BH_UNSUPPORTED, "%s speaks Vulkan %u.%u; 1.2 is needed",
                       basic.deviceName, VK_API_VERSION_MAJOR(basic.apiVersion),
                       VK_API_VERSION_MINOR(basic.apiVersion));
         return false;
@@ -266,11 +266,11 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
         basic.apiVersion < VK_API_VERSION_1_3 ? VK_API_VERSION_1_2 : VK_API_VERSION_1_3;
     result = bhi_vk_features_query(&d->api, d->physical, d->api_version, &d->enabled);
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, "vkEnumerateDeviceExtensionProperties");
+        bhi_error_vk(error, result, "vkEnumerateDeviceExtensionProperties");
         return false;
     }
     if (!d->enabled.has_host_import) {
-        bhi_fault_set(fault, BH_UNSUPPORTED, "%s has no VK_EXT_external_memory_host",
+        bhi_error_set(error, BH_UNSUPPORTED, "%s has no VK_EXT_external_memory_host",
                       basic.deviceName);
         return false;
     }
@@ -302,7 +302,7 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
     d->whole_grids = runs_whole_grids(&driver);
     d->subgroup_operations = compute_subgroup_operations(&subgroup);
     if (d->import_alignment > (VkDeviceSize)sysconf(_SC_PAGESIZE)) {
-        bhi_fault_set(fault, BH_UNSUPPORTED,
+        bhi_error_set(error, BH_UNSUPPORTED,
                       "%s imports host memory in units of %llu bytes, more than a page",
                       basic.deviceName, (unsigned long long)d->import_alignment);
         return false;
@@ -311,11 +311,11 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
 }
 
 bool bhi_vk_device_init(struct bhi_vk_device *d, const struct bhi_backend_config *config,
-                        struct bhi_fault *fault) {
+                        struct bhi_error *error) {
     memset(d, 0, sizeof *d);
-    if (!bhi_vk_instance_create(&d->api, config, &d->instance, fault) ||
-        !open_physical(d, config, fault) || !pick_queue_family(d, fault) ||
-        !create_device(d, fault) || !bhi_vk_reserve(d, fault)) {
+    if (!bhi_vk_instance_create(&d->api, config, &d->instance, error) ||
+        !open_physical(d, config, error) || !pick_queue_family(d, error) ||
+        !create_device(d, error) || !bhi_vk_reserve(d, error)) {
         bhi_vk_device_fini(d);
         return false;
     }
@@ -440,7 +440,7 @@ size_t bhi_vk_device_messages(const struct bhi_vk_api *api, VkInstance instance,
     return written;
 }
 
-void bhi_vk_device_describe_loss(struct bhi_vk_device *d, struct bhi_fault *fault) {
+void bhi_vk_device_describe_loss(struct bhi_vk_device *d, struct bhi_error *error) {
     if (d->api.GetDeviceFaultInfoEXT == NULL) {
         return;
     }
@@ -462,7 +462,7 @@ void bhi_vk_device_describe_loss(struct bhi_vk_device *d, struct bhi_fault *faul
         return;
     }
     char text[BHI_FAULT_TEXT];
-    size_t used = (size_t)snprintf(text, sizeof text, "%s; the driver says: %.*s", fault->text,
+    size_t used = (size_t)snprintf(text, sizeof text, "%s; the driver says: %.*s", error->text,
                                    VK_MAX_DESCRIPTION_SIZE, info.description);
     for (uint32_t i = 0; i < counts.addressInfoCount && used < sizeof text; i++) {
         used += (size_t)snprintf(
@@ -476,6 +476,6 @@ void bhi_vk_device_describe_loss(struct bhi_vk_device *d, struct bhi_fault *faul
                                  (unsigned long long)vendor[i].vendorFaultCode,
                                  (unsigned long long)vendor[i].vendorFaultData);
     }
-    memcpy(fault->text, text, sizeof text);
-    fault->text[sizeof fault->text - 1] = '\0';
+    memcpy(error->text, text, sizeof text);
+    error->text[sizeof error->text - 1] = '\0';
 }

@@ -18,7 +18,7 @@ struct bhi_vk_features {
     VkPhysicalDeviceRobustness2FeaturesEXT robustness2;
     VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float;
     VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR explicit_layout;
-    VkPhysicalDeviceFaultFeaturesEXT fault;
+    VkPhysicalDeviceFaultFeaturesEXT error;
     VkPhysicalDeviceConditionalRenderingFeaturesEXT conditional;
     /* Extensions that the structs above stand for, and others that we look for. */
     bool has_v13, has_robustness2, has_atomic_float, has_explicit_layout, has_fault,
@@ -51,7 +51,7 @@ struct bhi_vk_device {
 };
 
 bool bhi_vk_device_init(struct bhi_vk_device *device, const struct bhi_backend_config *config,
-                        struct bhi_fault *fault);
+                        struct bhi_error *error);
 void bhi_vk_device_fini(struct bhi_vk_device *device);
 /* Describes all devices of |instance|; see bhi_backend_devices(). */
 size_t bhi_vk_device_messages(const struct bhi_vk_api *api, VkInstance instance,
@@ -61,8 +61,8 @@ size_t bhi_vk_device_addresses(const struct bhi_vk_api *api, VkInstance instance
                                struct bhi_pci *out, size_t capacity);
 /* Instance alone, for the messages where no device can be had. */
 bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_config *config,
-                            VkInstance *out_instance, struct bhi_fault *fault);
-/* After VK_ERROR_DEVICE_LOST: appends what VK_EXT_device_fault tells to fault->text. */
-void bhi_vk_device_describe_loss(struct bhi_vk_device *device, struct bhi_fault *fault);
+                            VkInstance *out_instance, struct bhi_error *error);
+/* After VK_ERROR_DEVICE_LOST: appends what VK_EXT_device_fault tells to error->text. */
+void bhi_vk_device_describe_loss(struct bhi_vk_device *device, struct bhi_error *error);
 
 #endif

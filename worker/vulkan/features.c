@@ -14,7 +14,7 @@ void bhi_vk_features_chain(struct bhi_vk_features *f) {
     f->atomic_float.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT;
     f->explicit_layout.sType =
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR;
-    f->fault.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT;
+    f->error.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT;
     f->conditional.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT;
 
     f->base.pNext = &f->v11;
@@ -31,7 +31,7 @@ void bhi_vk_features_chain(struct bhi_vk_features *f) {
     LINK(has_robustness2, robustness2)
     LINK(has_atomic_float, atomic_float)
     LINK(has_explicit_layout, explicit_layout)
-    LINK(has_fault, fault)
+    LINK(has_fault, error)
     LINK(has_conditional, conditional)
 #undef LINK
 }
@@ -128,7 +128,7 @@ void bhi_vk_features_narrow(struct bhi_vk_features *f) {
     if (!f->base.features.robustBufferAccess) {
         f->robustness2.robustBufferAccess2 = VK_FALSE; /* requires the other */
     }
-    f->fault.deviceFaultVendorBinary = VK_FALSE;
+    f->error.deviceFaultVendorBinary = VK_FALSE;
     f->conditional.inheritedConditionalRendering = VK_FALSE;
     bhi_vk_features_chain(f);
 }
@@ -173,7 +173,7 @@ uint64_t bhi_vk_features_bits(const struct bhi_vk_features *f, VkSubgroupFeature
         {f->robustness2.robustBufferAccess2, BHI_FEATURE_ROBUST_BUFFER_2},
         {f->robustness2.nullDescriptor, BHI_FEATURE_NULL_DESCRIPTOR},
         {f->v13.shaderZeroInitializeWorkgroupMemory, BHI_FEATURE_ZERO_WORKGROUP},
-        {f->fault.deviceFault, BHI_FEATURE_DEVICE_FAULT},
+        {f->error.deviceFault, BHI_FEATURE_DEVICE_FAULT},
         {f->v12.timelineSemaphore, BHI_FEATURE_TIMELINE},
         {f->v12.shaderInt8, BHI_FEATURE_INT8},
         {base->shaderInt16, BHI_FEATURE_INT16},

@@ -1,6 +1,6 @@
 #include "worker/vulkan/groups.h"
 
-#include "worker/fault.h"
+#include "worker/error.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct bhi_vk_pool {
 
 /* What the sets of |kernel| take of a pool. */
 static struct room room_for(const struct bhi_vk_kernel *kernel) {
-    const struct bhi_reflection *r = kernel->reflection;
+    const struct bhi_module_bindings *r = kernel->reflection;
     struct room room = {.sets = r->set_count, .words = kernel->guard_shares_set};
     for (uint32_t i = 0; i < r->binding_count; i++) {
         *(r->bindings[i].kind == BH_STORAGE_BUFFER ? &room.storage : &room.uniform) +=
@@ -43,7 +43,7 @@ static void move_room(struct bhi_vk_pool *pool, const struct room *room, int sig
 }
 
 static struct bhi_vk_pool *find_pool(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
-                                     const struct room *room, struct bhi_fault *fault) {
+                                     const struct room *room, struct bhi_error *error) {
     for (struct bhi_vk_pool *pool = groups->pools; pool != NULL; pool = pool->next) {
         const struct room *left = &pool->left;
         if (left->sets >= room->sets && left->storage >= room->storage &&
@@ -53,7 +53,7 @@ static struct bhi_vk_pool *find_pool(struct bhi_vk_device *device, struct bhi_vk
     }
     struct bhi_vk_pool *pool = calloc(1, sizeof *pool);
     if (pool == NULL) {
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory for descriptor sets");
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for descriptor sets");
         return NULL;
     }
     const VkDescriptorPoolSize sizes[] = {
@@ -70,7 +70,7 @@ static struct bhi_vk_pool *find_pool(struct bhi_vk_device *device, struct bhi_vk
     };
     VkResult result = device->api.CreateDescriptorPool(device->device, &info, NULL, &pool->pool);
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, "vkCreateDescriptorPool");
+        bhi_error_vk(error, result, "vkCreateDescriptorPool");
         free(pool);
         return NULL;
     }
@@ -82,7 +82,7 @@ static struct bhi_vk_pool *find_pool(struct bhi_vk_device *device, struct bhi_vk
 
 static void write_descriptors(struct bhi_vk_device *device, const struct bhi_vk_groups *groups,
                               const struct bhi_vk_group *group) {
-    const struct bhi_reflection *r = group->kernel->reflection;
+    const struct bhi_module_bindings *r = group->kernel->reflection;
     VkDescriptorBufferInfo buffers[BHI_MAX_BINDINGS];
     VkWriteDescriptorSet writes[BHI_MAX_BINDINGS];
     for (uint32_t i = 0; i < r->buffer_count; i++) {
@@ -176,7 +176,7 @@ bool bhi_vk_groups_make_room(struct bhi_vk_device *device, struct bhi_vk_groups 
 
 /* A set takes whole pages; no driver's descriptor is larger. */
 static uint64_t bytes_of(const struct bhi_vk_kernel *kernel) {
-    const struct bhi_reflection *r = kernel->reflection;
+    const struct bhi_module_bindings *r = kernel->reflection;
     return (uint64_t)r->set_count * 4096 +
            ((uint64_t)r->buffer_count + kernel->guard_shares_set) * 512;
 }
@@ -184,24 +184,24 @@ static uint64_t bytes_of(const struct bhi_vk_kernel *kernel) {
 static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
                                          const struct bhi_vk_kernel *kernel,
                                          const struct bhi_group_range *ranges,
-                                         struct bhi_fault *fault) {
-    const struct bhi_reflection *r = kernel->reflection;
+                                         struct bhi_error *error) {
+    const struct bhi_module_bindings *r = kernel->reflection;
     const struct room room = room_for(kernel);
     if (!bhi_vk_groups_make_room(device, groups, bytes_of(kernel))) {
-        bhi_fault_set(
-            fault, BH_OUT_OF_HOST_MEMORY,
+        bhi_error_set(
+            error, BH_OUT_OF_HOST_MEMORY,
             "%llu bytes of descriptor sets are in use, %llu more are needed, and a worker "
             "may have %llu",
             (unsigned long long)groups->bytes, (unsigned long long)bytes_of(kernel),
             (unsigned long long)groups->max_bytes);
         return NULL;
     }
-    struct bhi_vk_pool *pool = find_pool(device, groups, &room, fault);
+    struct bhi_vk_pool *pool = find_pool(device, groups, &room, error);
     struct bhi_vk_group *group =
         pool != NULL ? calloc(1, sizeof *group + r->buffer_count * sizeof *ranges) : NULL;
     if (group == NULL) {
         if (pool != NULL) {
-            bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory for descriptor sets");
+            bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for descriptor sets");
         }
         return NULL;
     }
@@ -213,7 +213,7 @@ static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bh
     };
     VkResult result = device->api.AllocateDescriptorSets(device->device, &info, group->sets);
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, "vkAllocateDescriptorSets");
+        bhi_error_vk(error, result, "vkAllocateDescriptorSets");
         free(group);
         return NULL;
     }
@@ -231,7 +231,7 @@ static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bh
 struct bhi_vk_group *bhi_vk_group_get(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
                                       const struct bhi_vk_kernel *kernel,
                                       const struct bhi_group_range *ranges,
-                                      struct bhi_fault *fault) {
+                                      struct bhi_error *error) {
     const uint32_t count = kernel->reflection->buffer_count;
     const uint64_t hash = hash_ranges(kernel, ranges, count);
     struct bhi_vk_group **bucket = &groups->buckets[hash % BHI_GROUP_BUCKETS];
@@ -246,7 +246,7 @@ struct bhi_vk_group *bhi_vk_group_get(struct bhi_vk_device *device, struct bhi_v
             return group;
         }
     }
-    struct bhi_vk_group *group = create_group(device, groups, kernel, ranges, fault);
+    struct bhi_vk_group *group = create_group(device, groups, kernel, ranges, error);
     if (group == NULL) {
         return NULL;
     }

@@ -45,11 +45,11 @@ struct bhi_vk_groups {
 };
 
 /* The group of |kernel| (READY) with |ranges|, made if there is none; takes a reference. NULL and
- * *fault on failure. */
+ * *error on failure. */
 struct bhi_vk_group *bhi_vk_group_get(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
                                       const struct bhi_vk_kernel *kernel,
                                       const struct bhi_group_range *ranges,
-                                      struct bhi_fault *fault);
+                                      struct bhi_error *error);
 /* Gives up groups that nothing references until |bytes| fit; false where that is not enough. */
 bool bhi_vk_groups_make_room(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
                              uint64_t bytes);

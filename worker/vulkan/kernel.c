@@ -1,6 +1,6 @@
 #include "worker/vulkan/kernel.h"
 
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/faults/faults.h"
 #include "worker/spirv/array_indices.h"
 #include "worker/spirv/limits.h"
@@ -26,7 +26,7 @@ struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info
     k->constants = calloc(constant_count ? constant_count : 1, sizeof *k->constants);
     if (k->code == NULL || k->constants == NULL) {
         k->state = BHI_KERNEL_FAILED;
-        bhi_fault_set(&k->fault, BH_OUT_OF_HOST_MEMORY, "out of memory for a kernel of %llu bytes",
+        bhi_error_set(&k->error, BH_OUT_OF_HOST_MEMORY, "out of memory for a kernel of %llu bytes",
                       (unsigned long long)info->code_bytes);
         return k;
     }
@@ -38,7 +38,7 @@ struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info
     k->constant_count = constant_count;
     if (info->code_bytes % sizeof(uint32_t) != 0) {
         k->state = BHI_KERNEL_FAILED;
-        bhi_fault_set(&k->fault, BH_INVALID_KERNEL,
+        bhi_error_set(&k->error, BH_INVALID_KERNEL,
                       "not SPIR-V: %llu bytes are no whole number of words",
                       (unsigned long long)info->code_bytes);
     }
@@ -117,19 +117,19 @@ void bhi_vk_kernel_free(struct bhi_vk_device *device, struct bhi_vk_kernels *ker
     free(k);
 }
 
-static bool over_limit(struct bhi_fault *fault, uint64_t value, uint64_t limit, const char *what,
+static bool over_limit(struct bhi_error *error, uint64_t value, uint64_t limit, const char *what,
                        const char *limit_name) {
     if (value <= limit) {
         return false;
     }
-    bhi_fault_set(fault, BH_LIMIT_EXCEEDED, "%s: %llu, the device allows %llu (%s)", what,
+    bhi_error_set(error, BH_LIMIT_EXCEEDED, "%s: %llu, the device allows %llu (%s)", what,
                   (unsigned long long)value, (unsigned long long)limit, limit_name);
     return true;
 }
 
 /* |guard|: how many storage buffers the guard adds. */
-static bool fits_device(const struct bhi_vk_device *device, const struct bhi_reflection *r,
-                        uint32_t guard, struct bhi_fault *fault) {
+static bool fits_device(const struct bhi_vk_device *device, const struct bhi_module_bindings *r,
+                        uint32_t guard, struct bhi_error *error) {
     static const char *const axes[3] = {"workgroup size in x", "workgroup size in y",
                                         "workgroup size in z"};
     const VkPhysicalDeviceLimits *limits = &device->limits;
@@ -138,32 +138,32 @@ static bool fits_device(const struct bhi_vk_device *device, const struct bhi_ref
         *(r->bindings[i].kind == BH_STORAGE_BUFFER ? &storage : &uniform) += r->bindings[i].count;
     }
     for (int axis = 0; axis < 3; axis++) {
-        if (over_limit(fault, r->local_size[axis], limits->maxComputeWorkGroupSize[axis],
+        if (over_limit(error, r->local_size[axis], limits->maxComputeWorkGroupSize[axis],
                        axes[axis], "maxComputeWorkGroupSize")) {
             return false;
         }
     }
     const uint64_t invocations = (uint64_t)r->local_size[0] * r->local_size[1] * r->local_size[2];
-    return !over_limit(fault, invocations, limits->maxComputeWorkGroupInvocations,
+    return !over_limit(error, invocations, limits->maxComputeWorkGroupInvocations,
                        "invocations in a workgroup", "maxComputeWorkGroupInvocations") &&
-           !over_limit(fault, r->shared_bytes, limits->maxComputeSharedMemorySize,
+           !over_limit(error, r->shared_bytes, limits->maxComputeSharedMemorySize,
                        "bytes of shared memory", "maxComputeSharedMemorySize") &&
-           !over_limit(fault, r->push_bytes, limits->maxPushConstantsSize,
+           !over_limit(error, r->push_bytes, limits->maxPushConstantsSize,
                        "bytes of push constants", "maxPushConstantsSize") &&
-           !over_limit(fault, r->set_count, limits->maxBoundDescriptorSets, "descriptor sets",
+           !over_limit(error, r->set_count, limits->maxBoundDescriptorSets, "descriptor sets",
                        "maxBoundDescriptorSets") &&
-           !over_limit(fault, storage, limits->maxPerStageDescriptorStorageBuffers - guard,
+           !over_limit(error, storage, limits->maxPerStageDescriptorStorageBuffers - guard,
                        "storage buffers",
                        guard ? "maxPerStageDescriptorStorageBuffers, less one for the guard"
                              : "maxPerStageDescriptorStorageBuffers") &&
-           !over_limit(fault, uniform, limits->maxPerStageDescriptorUniformBuffers,
+           !over_limit(error, uniform, limits->maxPerStageDescriptorUniformBuffers,
                        "uniform buffers", "maxPerStageDescriptorUniformBuffers");
 }
 
 /* The kernel's own sets, the guard's, and empty ones between them. */
 static VkResult create_layout(struct bhi_vk_device *device, const struct bhi_vk_abort *abort,
                               struct bhi_vk_kernel *k) {
-    const struct bhi_reflection *r = k->reflection;
+    const struct bhi_module_bindings *r = k->reflection;
     VkDescriptorSetLayout sets[BHI_MAX_SETS];
     uint32_t count = r->set_count;
     memcpy(sets, k->set_layouts, count * sizeof *sets);
@@ -191,7 +191,7 @@ static VkResult create_layout(struct bhi_vk_device *device, const struct bhi_vk_
 
 static VkResult create_layouts(struct bhi_vk_device *device, const struct bhi_vk_abort *abort,
                                struct bhi_vk_kernel *k) {
-    const struct bhi_reflection *r = k->reflection;
+    const struct bhi_module_bindings *r = k->reflection;
     uint32_t next = 0;
     for (uint32_t set = 0; set < r->set_count; set++) {
         VkDescriptorSetLayoutBinding bindings[BHI_MAX_BINDINGS + 1];
@@ -226,7 +226,7 @@ static VkResult create_layouts(struct bhi_vk_device *device, const struct bhi_vk
 
 /* What the driver gets of a kernel that is not trusted. */
 static bool guard(const struct bhi_vk_device *device, const struct bhi_vk_kernel *k,
-                  struct bhi_guarded *out, struct bhi_fault *fault) {
+                  struct bhi_guarded *out, struct bhi_error *error) {
     const uint32_t sets = device->limits.maxBoundDescriptorSets;
     const struct bhi_guard_options options = {
         .entry = k->entry,
@@ -236,10 +236,10 @@ static bool guard(const struct bhi_vk_device *device, const struct bhi_vk_kernel
         .zero_initialize = device->enabled.v13.shaderZeroInitializeWorkgroupMemory,
         .count_iterations = !device->whole_loops,
     };
-    if (!bhi_guard(k->code, k->words, &options, out, fault)) {
+    if (!bhi_guard(k->code, k->words, &options, out, error)) {
         return false;
     }
-    if (bhi_validate(&device->target, out->code, out->words, k->entry, fault)) {
+    if (bhi_validate(&device->target, out->code, out->words, k->entry, error)) {
         return true;
     }
     bhi_guarded_fini(out);
@@ -247,7 +247,7 @@ static bool guard(const struct bhi_vk_device *device, const struct bhi_vk_kernel
 }
 
 static bool check_indices(const struct bhi_vk_device *device, const struct bhi_vk_kernel *k,
-                          struct bhi_fault *fault) {
+                          struct bhi_error *error) {
     const VkPhysicalDeviceFeatures *base = &device->enabled.base.features;
     const VkPhysicalDeviceVulkan12Features *v12 = &device->enabled.v12;
     const struct bhi_array_rules rules = {
@@ -259,30 +259,30 @@ static bool check_indices(const struct bhi_vk_device *device, const struct bhi_v
     };
     struct bhi_module module;
     const bool good = bhi_module_init(&module, k->code, k->words, k->entry, k->constants,
-                                      k->constant_count, fault) &&
-                      bhi_array_indices_check(&module, &rules, fault);
+                                      k->constant_count, error) &&
+                      bhi_array_indices_check(&module, &rules, error);
     bhi_module_fini(&module);
     return good;
 }
 
 static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
-                    struct bhi_vk_kernel *k, struct bhi_fault *fault) {
+                    struct bhi_vk_kernel *k, struct bhi_error *error) {
     /* The validator and the reflection are recursive, too: the limits come first. */
-    if ((!k->trusted && !bhi_guard_limits(k->code, k->words, fault)) ||
-        !bhi_validate(&device->target, k->code, k->words, k->entry, fault) ||
+    if ((!k->trusted && !bhi_guard_limits(k->code, k->words, error)) ||
+        !bhi_validate(&device->target, k->code, k->words, k->entry, error) ||
         (!k->trusted && !bhi_guard_limits_sizes(k->code, k->words, k->entry, k->constants,
-                                                k->constant_count, fault))) {
+                                                k->constant_count, error))) {
         return false;
     }
-    struct bhi_reflection *r = malloc(sizeof *r);
+    struct bhi_module_bindings *r = malloc(sizeof *r);
     if (r == NULL) {
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
         return false;
     }
     struct bhi_guarded guarded = {.set = BHI_NO_SET};
-    if (!bhi_reflect(k->code, k->words, k->entry, k->constants, k->constant_count, r, fault) ||
-        !fits_device(device, r, !k->trusted, fault) || !check_indices(device, k, fault) ||
-        (!k->trusted && !guard(device, k, &guarded, fault))) {
+    if (!bhi_reflect(k->code, k->words, k->entry, k->constants, k->constant_count, r, error) ||
+        !fits_device(device, r, !k->trusted, error) || !check_indices(device, k, error) ||
+        (!k->trusted && !guard(device, k, &guarded, error))) {
         free(r);
         return false;
     }
@@ -292,7 +292,7 @@ static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels
     k->guard_shares_set = guarded.shares_set;
     VkResult result = create_layouts(device, kernels->abort, k);
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, "layouts of the kernel");
+        bhi_error_vk(error, result, "layouts of the kernel");
         destroy_layouts(device, k);
         bhi_guarded_fini(&guarded);
         k->reflection = NULL;
@@ -314,7 +314,7 @@ static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels
 }
 
 static bool compile(struct bhi_vk_device *device, struct bhi_vk_kernel *k,
-                    struct bhi_fault *fault) {
+                    struct bhi_error *error) {
     VkSpecializationMapEntry entries[256];
     uint64_t data[256];
     uint32_t count = k->constant_count < 256 ? k->constant_count : 256;
@@ -354,9 +354,9 @@ static bool compile(struct bhi_vk_device *device, struct bhi_vk_kernel *k,
     }
     if (result != VK_SUCCESS) {
         k->pipeline = VK_NULL_HANDLE;
-        bhi_fault_vk(fault, result, call);
-        if (fault->status == BH_VULKAN) {
-            fault->status = BH_COMPILE_FAILED;
+        bhi_error_vk(error, result, call);
+        if (error->status == BH_VULKAN) {
+            error->status = BH_COMPILE_FAILED;
         }
         return false;
     }
@@ -364,24 +364,24 @@ static bool compile(struct bhi_vk_device *device, struct bhi_vk_kernel *k,
 }
 
 bool bhi_vk_kernel_prepare(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
-                           struct bhi_vk_kernel *k, struct bhi_fault *fault) {
+                           struct bhi_vk_kernel *k, struct bhi_error *error) {
     if (k->state == BHI_KERNEL_FAILED) {
-        *fault = k->fault;
+        *error = k->error;
         return false;
     }
     bool ok = k->state != BHI_KERNEL_NEW;
-    if (!ok && (ok = reflect(device, kernels, k, fault))) {
+    if (!ok && (ok = reflect(device, kernels, k, error))) {
         k->state = BHI_KERNEL_REFLECTED;
     }
-    if (ok && k->state == BHI_KERNEL_REFLECTED && (ok = compile(device, k, fault))) {
+    if (ok && k->state == BHI_KERNEL_REFLECTED && (ok = compile(device, k, error))) {
         k->state = BHI_KERNEL_READY;
         kernels->pipelines++;
         append_used(kernels, k);
     }
-    if (!ok && (fault->status == BH_INVALID_KERNEL || fault->status == BH_COMPILE_FAILED ||
-                fault->status == BH_LIMIT_EXCEEDED)) {
+    if (!ok && (error->status == BH_INVALID_KERNEL || error->status == BH_COMPILE_FAILED ||
+                error->status == BH_LIMIT_EXCEEDED)) {
         k->state = BHI_KERNEL_FAILED;
-        k->fault = *fault;
+        k->error = *error;
     }
     return ok;
 }

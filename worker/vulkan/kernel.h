@@ -10,25 +10,25 @@
 
 /*  NEW ──validate, reflect, layouts──▶ REFLECTED ──pipeline──▶ READY
  *   └────────────▶ FAILED ◀──────────────┘   ◀──evicted──┘
- * FAILED is final. OUT_OF_* faults are not a failure of the kernel: it stays as it was. */
+ * FAILED is final. OUT_OF_* errors are not a failure of the kernel: it stays as it was. */
 enum bhi_kernel_state { BHI_KERNEL_NEW, BHI_KERNEL_REFLECTED, BHI_KERNEL_READY, BHI_KERNEL_FAILED };
 
 struct bhi_vk_kernel {
     uint64_t id;
     enum bhi_kernel_state state;
-    struct bhi_fault fault; /* FAILED */
+    struct bhi_error error; /* FAILED */
     char entry[256];
     char name[64];
     uint32_t *code; /* from REFLECTED on: guarded, unless it is trusted */
     size_t words;
     struct bhi_spec_constant *constants;
     uint32_t constant_count;
-    bool trusted;                         /* not guarded */
-    bool in_parts;                        /* from REFLECTED on: a large grid is split */
-    uint32_t guard_set, guard_binding;    /* from REFLECTED on: where its abort word is bound */
-    bool guard_shares_set;                /* that is one of its own sets */
-    struct bhi_reflection *reflection;    /* from REFLECTED on */
-    struct bhi_vk_kernel *next_reflected; /* queue of those not yet reported */
+    bool trusted;                           /* not guarded */
+    bool in_parts;                          /* from REFLECTED on: a large grid is split */
+    uint32_t guard_set, guard_binding;      /* from REFLECTED on: where its abort word is bound */
+    bool guard_shares_set;                  /* that is one of its own sets */
+    struct bhi_module_bindings *reflection; /* from REFLECTED on */
+    struct bhi_vk_kernel *next_reflected;   /* queue of those not yet reported */
     VkDescriptorSetLayout set_layouts[BHI_MAX_SETS];
     VkPipelineLayout layout;
     VkPipeline pipeline; /* READY */
@@ -60,9 +60,9 @@ struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info
 /* Destroys its Vulkan objects and itself; takes it out of the lists, not out of the map. */
 void bhi_vk_kernel_free(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
                         struct bhi_vk_kernel *kernel);
-/* Brings it to READY, or gives *fault. */
+/* Brings it to READY, or gives *error. */
 bool bhi_vk_kernel_prepare(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
-                           struct bhi_vk_kernel *kernel, struct bhi_fault *fault);
+                           struct bhi_vk_kernel *kernel, struct bhi_error *error);
 /* It is used by run |run|: the newest now. */
 void bhi_vk_kernel_touch(struct bhi_vk_kernels *kernels, struct bhi_vk_kernel *kernel,
                          uint64_t run);

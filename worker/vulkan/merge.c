@@ -3,7 +3,7 @@
  * is an order, too: each record begins after the one before has ended. */
 #include "worker/vulkan/recorder.h"
 
-#include "worker/fault.h"
+#include "worker/error.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -13,14 +13,14 @@
 _Static_assert(sizeof(struct bhi_marker_page) <= 4096, "the markers have one page");
 
 bool bhi_vk_merge_init(struct bhi_backend *b, struct bhi_markers *markers,
-                       struct bhi_fault *fault) {
+                       struct bhi_error *error) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     b->merge = markers != NULL;
     void *pointer = markers;
     if (pointer == NULL) {
         pointer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (pointer == MAP_FAILED) {
-            bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory for the markers");
+            bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for the markers");
             return false;
         }
     }
@@ -28,7 +28,7 @@ bool bhi_vk_merge_init(struct bhi_backend *b, struct bhi_markers *markers,
     b->page_buffer = (struct bhi_vk_buffer){
         .id = UINT64_MAX, .size = page, .mapped = page, .writable = true, .pointer = pointer};
     if (!bhi_vk_buffer_import(&b->device, &b->page_buffer)) {
-        *fault = b->page_buffer.fault;
+        *error = b->page_buffer.error;
         return false;
     }
     const VkCommandBufferAllocateInfo info = {
@@ -46,7 +46,7 @@ bool bhi_vk_merge_init(struct bhi_backend *b, struct bhi_markers *markers,
     }
     if (result != VK_SUCCESS) {
         b->primer = VK_NULL_HANDLE;
-        bhi_fault_vk(fault, result, "vkAllocateCommandBuffers");
+        bhi_error_vk(error, result, "vkAllocateCommandBuffers");
     }
     return result == VK_SUCCESS;
 }
@@ -76,14 +76,14 @@ static void write_marker(struct bhi_recorder *r, uint64_t started, uint64_t comp
                            NULL);
 }
 
-bool bhi_vk_merge_begin(struct bhi_backend *b, struct bhi_fault *fault) {
+bool bhi_vk_merge_begin(struct bhi_backend *b, struct bhi_error *error) {
     const VkCommandBufferBeginInfo begin = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
         .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
     };
     VkResult result = b->device.api.BeginCommandBuffer(b->merged.commands, &begin);
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, "vkBeginCommandBuffer");
+        bhi_error_vk(error, result, "vkBeginCommandBuffer");
         return false;
     }
     b->stamp++;
@@ -94,9 +94,9 @@ bool bhi_vk_merge_begin(struct bhi_backend *b, struct bhi_fault *fault) {
 }
 
 bool bhi_vk_merge_add(struct bhi_backend *b, const struct bhi_lane_record *record, uint64_t before,
-                      uint32_t slot, struct bhi_fault *fault, bool *out_spoiled) {
+                      uint32_t slot, struct bhi_error *error, bool *out_spoiled) {
     struct bhi_recorder *r = &b->merger;
-    r->fault = fault;
+    r->error = error;
     r->seq = record->seq;
     r->slot = slot;
     r->bound_abort = NULL;
@@ -115,11 +115,11 @@ bool bhi_vk_merge_add(struct bhi_backend *b, const struct bhi_lane_record *recor
     return true;
 }
 
-VkCommandBuffer bhi_vk_merge_end(struct bhi_backend *b, uint64_t last, struct bhi_fault *fault) {
+VkCommandBuffer bhi_vk_merge_end(struct bhi_backend *b, uint64_t last, struct bhi_error *error) {
     write_marker(&b->merger, last, last);
     VkResult result = b->device.api.EndCommandBuffer(b->merged.commands);
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, "vkEndCommandBuffer");
+        bhi_error_vk(error, result, "vkEndCommandBuffer");
         return VK_NULL_HANDLE;
     }
     b->barriers += b->merged.barriers;

@@ -1,12 +1,12 @@
 #include "worker/vulkan/prime.h"
 
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/vulkan/recorder.h"
 
 /* Its bindings: nothing looks at them. */
 static bool find_group(struct bhi_backend *b, const struct bhi_vk_kernel *kernel,
-                       struct bhi_vk_group **out, struct bhi_fault *fault) {
-    const struct bhi_reflection *r = kernel->reflection;
+                       struct bhi_vk_group **out, struct bhi_error *error) {
+    const struct bhi_module_bindings *r = kernel->reflection;
     struct bhi_group_range ranges[BHI_MAX_BINDINGS];
     *out = NULL;
     for (uint32_t i = 0; i < r->buffer_count; i++) {
@@ -14,7 +14,7 @@ static bool find_group(struct bhi_backend *b, const struct bhi_vk_kernel *kernel
             (struct bhi_group_range){.buffer = &b->page_buffer, .size = b->page_buffer.size};
     }
     if (r->set_count > 0) {
-        *out = bhi_vk_group_get(&b->device, &b->groups, kernel, ranges, fault);
+        *out = bhi_vk_group_get(&b->device, &b->groups, kernel, ranges, error);
     }
     return *out != NULL || r->set_count == 0;
 }
@@ -42,15 +42,15 @@ static VkResult record(struct bhi_backend *b, const struct bhi_vk_kernel *kernel
     return vk->EndCommandBuffer(b->primer);
 }
 
-static bool run(struct bhi_backend *b, struct bhi_fault *fault) {
+static bool run(struct bhi_backend *b, struct bhi_error *error) {
     const struct bhi_vk_api *vk = &b->device.api;
     const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                                .commandBufferCount = 1,
                                .pCommandBuffers = &b->primer};
     VkResult result = vk->QueueSubmit(b->device.queue, 1, &info, b->fence);
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, "vkQueueSubmit (compiling a kernel)");
-        b->lost |= fault->status == BH_DEVICE_LOST;
+        bhi_error_vk(error, result, "vkQueueSubmit (compiling a kernel)");
+        b->lost |= error->status == BH_DEVICE_LOST;
         return false;
     }
     do {
@@ -60,23 +60,23 @@ static bool run(struct bhi_backend *b, struct bhi_fault *fault) {
         result = vk->ResetFences(b->device.device, 1, &b->fence);
     }
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, "waiting for the device (compiling a kernel)");
-        fault->status = BH_DEVICE_LOST; /* it may still be at it, whatever it says */
+        bhi_error_vk(error, result, "waiting for the device (compiling a kernel)");
+        error->status = BH_DEVICE_LOST; /* it may still be at it, whatever it says */
         b->lost = true;
     }
     return result == VK_SUCCESS;
 }
 
-bool bhi_vk_prime(struct bhi_backend *b, struct bhi_vk_kernel *kernel, struct bhi_fault *fault) {
+bool bhi_vk_prime(struct bhi_backend *b, struct bhi_vk_kernel *kernel, struct bhi_error *error) {
     struct bhi_vk_group *group;
-    if (!find_group(b, kernel, &group, fault)) {
+    if (!find_group(b, kernel, &group, error)) {
         return false;
     }
     VkResult result = record(b, kernel, group);
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, "recording the first dispatch of a kernel");
+        bhi_error_vk(error, result, "recording the first dispatch of a kernel");
     }
-    const bool good = result == VK_SUCCESS && run(b, fault);
+    const bool good = result == VK_SUCCESS && run(b, error);
     /* Nobody will ask for it again; where the device is lost it may still be using it. */
     if (group != NULL && !b->lost) {
         bhi_vk_group_release(&b->device, &b->groups, group);

@@ -6,8 +6,8 @@
 
 #include "worker/vulkan/backend.h"
 
-/* |kernel| is READY and guarded. On failure *fault; the device may be lost (backend->lost). */
+/* |kernel| is READY and guarded. On failure *error; the device may be lost (backend->lost). */
 bool bhi_vk_prime(struct bhi_backend *backend, struct bhi_vk_kernel *kernel,
-                  struct bhi_fault *fault);
+                  struct bhi_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 #include "worker/vulkan/recorder.h"
 
 #include "ipc/commands.h"
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/faults/faults.h"
 #include "worker/vulkan/dispatch.h"
 #include "worker/vulkan/prime.h"
@@ -10,39 +10,39 @@
 #include <string.h>
 
 static bool out_of_memory(struct bhi_recorder *r) {
-    bhi_fault_set(r->fault, BH_OUT_OF_HOST_MEMORY, "out of memory while recording commands");
+    bhi_error_set(r->error, BH_OUT_OF_HOST_MEMORY, "out of memory while recording commands");
     return false;
 }
 
 /* Lists each object once: |stamp| is the object's own note of the recording that lists it. */
-static bool depend_on(struct bhi_recorder *r, struct bhi_list *list, void *object,
+static bool depend_on(struct bhi_recorder *r, struct bhi_pointers *list, void *object,
                       uint64_t *stamp) {
     if (*stamp == r->backend->stamp) {
         return true;
     }
     *stamp = r->backend->stamp;
-    return bhi_list_add(list, object) || out_of_memory(r);
+    return bhi_pointers_add(list, object) || out_of_memory(r);
 }
 
 struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id, bool writes) {
     struct bhi_vk_buffer *buffer = bhi_map_get(&r->backend->buffers, id);
     if (buffer == NULL) {
-        /* Not the submission's fault where it was given. */
+        /* Not the submission's error where it was given. */
         if (r->backend->starved) {
-            bhi_fault_set(r->fault, BH_OUT_OF_HOST_MEMORY, "no memory to attach buffer %llu",
+            bhi_error_set(r->error, BH_OUT_OF_HOST_MEMORY, "no memory to attach buffer %llu",
                           (unsigned long long)id);
         } else {
-            bhi_fault_set(r->fault, BH_BINDING_MISMATCH, "buffer %llu is not attached",
+            bhi_error_set(r->error, BH_BINDING_MISMATCH, "buffer %llu is not attached",
                           (unsigned long long)id);
         }
         return NULL;
     }
-    if (buffer->fault.status != BH_OK) {
-        *r->fault = buffer->fault;
+    if (buffer->error.status != BH_OK) {
+        *r->error = buffer->error;
         return NULL;
     }
     if (writes && !buffer->writable) { /* a write into a copy would be lost without a word */
-        bhi_fault_set(r->fault, BH_BINDING_MISMATCH, "buffer %llu is attached for reading only",
+        bhi_error_set(r->error, BH_BINDING_MISMATCH, "buffer %llu is attached for reading only",
                       (unsigned long long)id);
         return NULL;
     }
@@ -60,12 +60,12 @@ static bool make_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kernel) {
         b->compiles = r->seq;
         BHI_FAULT_POINT("compile");
     }
-    if (!bhi_vk_kernel_prepare(&b->device, &b->kernels, kernel, r->fault)) {
+    if (!bhi_vk_kernel_prepare(&b->device, &b->kernels, kernel, r->error)) {
         return false;
     }
     bhi_vk_kernel_touch(&b->kernels, kernel, b->run);
     bhi_vk_evict_pipelines(b);
-    return !bhi_vk_kernel_guarded(kernel) || kernel->has_run || bhi_vk_prime(b, kernel, r->fault);
+    return !bhi_vk_kernel_guarded(kernel) || kernel->has_run || bhi_vk_prime(b, kernel, r->error);
 }
 
 static struct bhi_vk_kernel *find_kernel(struct bhi_recorder *r, uint64_t id) {
@@ -73,10 +73,10 @@ static struct bhi_vk_kernel *find_kernel(struct bhi_recorder *r, uint64_t id) {
     struct bhi_vk_kernel *kernel = bhi_map_get(&b->kernels.map, id);
     if (kernel == NULL) {
         if (b->starved) {
-            bhi_fault_set(r->fault, BH_OUT_OF_HOST_MEMORY, "no memory for kernel %llu",
+            bhi_error_set(r->error, BH_OUT_OF_HOST_MEMORY, "no memory for kernel %llu",
                           (unsigned long long)id);
         } else {
-            bhi_fault_set(r->fault, BH_INVALID_KERNEL, "kernel %llu is not there",
+            bhi_error_set(r->error, BH_INVALID_KERNEL, "kernel %llu is not there",
                           (unsigned long long)id);
         }
         return NULL;
@@ -151,11 +151,11 @@ static bool find_group(struct bhi_recorder *r, const struct bhi_vk_kernel *kerne
     if (kernel->reflection->set_count == 0) {
         return true;
     }
-    *out = bhi_vk_group_get(&b->device, &b->groups, kernel, ranges, r->fault);
+    *out = bhi_vk_group_get(&b->device, &b->groups, kernel, ranges, r->error);
     if (*out == NULL) {
         return false;
     }
-    if (*out != r->bound_group && !bhi_list_add(&r->uses->groups, *out)) {
+    if (*out != r->bound_group && !bhi_pointers_add(&r->uses->groups, *out)) {
         bhi_vk_group_release(&b->device, &b->groups, *out);
         return out_of_memory(r);
     }
@@ -206,7 +206,7 @@ static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatc
     if (r->check_only) {
         return true;
     }
-    const struct bhi_reflection *reflection = kernel->reflection;
+    const struct bhi_module_bindings *reflection = kernel->reflection;
     for (uint32_t i = 0, b = 0; i < reflection->buffer_count; i++) {
         b += i == reflection->bindings[b].first + reflection->bindings[b].count;
         uses[i] = (struct use){buffers[i], ranges[i].offset, ranges[i].offset + ranges[i].size,
@@ -245,7 +245,7 @@ static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatc
 static bool in_range(struct bhi_recorder *r, const struct bhi_vk_buffer *buffer, const char *what,
                      uint64_t offset, uint64_t bytes) {
     if (offset > buffer->size || bytes > buffer->size - offset) {
-        bhi_fault_set(r->fault, BH_BINDING_MISMATCH,
+        bhi_error_set(r->error, BH_BINDING_MISMATCH,
                       "%s: %llu bytes from %llu on, of a buffer of %llu bytes", what,
                       (unsigned long long)bytes, (unsigned long long)offset,
                       (unsigned long long)buffer->size);
@@ -264,7 +264,7 @@ static bool record_copy(struct bhi_recorder *r, const struct bhi_cmd_copy *copy)
     const uint64_t src_end = copy->src_offset + copy->bytes;
     const uint64_t dst_end = copy->dst_offset + copy->bytes;
     if (src == dst && copy->src_offset < dst_end && copy->dst_offset < src_end) {
-        bhi_fault_set(r->fault, BH_BINDING_MISMATCH, "the copy's source and destination overlap");
+        bhi_error_set(r->error, BH_BINDING_MISMATCH, "the copy's source and destination overlap");
         return false;
     }
     if (r->check_only) {
@@ -313,7 +313,7 @@ static bool record_command(struct bhi_recorder *r, const struct bhi_cmd_header *
     case BHI_CMD_REFLECT:
         break;
     }
-    bhi_fault_set(r->fault, BH_PROTOCOL, "a worker with a device runs no %s",
+    bhi_error_set(r->error, BH_PROTOCOL, "a worker with a device runs no %s",
                   bhi_command_name(command->type));
     return false;
 }
@@ -323,7 +323,7 @@ bool bhi_recorder_add(struct bhi_recorder *r, const struct bhi_lane_record *reco
     for (const struct bhi_cmd_header *command = bhi_record_first(record); command != NULL;
          command = bhi_record_next(record, command)) {
         if (!record_command(r, command)) {
-            r->fault->command_index = index;
+            r->error->command_index = index;
             return false;
         }
         index++;
@@ -340,12 +340,12 @@ bool bhi_record_has_work(const struct bhi_lane_record *record) {
 }
 
 static bool record_into(struct bhi_backend *b, struct bhi_vk_recording *recording,
-                        const struct bhi_lane_record *record, struct bhi_fault *fault) {
+                        const struct bhi_lane_record *record, struct bhi_error *error) {
     struct bhi_recorder r = {
         .backend = b,
         .uses = recording,
         .commands = recording->commands,
-        .fault = fault,
+        .error = error,
         .seq = record->seq,
     };
     const VkCommandBufferBeginInfo begin = {
@@ -353,7 +353,7 @@ static bool record_into(struct bhi_backend *b, struct bhi_vk_recording *recordin
     };
     VkResult result = b->device.api.BeginCommandBuffer(recording->commands, &begin);
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, "vkBeginCommandBuffer");
+        bhi_error_vk(error, result, "vkBeginCommandBuffer");
         return false;
     }
     b->stamp++;
@@ -362,13 +362,13 @@ static bool record_into(struct bhi_backend *b, struct bhi_vk_recording *recordin
     bhi_recorder_settle(&r);
     result = b->device.api.EndCommandBuffer(recording->commands);
     if (ok && result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, "vkEndCommandBuffer");
+        bhi_error_vk(error, result, "vkEndCommandBuffer");
     }
     return ok && result == VK_SUCCESS;
 }
 
 struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *b, const struct bhi_lane_record *record,
-                                       struct bhi_fault *fault) {
+                                       struct bhi_error *error) {
     const struct bhi_cmd_header *first = bhi_record_first(record);
     const size_t size = (size_t)(record->size - sizeof *record);
     const uint64_t hash = bhi_vk_recording_hash(first, size);
@@ -381,11 +381,11 @@ struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *b, const struct bhi_l
         return recording;
     }
     recording = bhi_vk_recording_take(&b->device, &b->recordings, &b->groups, b->run, hash, first,
-                                      size, fault);
+                                      size, error);
     if (recording == NULL) {
         return NULL;
     }
-    if (!record_into(b, recording, record, fault)) {
+    if (!record_into(b, recording, record, error)) {
         bhi_vk_recording_clear(&b->device, &b->recordings, &b->groups, recording);
         return NULL;
     }

@@ -11,7 +11,7 @@
     (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT)
 #define BHI_HOST_ACCESS (VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT)
 
-/* All commands of |record|. On failure fault->command_index is set, and some may have been
+/* All commands of |record|. On failure error->command_index is set, and some may have been
  * recorded already, unless |recorder| only checks. */
 bool bhi_recorder_add(struct bhi_recorder *recorder, const struct bhi_lane_record *record);
 /* What was recorded so far has ended before what follows, and its writes can be seen there and by
@@ -26,8 +26,8 @@ bool bhi_bind_check(struct bhi_recorder *recorder, const struct bhi_vk_kernel *k
                     const struct bhi_cmd_dispatch *dispatch,
                     struct bhi_vk_buffer *buffers[BHI_MAX_BINDINGS],
                     struct bhi_group_range ranges[BHI_MAX_BINDINGS]);
-/* The attached buffer |id|, without a fault, and writable where that is needed; NULL and
- * recorder->fault otherwise. */
+/* The attached buffer |id|, without a error, and writable where that is needed; NULL and
+ * recorder->error otherwise. */
 struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *recorder, uint64_t id, bool writes);
 
 #endif

@@ -1,11 +1,11 @@
 #include "worker/vulkan/recordings.h"
 
-#include "worker/fault.h"
+#include "worker/error.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-bool bhi_list_add(struct bhi_list *list, void *item) {
+bool bhi_pointers_add(struct bhi_pointers *list, void *item) {
     if (list->count == list->capacity) {
         size_t capacity = list->capacity ? list->capacity * 2 : 8;
         void **bigger = realloc(list->items, capacity * sizeof *bigger);
@@ -20,7 +20,7 @@ bool bhi_list_add(struct bhi_list *list, void *item) {
 }
 
 bool bhi_vk_recordings_init(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
-                            struct bhi_fault *fault) {
+                            struct bhi_error *error) {
     const VkCommandPoolCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
         .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
@@ -31,7 +31,7 @@ bool bhi_vk_recordings_init(struct bhi_vk_device *device, struct bhi_vk_recordin
     VkResult result = device->api.CreateCommandPool(device->device, &info, NULL, &recordings->pool);
     if (result != VK_SUCCESS) {
         recordings->pool = VK_NULL_HANDLE;
-        bhi_fault_vk(fault, result, "vkCreateCommandPool");
+        bhi_error_vk(error, result, "vkCreateCommandPool");
     }
     return result == VK_SUCCESS;
 }
@@ -129,10 +129,10 @@ static void destroy(struct bhi_vk_device *device, struct bhi_vk_recordings *reco
 
 static struct bhi_vk_recording *create(struct bhi_vk_device *device,
                                        struct bhi_vk_recordings *recordings,
-                                       struct bhi_fault *fault) {
+                                       struct bhi_error *error) {
     struct bhi_vk_recording *r = calloc(1, sizeof *r);
     if (r == NULL) {
-        bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory for a command buffer");
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for a command buffer");
         return NULL;
     }
     const VkCommandBufferAllocateInfo info = {
@@ -143,7 +143,7 @@ static struct bhi_vk_recording *create(struct bhi_vk_device *device,
     };
     VkResult result = device->api.AllocateCommandBuffers(device->device, &info, &r->commands);
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, "vkAllocateCommandBuffers");
+        bhi_error_vk(error, result, "vkAllocateCommandBuffers");
         free(r);
         return NULL;
     }
@@ -156,7 +156,7 @@ struct bhi_vk_recording *bhi_vk_recording_take(struct bhi_vk_device *device,
                                                struct bhi_vk_recordings *recordings,
                                                struct bhi_vk_groups *groups, uint64_t run,
                                                uint64_t hash, const void *bytes, size_t size,
-                                               struct bhi_fault *fault) {
+                                               struct bhi_error *error) {
     while (recordings->oldest != NULL && recordings->oldest->last_run != run &&
            (recordings->count > recordings->max_count ||
             recordings->bytes + size > recordings->max_bytes ||
@@ -170,7 +170,7 @@ struct bhi_vk_recording *bhi_vk_recording_take(struct bhi_vk_device *device,
         unlink_used(recordings, r);
         append_used(recordings, r);
     } else {
-        r = create(device, recordings, fault);
+        r = create(device, recordings, error);
         if (r == NULL) {
             return NULL;
         }
@@ -178,7 +178,7 @@ struct bhi_vk_recording *bhi_vk_recording_take(struct bhi_vk_device *device,
     if (r->capacity < size) {
         uint8_t *bigger = realloc(r->bytes, size);
         if (bigger == NULL) {
-            bhi_fault_set(fault, BH_OUT_OF_HOST_MEMORY, "out of memory for a command buffer");
+            bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for a command buffer");
             return NULL;
         }
         recordings->bytes += size - r->capacity;
@@ -199,7 +199,7 @@ void bhi_vk_recording_publish(struct bhi_vk_recordings *recordings, struct bhi_v
     r->valid = true;
 }
 
-static bool holds(const struct bhi_list *list, const void *object) {
+static bool holds(const struct bhi_pointers *list, const void *object) {
     for (size_t i = 0; i < list->count; i++) {
         if (list->items[i] == object) {
             return true;

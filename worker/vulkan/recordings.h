@@ -13,7 +13,7 @@ struct bhi_vk_recording {
     bool valid; /* in a bucket; |commands| can be submitted */
     VkCommandBuffer commands;
     /* What it depends on, each once. */
-    struct bhi_list {
+    struct bhi_pointers {
         void **items;
         size_t count, capacity;
     } buffers, kernels, groups;
@@ -33,10 +33,10 @@ struct bhi_vk_recordings {
     size_t bytes, max_bytes; /* of keys */
 };
 
-bool bhi_list_add(struct bhi_list *list, void *item);
+bool bhi_pointers_add(struct bhi_pointers *list, void *item);
 
 bool bhi_vk_recordings_init(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
-                            struct bhi_fault *fault);
+                            struct bhi_error *error);
 void bhi_vk_recordings_fini(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
                             struct bhi_vk_groups *groups);
 uint64_t bhi_vk_recording_hash(const void *bytes, size_t size);
@@ -44,12 +44,12 @@ uint64_t bhi_vk_recording_hash(const void *bytes, size_t size);
 struct bhi_vk_recording *bhi_vk_recording_find(struct bhi_vk_recordings *recordings, uint64_t hash,
                                                const void *bytes, size_t size);
 /* An empty recording with that key, not valid yet: a new one, or the least recently used that run
- * |run| does not use. NULL and *fault on failure. */
+ * |run| does not use. NULL and *error on failure. */
 struct bhi_vk_recording *bhi_vk_recording_take(struct bhi_vk_device *device,
                                                struct bhi_vk_recordings *recordings,
                                                struct bhi_vk_groups *groups, uint64_t run,
                                                uint64_t hash, const void *bytes, size_t size,
-                                               struct bhi_fault *fault);
+                                               struct bhi_error *error);
 /* It has been recorded: it can be found from now on. */
 void bhi_vk_recording_publish(struct bhi_vk_recordings *recordings,
                               struct bhi_vk_recording *recording);

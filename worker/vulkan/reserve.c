@@ -1,6 +1,6 @@
 #include "worker/vulkan/reserve.h"
 
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/sandbox/driver.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ static VkResult take_all(struct bhi_vk_device *device) {
     return VK_ERROR_FEATURE_NOT_PRESENT;
 }
 
-bool bhi_vk_reserve(struct bhi_vk_device *device, struct bhi_fault *fault) {
+bool bhi_vk_reserve(struct bhi_vk_device *device, struct bhi_error *error) {
     struct files files;
     if (!device->is_cpu) {
         return true;
@@ -72,7 +72,7 @@ bool bhi_vk_reserve(struct bhi_vk_device *device, struct bhi_fault *fault) {
     }
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < BHI_DRIVER_FILE_MOST) {
-        bhi_fault_set(fault, BH_UNSUPPORTED,
+        bhi_error_set(error, BH_UNSUPPORTED,
                       "this driver needs RLIMIT_FSIZE to be at least %llu bytes; it is %llu "
                       "(ulimit -f of the host)",
                       (unsigned long long)BHI_DRIVER_FILE_MOST, (unsigned long long)limit.rlim_cur);
@@ -80,7 +80,7 @@ bool bhi_vk_reserve(struct bhi_vk_device *device, struct bhi_fault *fault) {
     }
     VkResult result = take_all(device);
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(fault, result, "vkAllocateMemory (the driver's memory file)");
+        bhi_error_vk(error, result, "vkAllocateMemory (the driver's memory file)");
         return false;
     }
     for (unsigned i = 0; i < files.count; i++) {
@@ -89,13 +89,13 @@ bool bhi_vk_reserve(struct bhi_vk_device *device, struct bhi_fault *fault) {
             continue; /* another's */
         }
         if (size < BHI_DRIVER_FILE_BYTES) {
-            bhi_fault_set(fault, BH_UNSUPPORTED,
+            bhi_error_set(error, BH_UNSUPPORTED,
                           "the driver's memory file has %llu bytes; %llu were asked for",
                           (unsigned long long)size, (unsigned long long)BHI_DRIVER_FILE_BYTES);
             return false;
         }
         if (fcntl(files.fd[i], F_ADD_SEALS, BHI_DRIVER_FILE_SEALS) != 0) {
-            bhi_fault_set(fault, BH_UNSUPPORTED, "the driver's memory file cannot be sealed: %s",
+            bhi_error_set(error, BH_UNSUPPORTED, "the driver's memory file cannot be sealed: %s",
                           strerror(errno));
             return false;
         }
@@ -103,13 +103,13 @@ bool bhi_vk_reserve(struct bhi_vk_device *device, struct bhi_fault *fault) {
     return true;
 }
 
-bool bhi_vk_reserve_code(struct bhi_vk_device *device, struct bhi_fault *fault) {
+bool bhi_vk_reserve_code(struct bhi_vk_device *device, struct bhi_error *error) {
     for (int fd = 0; device->is_cpu && fd < 256; fd++) {
         uint64_t size;
         /* Made without MFD_ALLOW_SEALING: no file of ours or of the supervisor's is. */
         if (fcntl(fd, F_GET_SEALS) == F_SEAL_SEAL && length_of(fd, &size) && size > 0 &&
             size < BHI_DRIVER_CODE_BYTES && ftruncate(fd, (off_t)BHI_DRIVER_CODE_BYTES) != 0) {
-            bhi_fault_set(fault, BH_UNSUPPORTED,
+            bhi_error_set(error, BH_UNSUPPORTED,
                           "the file of the driver's code cannot be made longer: %s",
                           strerror(errno));
             return false;

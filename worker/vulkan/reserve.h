@@ -11,11 +11,11 @@
 #include "worker/vulkan/device.h"
 
 /* To be called when the device is there, before filter B. Does nothing where the driver has no such
- * file. False and *fault where it has one that does not get its length. */
-bool bhi_vk_reserve(struct bhi_vk_device *device, struct bhi_fault *fault);
+ * file. False and *error where it has one that does not get its length. */
+bool bhi_vk_reserve(struct bhi_vk_device *device, struct bhi_error *error);
 /* SwiftShader maps what it compiles privately from a memfd that it cannot seal, and makes the file
  * as long as the longest piece. To be called when it has compiled something, before filter B, which
  * answers ftruncate: then the file has a length that is enough for all. */
-bool bhi_vk_reserve_code(struct bhi_vk_device *device, struct bhi_fault *fault);
+bool bhi_vk_reserve_code(struct bhi_vk_device *device, struct bhi_error *error);
 
 #endif

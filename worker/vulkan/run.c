@@ -4,7 +4,7 @@
 #include "base/futex.h"
 #include "ipc/commands.h"
 #include "worker/compiler/spec_defaults.h"
-#include "worker/fault.h"
+#include "worker/error.h"
 #include "worker/faults/faults.h"
 #include "worker/vulkan/stage.h"
 
@@ -21,7 +21,7 @@
 struct answers {
     const struct bhi_lane_record *const *records;
     struct bhi_result *results;
-    struct bhi_fault *faults;
+    struct bhi_error *errors;
 };
 
 /* Records that share a vkQueueSubmit, as indices into the answers' arrays. */
@@ -40,22 +40,22 @@ static void succeed(const struct answers *a, size_t place, uint64_t now) {
         .command_index = BHI_NO_COMMAND,
         .executed = BH_EXECUTED_YES,
     };
-    a->faults[place].status = BH_OK;
-    a->faults[place].text[0] = '\0';
+    a->errors[place].status = BH_OK;
+    a->errors[place].text[0] = '\0';
 }
 
 static void fail(const struct answers *a, size_t place) {
-    const struct bhi_fault *fault = &a->faults[place];
+    const struct bhi_error *error = &a->errors[place];
     struct bhi_result *result = &a->results[place];
-    result->status = fault->status;
-    result->vk_result = fault->vk_result;
-    result->command_index = fault->command_index;
-    result->executed = fault->executed;
+    result->status = error->status;
+    result->vk_result = error->vk_result;
+    result->command_index = error->command_index;
+    result->executed = error->executed;
 }
 
 /* Which of a lost batch had ended, which was running, which had not begun: the markers know. */
 static void lose(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
-                 const struct bhi_fault *loss) {
+                 const struct bhi_error *loss) {
     const uint32_t started = atomic_load_explicit(&b->page->markers.started, memory_order_acquire);
     const uint32_t completed =
         atomic_load_explicit(&b->page->markers.completed, memory_order_acquire);
@@ -65,8 +65,8 @@ static void lose(struct bhi_backend *b, const struct answers *a, const struct ba
         if (batch->count > 1 && (int32_t)(completed - seq) >= 0) {
             continue;
         }
-        a->faults[place] = *loss;
-        a->faults[place].executed =
+        a->errors[place] = *loss;
+        a->errors[place].executed =
             (int32_t)(started - seq) >= 0 ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
         fail(a, place);
     }
@@ -102,7 +102,7 @@ static VkResult wait_for_fence(struct bhi_backend *b, uint64_t started, uint32_t
 
 /* A kernel that was given no workgroup size has one invocation do the work of all of them. */
 static void append_defaults(const struct bhi_backend *b, const struct bhi_lane_record *record,
-                            struct bhi_fault *fault) {
+                            struct bhi_error *error) {
     for (const struct bhi_cmd_header *command = bhi_record_first(record); command != NULL;
          command = bhi_record_next(record, command)) {
         const struct bhi_vk_kernel *kernel =
@@ -110,7 +110,7 @@ static void append_defaults(const struct bhi_backend *b, const struct bhi_lane_r
                 ? bhi_map_get(&b->kernels.map, ((const struct bhi_cmd_dispatch *)command)->kernel)
                 : NULL;
         struct bhi_module module;
-        struct bhi_fault ignored;
+        struct bhi_error ignored;
         char left[320];
         if (kernel == NULL || kernel->trusted ||
             (kernel->state != BHI_KERNEL_REFLECTED && kernel->state != BHI_KERNEL_READY) ||
@@ -121,8 +121,8 @@ static void append_defaults(const struct bhi_backend *b, const struct bhi_lane_r
         const uint32_t count = bhi_spec_defaults(&module, left, sizeof left);
         bhi_module_fini(&module);
         if (count > 0) {
-            const size_t used = strlen(fault->text);
-            snprintf(fault->text + used, sizeof fault->text - used,
+            const size_t used = strlen(error->text);
+            snprintf(error->text + used, sizeof error->text - used,
                      "; of kernel \"%s\" %s, which may be the cause", BHI_KERNEL_LABEL(kernel),
                      left);
             return; /* there is no room for more */
@@ -135,18 +135,18 @@ static void append_defaults(const struct bhi_backend *b, const struct bhi_lane_r
 static void judge(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
                   uint64_t aborted) {
     for (uint32_t i = 0; i < batch->count; i++) {
-        struct bhi_fault *fault = &a->faults[batch->places[i]];
+        struct bhi_error *error = &a->errors[batch->places[i]];
         const uint32_t flags = b->device.whole_loops ? 0 : bhi_vk_abort_flags(&b->abort, i);
         if (aborted >> i & 1) {
-            bhi_fault_set(fault, BH_DEADLINE, "its kernels were told to end");
-            fault->executed = BH_EXECUTED_UNKNOWN;
+            bhi_error_set(error, BH_DEADLINE, "its kernels were told to end");
+            error->executed = BH_EXECUTED_UNKNOWN;
         } else if (flags & BHI_GUARD_CUT) {
-            bhi_fault_set(
-                fault, BH_LOOP_LIMIT,
+            bhi_error_set(
+                error, BH_LOOP_LIMIT,
                 "the driver ends loops after 65,535 iterations, and this came near that, or was "
                 "cut short: the result may be wrong");
-            append_defaults(b, a->records[batch->places[i]], fault);
-            fault->executed = BH_EXECUTED_YES;
+            append_defaults(b, a->records[batch->places[i]], error);
+            error->executed = BH_EXECUTED_YES;
         } else {
             continue;
         }
@@ -156,7 +156,7 @@ static void judge(struct bhi_backend *b, const struct answers *a, const struct b
 
 /* Submits |commands| and waits. |kernels| lists the kernels in them. */
 static void submit(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
-                   VkCommandBuffer commands, const struct bhi_list *kernels) {
+                   VkCommandBuffer commands, const struct bhi_pointers *kernels) {
     const struct bhi_vk_api *vk = &b->device.api;
     const VkSubmitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
@@ -178,18 +178,18 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
     b->compiles = UINT64_MAX;
     bhi_vk_stage_fill(b, a->records, batch->places, batch->count);
     bhi_vk_abort_begin(&b->abort, seqs, batch->count);
-    struct bhi_fault fault = {.status = BH_OK};
+    struct bhi_error error = {.status = BH_OK};
     const uint64_t started = bhi_now_ns();
     VkResult result = vk->QueueSubmit(b->device.queue, 1, &info, b->fence);
     b->queue_submits++;
     BHI_FAULT_POINT("submitted");
     if (result != VK_SUCCESS) {
-        bhi_fault_vk(&fault, result, "vkQueueSubmit");
+        bhi_error_vk(&error, result, "vkQueueSubmit");
     } else {
         result = wait_for_fence(b, started, batch->count);
         if (result != VK_SUCCESS) {
-            bhi_fault_vk(&fault, result, "waiting for the device");
-            fault.status = BH_DEVICE_LOST; /* the device may still be at it, whatever it says */
+            bhi_error_vk(&error, result, "waiting for the device");
+            error.status = BH_DEVICE_LOST; /* the device may still be at it, whatever it says */
         } else {
             b->lost = vk->ResetFences(b->device.device, 1, &b->fence) != VK_SUCCESS;
         }
@@ -200,20 +200,20 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
         a->results[batch->places[i]].started_ns = started;
         a->results[batch->places[i]].ended_ns = ended;
     }
-    if (fault.status == BH_DEVICE_LOST) {
+    if (error.status == BH_DEVICE_LOST) {
         b->lost = true;
-        bhi_vk_device_describe_loss(&b->device, &fault);
-        lose(b, a, batch, &fault);
+        bhi_vk_device_describe_loss(&b->device, &error);
+        lose(b, a, batch, &error);
         return;
     }
-    for (uint32_t i = 0; fault.status != BH_OK && i < batch->count; i++) {
-        a->faults[batch->places[i]] = fault;
+    for (uint32_t i = 0; error.status != BH_OK && i < batch->count; i++) {
+        a->errors[batch->places[i]] = error;
         fail(a, batch->places[i]);
     }
-    if (fault.status == BH_OK) {
+    if (error.status == BH_OK) {
         judge(b, a, batch, aborted);
     }
-    for (size_t i = 0; fault.status == BH_OK && i < kernels->count; i++) {
+    for (size_t i = 0; error.status == BH_OK && i < kernels->count; i++) {
         ((struct bhi_vk_kernel *)kernels->items[i])->has_run = true;
     }
 }
@@ -223,7 +223,7 @@ static void run_alone(struct bhi_backend *b, const struct answers *a, size_t pla
     const struct bhi_lane_record *record = a->records[place];
     const struct batch batch = {.places = {place}, .count = 1};
     b->compiles = UINT64_MAX;
-    struct bhi_vk_recording *recording = bhi_vk_record(b, record, &a->faults[place]);
+    struct bhi_vk_recording *recording = bhi_vk_record(b, record, &a->errors[place]);
     if (recording == NULL) {
         fail(a, place);
     } else if (bhi_record_has_work(record)) {
@@ -237,22 +237,22 @@ static void run_alone(struct bhi_backend *b, const struct answers *a, size_t pla
  * run. */
 static bool run_merged(struct bhi_backend *b, const struct answers *a, size_t from, size_t to) {
     struct batch batch;
-    struct bhi_fault fault;
+    struct bhi_error error;
     batch.count = 0;
-    if (!bhi_vk_merge_begin(b, &fault)) {
+    if (!bhi_vk_merge_begin(b, &error)) {
         return false;
     }
     bool spoiled = false;
     uint64_t before = a->records[from]->seq - 1;
     for (size_t i = from; i < to && !spoiled; i++) {
-        if (bhi_vk_merge_add(b, a->records[i], before, batch.count, &a->faults[i], &spoiled)) {
+        if (bhi_vk_merge_add(b, a->records[i], before, batch.count, &a->errors[i], &spoiled)) {
             batch.places[batch.count++] = i;
             before = a->records[i]->seq;
         } else {
             fail(a, i);
         }
     }
-    VkCommandBuffer commands = bhi_vk_merge_end(b, before, &fault);
+    VkCommandBuffer commands = bhi_vk_merge_end(b, before, &error);
     const bool good = !spoiled && commands != VK_NULL_HANDLE;
     if (good && batch.count > 0) {
         submit(b, a, &batch, commands, &b->merged.kernels);
@@ -262,8 +262,8 @@ static bool run_merged(struct bhi_backend *b, const struct answers *a, size_t fr
 }
 
 bool bhi_backend_run(struct bhi_backend *b, const struct bhi_lane_record *const *records,
-                     size_t count, struct bhi_result *results, struct bhi_fault *faults) {
-    const struct answers a = {records, results, faults};
+                     size_t count, struct bhi_result *results, struct bhi_error *errors) {
+    const struct answers a = {records, results, errors};
     const uint64_t now = bhi_now_ns();
     b->run++;
     for (size_t i = 0; i < count; i++) {
@@ -276,9 +276,9 @@ bool bhi_backend_run(struct bhi_backend *b, const struct bhi_lane_record *const 
         }
         for (size_t i = from; i < to; i++) {
             if (b->lost) {
-                bhi_fault_set(&faults[i], BH_DEVICE_LOST,
+                bhi_error_set(&errors[i], BH_DEVICE_LOST,
                               "the device was lost before this submission");
-                faults[i].vk_result = VK_ERROR_DEVICE_LOST;
+                errors[i].vk_result = VK_ERROR_DEVICE_LOST;
                 fail(&a, i);
             } else {
                 succeed(&a, i, now);
