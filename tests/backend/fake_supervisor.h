@@ -4,6 +4,7 @@
 #define BACKEND_FAKE_SUPERVISOR_H
 
 #include "rig.h"
+#include "tests/unit/slowness.h"
 
 #include "ipc/channel.h"
 #include "ipc/lane.h"
@@ -12,7 +13,7 @@
 
 #include <pthread.h>
 
-#define FAKE_PATIENCE_NS (20u * UINT64_C(1000000000))
+#define FAKE_PATIENCE_NS (20u * UINT64_C(1000000000) * slowness())
 
 struct fake {
     char folder[64];

@@ -1,5 +1,6 @@
 #include "base/futex.h"
 #include "cmocka_all.h"
+#include "tests/unit/slowness.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include <unistd.h>
 
 #define MS      1000000ull
-#define PATIENT (20000 * MS) /* a wait that should be ended by a wake, not by this */
+#define PATIENT (20000 * MS * slowness()) /* a wait that should be ended by a wake, not by this */
 
 static void test_deadline_saturates(void **state) {
     (void)state;

@@ -6,13 +6,14 @@
 #include "ipc/lane.h"
 #include "ipc/progress.h"
 #include "support.h"
+#include "tests/unit/slowness.h"
 #include <pthread.h>
 
 #define CAPACITY   4096u
 #define RESULTS    64u
 #define RECORDS    20000u
 #define MAX_WORDS  60u
-#define PATIENT_NS 20000000000ull
+#define PATIENT_NS (20000000000ull * slowness())
 
 struct lane_pair {
     struct bhi_lane lane;
